@@ -279,10 +279,12 @@ impl<'t> Path<'t> {
             }
             What::Back(message) => {
                 if let Message::Report(report) = message {
-                    if let Some(bps) = self.feedback.reported(now_ns, report, self.sent, WIRE) {
-                        self.link.set_capacity(now_ns, bps);
+                    if let Some(steer) = self.feedback.reported(now_ns, report, self.sent, WIRE) {
+                        self.link.steer(now_ns, steer);
                         let queue_s = self.feedback.known().queue_ns as f64 * 1e-9;
-                        self.outcome.log.push((now_ns, bps as f64, queue_s));
+                        self.outcome
+                            .log
+                            .push((now_ns, steer.pace_bps as f64, queue_s));
                         self.serve();
                     }
                 }
@@ -333,8 +335,8 @@ impl<'t> Path<'t> {
     /// Lets the rule change its rate as time passes.
     fn turn(&mut self) {
         if self.rule == Rule::Feedback && self.feedback.turn_ns() <= self.now_ns {
-            let bps = self.feedback.turn(self.now_ns, self.sent);
-            self.link.set_capacity(self.now_ns, bps);
+            let steer = self.feedback.turn(self.now_ns, self.sent);
+            self.link.steer(self.now_ns, steer);
         }
         self.serve();
     }

@@ -46,6 +46,8 @@ const LONGEST_DIP_NS: u64 = 80_000_000;
 const DIPS_NS: u64 = 1_000_000_000;
 /// A base delay that is less by so much shows a queue that was always there, ns.
 const EMPTIER_NS: f64 = 0.7e6;
+/// How much more may be received between two marks than was sent: packets may overtake a mark.
+const MOST_CAME: f64 = 2.0;
 /// How long before the path changes by schedule the rate is lowered, ns, and how long after it the capacity is looked for, ns.
 const BEFORE_NS: u64 = 30_000_000;
 const AFTER_NS: u64 = 25_000_000;
@@ -68,6 +70,19 @@ pub struct Sent {
     pub pkts: u64,
     /// Their bytes on the link.
     pub bytes: u64,
+    /// Where peers share the link: for how long packets to this peer occupied it, and packets to all peers, ns.
+    pub shared_ns: Option<(u64, u64)>,
+}
+
+/// How fast to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steer {
+    /// The rate at which packets leave, bit/s.
+    pub pace_bps: u64,
+    /// The capacity that is estimated, bit/s.
+    pub capacity_bps: u64,
+    /// Whether a report said so.
+    pub reported: bool,
 }
 
 /// A mark without a report.
@@ -77,7 +92,8 @@ struct Mark {
     /// What was sent before it, and what the rule allowed to be sent, bits on the link.
     sent_bits: f64,
     allowed_bits: f64,
-    /// Bits of all marks before it.
+    /// What was sent before it to this peer alone, marks included, and the marks alone, bits.
+    own_bits: f64,
     mark_bits: f64,
 }
 
@@ -119,9 +135,13 @@ pub struct Feedback {
     marked_ns: Option<u64>,
     marked_pkts: u64,
     apart_ns: u64,
+    /// Bits of all marks so far.
     mark_bits: f64,
-    /// The last report.
-    last: Option<Report>,
+    /// What was sent until the last mark, and bits as if this peer had the link alone.
+    sent: Sent,
+    whole_bits: f64,
+    /// The last report and its mark.
+    last: Option<(Report, Mark)>,
     /// The shortest round trip of late, ns.
     rtt_ns: u64,
     /// Whether no mark has been answered for too long.
@@ -166,6 +186,8 @@ impl Feedback {
             marked_pkts: 0,
             apart_ns: 0,
             mark_bits: 0.0,
+            sent: Sent::default(),
+            whole_bits: 0.0,
             last: None,
             rtt_ns: 0,
             out: false,
@@ -238,24 +260,50 @@ impl Feedback {
         if self.unanswered.len() == UNANSWERED {
             self.unanswered.pop_front();
         }
-        self.mark_bits += 8.0 * f64::from(wire_bytes);
+        let bits = 8.0 * f64::from(wire_bytes);
+        self.whole_bits += self.whole_since(sent, bits);
+        self.mark_bits += bits;
+        self.sent = sent;
         self.unanswered.push_back(Mark {
             sent_ns: now_ns,
-            sent_bits: 8.0 * sent.bytes as f64 + self.mark_bits,
+            sent_bits: self.whole_bits,
             allowed_bits: self.allowed_bits(now_ns),
+            own_bits: 8.0 * sent.bytes as f64 + self.mark_bits,
             mark_bits: self.mark_bits,
         });
         Message::Mark { sent_ns: now_ns }
     }
 
-    /// Takes a report; `wire` is what a packet takes on the link. Returns the rate to send at, bit/s; none if no mark waits
-    /// for this report.
-    pub fn reported(&mut self, now_ns: u64, report: Report, sent: Sent, wire: Wire) -> Option<u64> {
+    /// What was sent since the last mark, with so many bits of a mark: what the link would have sent to this peer if it had
+    /// not shared it.
+    fn whole_since(&self, sent: Sent, mark_bits: f64) -> f64 {
+        let own_bits = 8.0 * sent.bytes.saturating_sub(self.sent.bytes) as f64 + mark_bits;
+        let (Some(before), Some(now)) = (self.sent.shared_ns, sent.shared_ns) else {
+            return own_bits;
+        };
+        let own_ns = now.0.saturating_sub(before.0) as f64;
+        let all_ns = now.1.saturating_sub(before.1) as f64;
+        if own_ns > 0.0 {
+            own_bits * (all_ns / own_ns).max(1.0)
+        } else {
+            self.rate_bps * all_ns * 1e-9
+        }
+    }
+
+    /// Takes a report; `wire` is what a packet takes on the link. Returns how fast to send; none if no mark waits for this
+    /// report.
+    pub fn reported(
+        &mut self,
+        now_ns: u64,
+        report: Report,
+        sent: Sent,
+        wire: Wire,
+    ) -> Option<Steer> {
         let mut marks = self.unanswered.iter();
         let place = marks.position(|mark| mark.sent_ns == report.sent_ns)?;
         // Earlier marks are dropped with it: of several, the receiver answers only the last.
         let mark = self.unanswered.drain(..=place).next_back()?;
-        if let Some(last) = self.last {
+        if let Some((last, _)) = self.last {
             let continues = report.received_ns > last.received_ns
                 && report.pkts >= last.pkts
                 && report.bytes >= last.bytes;
@@ -272,14 +320,8 @@ impl Feedback {
         } else {
             rtt_ns.min(self.rtt_ns + self.rtt_ns / 64 + 1)
         };
-        let sample = Sample {
-            sent_ns: report.sent_ns,
-            received_ns: report.received_ns,
-            sent_bits: mark.sent_bits,
-            allowed_bits: mark.allowed_bits,
-            received_bits: 8.0 * wire.bytes(report.pkts, report.bytes) + mark.mark_bits,
-        };
-        self.last = Some(report);
+        let sample = self.sample(report, mark, wire);
+        self.last = Some((report, mark));
         self.out = false;
         let path = (self.rtt_ns, self.bounds.delay_ns);
         if let Some(surprise) = self.estimate.add(now_ns, sample, path) {
@@ -288,7 +330,40 @@ impl Feedback {
         self.end_cut(now_ns, report.sent_ns);
         self.dip(now_ns);
         self.clamp();
-        Some(self.pace(now_ns, sent))
+        let steer = self.pace(now_ns, sent);
+        Some(Steer {
+            reported: true,
+            ..steer
+        })
+    }
+
+    /// A report and what is known of its mark.
+    fn sample(&self, report: Report, mark: Mark, wire: Wire) -> Sample {
+        let before = self.estimate.last();
+        let (received_bits, sent_bits) =
+            before.map_or((0.0, 0.0), |last| (last.received_bits, last.sent_bits));
+        let whole_bits = mark.sent_bits - sent_bits;
+        // Without a report before, no rate is measured.
+        let part = self.last.map_or(1.0, |(last, last_mark)| {
+            let own_bits = mark.own_bits - last_mark.own_bits;
+            let pkts = report.pkts.saturating_sub(last.pkts);
+            let bytes = report.bytes.saturating_sub(last.bytes);
+            // The receiver does not count marks.
+            let marks = mark.mark_bits - last_mark.mark_bits;
+            let came_bits = 8.0 * wire.bytes(pkts, bytes) + marks;
+            if own_bits > 0.0 {
+                (came_bits / own_bits).clamp(0.0, MOST_CAME)
+            } else {
+                1.0
+            }
+        });
+        Sample {
+            sent_ns: report.sent_ns,
+            received_ns: report.received_ns,
+            sent_bits: mark.sent_bits,
+            allowed_bits: mark.allowed_bits,
+            received_bits: received_bits + part * whole_bits,
+        }
     }
 
     /// Ends the time around a change once a mark that was sent after it is answered.
@@ -359,8 +434,8 @@ impl Feedback {
         out_ns.min(cut_ns).min(dip_ns)
     }
 
-    /// Changes the rate as time passes. Returns it, bit/s.
-    pub fn turn(&mut self, now_ns: u64, sent: Sent) -> u64 {
+    /// Changes the rate as time passes.
+    pub fn turn(&mut self, now_ns: u64, sent: Sent) -> Steer {
         let late = |mark: &Mark| mark.sent_ns + self.rtt_ns + PATIENCE_NS <= now_ns;
         if self.reports > 0 && self.unanswered.front().is_some_and(late) {
             self.out = true;
@@ -415,7 +490,7 @@ impl Feedback {
     }
 
     /// The rate that brings the queue to its target.
-    fn pace(&mut self, now_ns: u64, sent: Sent) -> u64 {
+    fn pace(&mut self, now_ns: u64, sent: Sent) -> Steer {
         let allowed_bits = self.allowed_bits(now_ns);
         self.dips = false;
         let capacity_bps = self.estimate.capacity_bps;
@@ -448,7 +523,11 @@ impl Feedback {
         self.since_ns = now_ns;
         self.rate_bps = rate_bps;
         self.clamp();
-        self.rate_bps as u64
+        Steer {
+            pace_bps: self.rate_bps as u64,
+            capacity_bps: self.estimate.capacity_bps as u64,
+            reported: false,
+        }
     }
 
     /// The queue in front of the link now, as far as it can be predicted from what was sent since the last mark that was
@@ -459,7 +538,7 @@ impl Feedback {
         };
         let per_bit_ns = 1e9 / self.estimate.capacity_bps;
         let marks = self.unanswered.iter().map(|mark| (mark.sent_ns, mark.sent_bits));
-        let now = (now_ns, 8.0 * sent.bytes as f64 + self.mark_bits);
+        let now = (now_ns, self.whole_bits + self.whole_since(sent, 0.0));
         let (mut at_ns, mut bits) = (last.sent_ns, last.sent_bits);
         let mut queue_ns = self.estimate.queue_ns;
         for (next_ns, next_bits) in marks.chain([now]) {

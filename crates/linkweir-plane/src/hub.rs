@@ -375,6 +375,12 @@ impl Hub {
         self.airtime_ns[at] as u64
     }
 
+    /// Time for which packets to any peer occupied the link, ns.
+    #[must_use]
+    pub fn busy_ns(&self) -> u64 {
+        self.airtime_ns.iter().sum::<f64>() as u64
+    }
+
     /// The policy's statistics of a peer.
     pub fn observe(&mut self, now_ns: u64, at: usize, values: &mut [i64]) {
         self.view.clock(now_ns);
