@@ -320,7 +320,7 @@ impl Estimate {
             }
         } else {
             self.rises = 0;
-            let falls = rose_ns < -clear_ns && self.queue_ns > empty_ns;
+            let falls = self.used && rose_ns < -clear_ns && self.queue_ns > empty_ns;
             if falls {
                 self.shrinking = (0.0, self.queue_ns);
                 self.capacity_bps = received_bps;
@@ -329,7 +329,8 @@ impl Estimate {
                 // Of many rates measured with noise the greatest is too great.
                 let surely_bps = rate(
                     last.received_bits - first.received_bits,
-                    last.received_ns.saturating_sub(first.received_ns) + (2.0 * noise_ns) as u64,
+                    (last.received_ns.saturating_sub(first.received_ns))
+                        .saturating_add((2.0 * noise_ns) as u64),
                 );
                 self.capacity_bps = self.capacity_bps.max(surely_bps);
             }
