@@ -77,11 +77,12 @@ impl KnownCapacity {
         self.until_ns = self.stale_ns.map(|ns| now_ns + ns);
     }
 
-    /// Sets the pace that feedback asks for and the capacity that it estimates. Only a report makes them hold for `stale`.
+    /// Sets the pace that feedback asks for and the capacity that it estimates. Only a report makes them hold for `stale`, or
+    /// takes over from another source.
     pub(crate) fn steer(&mut self, now_ns: u64, steer: Steer) {
         if steer.reported {
             self.report(now_ns, steer.pace_bps);
-        } else if !self.has_expired(now_ns) {
+        } else if !self.has_expired(now_ns) && self.estimated_bps.is_some() {
             self.pace.set_rate(now_ns, steer.pace_bps);
         } else {
             return;

@@ -37,8 +37,6 @@ const OUT: f64 = 0.03;
 const DOUBT: f64 = 0.7;
 /// How much longer than the last round trip an answer may take before an outage is assumed, ns.
 const PATIENCE_NS: u64 = 120_000_000;
-/// An interruption longer than this says nothing about the capacity, ns.
-const OUTAGE_NS: u64 = 400_000_000;
 /// The part of the capacity that is sent in a dip, how long one is, the longest, and the time from one to the next, ns.
 const DIPPED: f64 = 0.75;
 const DIP_NS: u64 = 20_000_000;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 
+use linkweir_plane::feedback::{Sent, Steer};
 use linkweir_plane::hub::Hub;
 use linkweir_plane::routing::Routing;
 
@@ -164,6 +165,25 @@ impl Peers {
         link.set_capacity(now_ns, bps);
         if let Some(hub) = &mut self.hub {
             hub.channel_changed(now_ns, at, link);
+        }
+    }
+
+    /// Sets the pace towards a peer, and the capacity that its reports show.
+    pub(super) fn steer(&mut self, now_ns: u64, at: usize, steer: Steer) {
+        self.wakes.wake(at);
+        let link = &mut self.stations[at].link;
+        link.steer(now_ns, steer);
+        if let Some(hub) = &mut self.hub {
+            hub.channel_changed(now_ns, at, link);
+        }
+    }
+
+    /// What was sent to a peer so far.
+    pub(super) fn sent(&self, at: usize) -> Sent {
+        let hub = self.hub.as_ref();
+        Sent {
+            shared_ns: hub.map(|hub| (hub.airtime_ns(at), hub.busy_ns())),
+            ..self.stations[at].sent
         }
     }
 }

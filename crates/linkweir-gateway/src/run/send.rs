@@ -77,7 +77,8 @@ impl Gateway {
             self.peers
                 .check_length(*now_ns, at, &mut self.underlay, &self.config.peers);
         let expiry_ns = self.check_capacity(*now_ns, at);
-        let times = [next_ns, ways_ns, length_ns, expiry_ns];
+        let turn_ns = self.check_feedback(*now_ns, at);
+        let times = [next_ns, ways_ns, length_ns, expiry_ns, turn_ns];
         next_ns = times.into_iter().flatten().min();
         self.send_message(*now_ns, at);
         if self.peers.hub.is_none() {
