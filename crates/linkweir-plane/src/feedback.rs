@@ -167,6 +167,8 @@ pub struct Known {
     pub queue_ns: u64,
     /// The received rate of the last reports, bit/s on the link.
     pub received_bps: u64,
+    /// The period at which the path changes by schedule, ns; none while none is known.
+    pub period_ns: Option<u64>,
 }
 
 impl Feedback {
@@ -554,6 +556,7 @@ impl Feedback {
             reports: self.reports,
             queue_ns: self.estimate.queue_ns as u64,
             received_bps: self.estimate.received_bps as u64,
+            period_ns: self.schedule.period_ns(),
         }
     }
 }

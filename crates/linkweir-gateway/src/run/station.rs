@@ -345,6 +345,7 @@ impl Station {
                     reports: known.reports,
                     queue_ns: known.queue_ns,
                     received_bps: known.received_bps,
+                    period_ns: known.period_ns,
                 }
             }),
             path_mtu_bytes: self.path_mtu.as_ref().map(PathMtu::found),

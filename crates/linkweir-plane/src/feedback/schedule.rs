@@ -189,3 +189,83 @@ fn next_of(times: &[u64], period_ns: u64, span_ns: u64) -> Option<u64> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_pcg::rand_core::{Rng, SeedableRng};
+    use rand_pcg::Pcg64;
+
+    const MS: u64 = 1_000_000;
+    const S: u64 = 1000 * MS;
+
+    fn surprise(at_ns: u64, size_ms: f64) -> Surprise {
+        Surprise {
+            at_ns,
+            size_ns: size_ms * 1e6,
+        }
+    }
+
+    #[test]
+    fn a_period_is_found_between_smaller_surprises() {
+        let mut random = Pcg64::seed_from_u64(9);
+        let mut schedule = Schedule::default();
+        // One change of the path of every fifteen seconds in eight cannot be seen; a ripple of 0.5 s often can.
+        for half in 0..200_u64 {
+            let at_ns = 7 * S + half * S / 2 + random.next_u64() % (20 * MS);
+            if half % 30 == 0 && half != 60 {
+                schedule.surprised(surprise(at_ns, 30.0));
+            } else if random.next_u64() % 8 == 0 {
+                schedule.surprised(surprise(at_ns, 6.0));
+            }
+        }
+        assert_eq!(schedule.period_ns(), Some(15 * S));
+        let next_ns = schedule.next_ns().unwrap();
+        let late_ns = (next_ns - 7 * S) % (15 * S);
+        assert!(late_ns < 25 * MS || late_ns > 15 * S - 5 * MS, "{late_ns}");
+    }
+
+    #[test]
+    fn changes_at_any_time_have_no_period() {
+        for seed in 0..20 {
+            let mut random = Pcg64::seed_from_u64(seed);
+            let mut schedule = Schedule::default();
+            let mut at_ns = 0;
+            for _ in 0..100 {
+                at_ns += 3 * S + random.next_u64() % (20 * S);
+                schedule.surprised(surprise(at_ns, (random.next_u64() % 50) as f64));
+            }
+            assert_eq!(schedule.period_ns(), None, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_period_in_which_nothing_changes_any_more_is_forgotten() {
+        let mut schedule = Schedule::default();
+        for at in 0..6 {
+            schedule.surprised(surprise(15 * S * at, 30.0));
+        }
+        assert_eq!(schedule.next_ns(), Some(90 * S));
+        for at in 0..4 {
+            assert_eq!(schedule.next_ns(), Some((90 + 15 * at) * S));
+            schedule.passed(schedule.next_ns().unwrap());
+            schedule.changed(false);
+        }
+        assert_eq!(schedule.next_ns(), None);
+    }
+
+    #[test]
+    fn the_time_of_the_next_change_is_corrected_by_the_last() {
+        let mut schedule = Schedule::default();
+        for at in 0..5 {
+            schedule.surprised(surprise(10 * S * at, 30.0));
+        }
+        // The far end's clock differs by 1 ms in 10 s.
+        for at in 5..60 {
+            let at_ns = (10 * S + MS) * (at - 4) + 40 * S;
+            assert!(schedule.next_ns().unwrap().abs_diff(at_ns) < 6 * MS);
+            schedule.passed(at_ns);
+            schedule.surprised(surprise(at_ns, 20.0));
+        }
+    }
+}

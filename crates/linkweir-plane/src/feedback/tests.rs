@@ -481,3 +481,119 @@ fn reports_of_unsent_marks_and_of_another_receiver_are_refused() {
         .is_some());
     assert_eq!(feedback.estimate.queue_ns, 0.0);
 }
+
+/// What the rule does over a link that changes by schedule: how much of it is used, %, and the 99th percentile of the queue
+/// below, ms.
+fn by_schedule(seconds: u64) -> (f64, f64) {
+    let mut random = Pcg64::seed_from_u64(2);
+    let mut path = Path::new(10.0, 10);
+    path.queue_ns = S;
+    let (mut carried, mut capacity) = (0.0, 0.0);
+    let mut queues = Vec::new();
+    for step in 0..seconds * 20 {
+        if step % 300 == 0 {
+            path.capacity_bps = 3.5e6 + 12.5e6 * ((random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64);
+            path.way_ns = 18 * MS + random.next_u64() % (27 * MS);
+        }
+        carried += path.run(0.05) * 0.05;
+        capacity += path.capacity_bps * 0.05e-6;
+        queues.push(path.longest_ns as f64 / 1e6);
+    }
+    queues.sort_by(f64::total_cmp);
+    (100.0 * carried / capacity, queues[queues.len() * 99 / 100])
+}
+
+#[test]
+fn a_link_that_changes_by_schedule_is_used_and_its_queue_short() {
+    let (used, queue_ms) = by_schedule(600);
+    assert!(used > 92.0, "{used} %");
+    assert!(queue_ms < 30.0, "{queue_ms} ms");
+}
+
+/// The last known rate is taken up again, whether the packets of the outage are lost or come late.
+#[test]
+fn an_outage_does_not_cost_what_was_learned() {
+    for kept_ns in [50 * MS, 10 * S] {
+        let mut path = Path::new(10.0, 10);
+        path.run(20.0);
+        path.queue_ns = kept_ns;
+        // One packet occupies the link for 6.5 s.
+        path.free_ns = path.now_ns + 6500 * MS;
+        path.run(6.5);
+        path.run(1.0);
+        let mbit = path.run(2.0);
+        assert!(mbit > 9.0, "{mbit}");
+    }
+}
+
+/// The first of these whose time has come.
+fn due<T>(coming: &mut VecDeque<(u64, usize, T)>, now_ns: u64) -> Option<(u64, usize, T)> {
+    let is_due = coming.front().is_some_and(|(ns, ..)| *ns <= now_ns);
+    is_due.then(|| coming.pop_front()).flatten()
+}
+
+/// Peers that share one link each find what it carries.
+#[test]
+fn peers_that_share_a_link_find_what_it_carries() {
+    const CARRIES_BPS: f64 = 12e6;
+    let mut feedbacks = [10_000_000, 4_000_000].map(|bps| Feedback::new(BOUNDS, bps));
+    let mut reporters = [Reporter::default(), Reporter::default()];
+    let mut sent = [Sent::default(); 2];
+    let (mut now_ns, mut free_ns, mut busy_ns) = (100 * S, 0, 0_u64);
+    let mut back = VecDeque::new();
+    let mut there = VecDeque::new();
+    let mut carried = 0.0;
+    let (mut longest_ns, mut turn) = (0, 0);
+    while now_ns < 160 * S {
+        // Two packets to one peer, then one to the other; each takes as long as its rate says.
+        turn = (turn + 1) % 3;
+        let at = usize::from(turn == 0);
+        let takes_ns = (8e12 / feedbacks[at].rate_bps) as u64;
+        busy_ns += takes_ns;
+        sent[at].pkts += 1;
+        sent[at].bytes += 1000;
+        let own_ns = sent[at].shared_ns.map_or(0, |(own_ns, _)| own_ns) + takes_ns;
+        sent[at].shared_ns = Some((own_ns, busy_ns));
+        let mut put = |bytes: f64, mark: Option<u64>| {
+            free_ns = now_ns.max(free_ns) + (bytes * 8e9 / CARRIES_BPS) as u64;
+            there.push_back((free_ns + 30 * MS, at, mark));
+        };
+        put(1000.0, None);
+        if feedbacks[at].due_ns(sent[at].pkts) <= now_ns {
+            feedbacks[at].mark(now_ns, sent[at], 140);
+            put(140.0, Some(now_ns));
+        }
+        if now_ns > 130 * S {
+            longest_ns = longest_ns.max(free_ns.saturating_sub(now_ns));
+            carried += 8e-6 * 1000.0 / 30.0;
+        }
+        now_ns += takes_ns;
+        while let Some((at_ns, at, mark)) = due(&mut there, now_ns) {
+            let Some(sent_ns) = mark else {
+                reporters[at].count(960);
+                continue;
+            };
+            reporters[at].marked(at_ns, sent_ns);
+            if let Some(Message::Report(report)) = reporters[at].report(at_ns, 140, 100_000_000, 1) {
+                back.push_back((at_ns + 25 * MS, at, report));
+            }
+        }
+        while let Some((at_ns, at, report)) = due(&mut back, now_ns) {
+            if let Some((_, all_ns)) = &mut sent[at].shared_ns {
+                *all_ns = busy_ns;
+            }
+            feedbacks[at].reported(at_ns, report, sent[at], WIRE);
+        }
+        for at in 0..2 {
+            if feedbacks[at].turn_ns() <= now_ns {
+                feedbacks[at].turn(now_ns, sent[at]);
+            }
+        }
+    }
+    assert!(carried > 0.9 * CARRIES_BPS / 1e6, "{carried}");
+    assert!(longest_ns < 60 * MS, "{longest_ns}");
+    for feedback in &feedbacks {
+        let bps = feedback.estimate.capacity_bps;
+        assert!((0.85..1.3).contains(&(bps / CARRIES_BPS)), "{bps}");
+    }
+}
