@@ -13,6 +13,7 @@ use linkweir_sim::tcp::{Ack, Algorithm, Config, Profile, Receiver, Segment, Send
 use rand_pcg::rand_core::SeedableRng;
 use rand_pcg::Pcg64;
 
+use crate::before;
 use crate::trace::{between, Trace, BACK_NS, MS, S};
 
 /// Bytes that the tunnel adds to a packet.
@@ -42,10 +43,19 @@ const WIRE: Wire = Wire {
 pub enum Rule {
     /// The rule for this project's feedback.
     Feedback,
+    /// The rule before that.
+    Before,
     /// A rule that knows the capacity one report late.
     Oracle,
     /// Nobody: packets wait in the link's own queue.
     Fifo,
+}
+
+/// Which version the far end has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Far {
+    Today,
+    Before,
 }
 
 /// What is sent besides voice.
@@ -125,6 +135,10 @@ pub struct Path<'t> {
     link: Link,
     served_ns: u64,
     feedback: Feedback,
+    before: before::Feedback,
+    far: Far,
+    /// When a far end of before may report again, ns.
+    report_ns: u64,
     reporter: Reporter,
     sent: Sent,
     slab: Vec<(Pkt, u32)>,
@@ -156,7 +170,13 @@ fn scheduler() -> Scheduler {
 }
 
 impl<'t> Path<'t> {
-    pub fn new(trace: &'t Trace, rule: Rule, load: Load, bounds: Bounds, begin_bps: u64) -> Path<'t> {
+    /// A path over this trace; the bounds and the first capacity are those of the rule.
+    pub fn new(
+        trace: &'t Trace,
+        (rule, far): (Rule, Far),
+        load: Load,
+        (bounds, begin_bps): (Bounds, u64),
+    ) -> Path<'t> {
         let scheduler = scheduler();
         let classes = [("ef", 100), ("rest", REST_PKTS)].map(|(name, pkts)| Class {
             name: name.to_string(),
@@ -197,6 +217,9 @@ impl<'t> Path<'t> {
             link,
             served_ns: u64::MAX,
             feedback: Feedback::new(bounds, begin_bps),
+            before: before::Feedback::new(bounds, begin_bps),
+            far,
+            report_ns: 0,
             reporter: Reporter::default(),
             sent: Sent::default(),
             slab: Vec::new(),
@@ -221,7 +244,7 @@ impl<'t> Path<'t> {
             path.at(flow as u64 * 37 * MS, What::Sender(flow));
         }
         match rule {
-            Rule::Feedback => path.at(0, What::Turn),
+            Rule::Feedback | Rule::Before => path.at(0, What::Turn),
             Rule::Oracle => {
                 for step in &trace.steps {
                     path.at(step.from_ns + step.delay_ns + BACK_NS, What::Told(step.bps));
@@ -278,27 +301,40 @@ impl<'t> Path<'t> {
                 self.pull(flow);
             }
             What::Back(message) => {
-                if let Message::Report(report) = message {
-                    if let Some(steer) = self.feedback.reported(now_ns, report, self.sent, WIRE) {
-                        self.link.steer(now_ns, steer);
-                        let queue_s = self.feedback.known().queue_ns as f64 * 1e-9;
-                        self.outcome
-                            .log
-                            .push((now_ns, steer.pace_bps as f64, queue_s));
-                        self.serve();
+                let Message::Report(report) = message else {
+                    return;
+                };
+                if self.rule == Rule::Before {
+                    if let Some(bps) = self.before.reported(now_ns, report, WIRE) {
+                        self.link.set_capacity(now_ns, bps);
                     }
+                    self.serve();
+                } else if let Some(steer) = self.feedback.reported(now_ns, report, self.sent, WIRE)
+                {
+                    self.link.steer(now_ns, steer);
+                    let queue_s = self.feedback.known().queue_ns as f64 * 1e-9;
+                    self.outcome
+                        .log
+                        .push((now_ns, steer.pace_bps as f64, queue_s));
+                    self.serve();
                 }
             }
             What::Sender(flow) => {
                 self.armed_ns[0][flow] = 0;
-                if self.senders[flow].deadline_ns().is_some_and(|ns| ns <= now_ns) {
+                if self.senders[flow]
+                    .deadline_ns()
+                    .is_some_and(|ns| ns <= now_ns)
+                {
                     self.senders[flow].on_timer(now_ns);
                 }
                 self.pull(flow);
             }
             What::Receiver(flow) => {
                 self.armed_ns[1][flow] = 0;
-                if self.receivers[flow].deadline_ns().is_some_and(|ns| ns <= now_ns) {
+                if self.receivers[flow]
+                    .deadline_ns()
+                    .is_some_and(|ns| ns <= now_ns)
+                {
                     if let Some(ack) = self.receivers[flow].on_timer(now_ns) {
                         self.at(now_ns + BACK_NS, What::Ack(flow, ack));
                     }
@@ -320,12 +356,26 @@ impl<'t> Path<'t> {
     /// Sends a mark that is due; a link that is busy delays it.
     fn mark(&mut self) {
         let now_ns = self.now_ns;
-        let due = self.rule == Rule::Feedback && self.feedback.due_ns(self.sent.pkts) <= now_ns;
-        if !due || self.link.channel_free_ns(now_ns).is_none_or(|ns| ns > now_ns) {
+        let due_ns = match self.rule {
+            Rule::Feedback => self.feedback.due_ns(self.sent.pkts),
+            Rule::Before => self.before.due_ns(self.sent.pkts),
+            Rule::Oracle | Rule::Fifo => return,
+        };
+        if due_ns > now_ns
+            || self
+                .link
+                .channel_free_ns(now_ns)
+                .is_none_or(|ns| ns > now_ns)
+        {
             return;
         }
         let wire_bytes = WIRE.packet_bytes(MESSAGE_BYTES);
-        if let Message::Mark { sent_ns } = self.feedback.mark(now_ns, self.sent, wire_bytes) {
+        let message = if self.rule == Rule::Before {
+            self.before.mark(now_ns, self.sent, wire_bytes)
+        } else {
+            self.feedback.mark(now_ns, self.sent, wire_bytes)
+        };
+        if let Message::Mark { sent_ns } = message {
             self.link.occupy(now_ns, wire_bytes);
             let pkt = self.keep(Pkt::Mark(sent_ns), wire_bytes);
             self.put_below(pkt);
@@ -397,7 +447,9 @@ impl<'t> Path<'t> {
 
     fn begin_below(&mut self, at: usize) {
         self.sending = Some(at);
-        let ns = self.trace.ends_ns(self.now_ns, 8.0 * f64::from(self.slab[at].1));
+        let ns = self
+            .trace
+            .ends_ns(self.now_ns, 8.0 * f64::from(self.slab[at].1));
         self.at(ns, What::Below);
     }
 
@@ -451,6 +503,13 @@ impl<'t> Path<'t> {
     /// Sends the report that is due.
     fn report(&mut self) {
         let clock_ns = self.now_ns + AHEAD_NS;
+        if self.far == Far::Before && self.reporter.due_ns().is_some() {
+            if self.report_ns > self.now_ns {
+                self.at(self.report_ns, What::Report);
+                return;
+            }
+            self.report_ns = self.now_ns + before::REPORT_NS;
+        }
         match self.reporter.due_ns() {
             Some(ns) if ns > clock_ns => self.at(ns - AHEAD_NS, What::Report),
             Some(_) => {

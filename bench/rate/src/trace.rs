@@ -157,9 +157,7 @@ impl Trace {
             .iter()
             .zip(ends)
             .map(|(step, end_ns)| {
-                let time_ns = end_ns
-                    .min(to_ns)
-                    .saturating_sub(step.from_ns.max(from_ns));
+                let time_ns = end_ns.min(to_ns).saturating_sub(step.from_ns.max(from_ns));
                 step.bps * time_ns as f64 * 1e-9
             })
             .sum()

@@ -64,7 +64,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"10Mbit\" }", "ground.toml:17: link.feedback.ceiling = \"10Mbit\": rate is the first capacity and must lie between floor and ceiling, 1Mbit .. 10Mbit"),
     ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\", delay = \"2s\" }", "ground.toml:17: link.feedback.delay = \"2s\": must be 1ms .. 1s"),
     ("overhead = \"14B\"", "command = [\"modem\"]\nfeedback = { ceiling = \"40Mbit\" }", "ground.toml:16: link.feedback = { ceiling = \"40Mbit\" }: and command exclude each other: both report the capacity; leave one out"),
-    ("rate = \"20Mbit\"", "feedback = false", "ground.toml:41: peer[0].rate: is missing here and in [link]; write rate = \"20Mbit\" in one of them"),
+    ("rate = \"20Mbit\"", "feedback = false", "ground.toml:40: peer[0].rate: is missing here and in [link]; write rate = \"20Mbit\" in one of them"),
     ("endpoint =", "report = \"yes\"\nendpoint =", "ground.toml:42: peer[0].report = \"yes\": must be true or false, not a string"),
     ("overhead = \"14B\"", "below = \"1kB\"", "ground.toml:15: link.below = \"1kB\": must be 3kB .. 10MB"),
     ("overhead = \"14B\"", "below = 16000", "ground.toml:15: link.below = 16000: needs a unit: one of"),
