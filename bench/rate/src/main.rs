@@ -154,7 +154,8 @@ fn main() -> ExitCode {
     let seeds = arguments.first().and_then(|word| word.parse().ok());
     let seeds: u64 = seeds.unwrap_or(5);
     let only = arguments.get(1);
-    let log = arguments.get(2).is_some();
+    let log = arguments.get(2).is_some_and(|word| word == "log");
+    let columns = if arguments.len() > 2 { 1 } else { COLUMNS.len() };
     print!("| case | seed |");
     for (name, ..) in COLUMNS {
         print!(" {name}: used, % | EF, ms | in all |");
@@ -169,7 +170,7 @@ fn main() -> ExitCode {
             let trace = Trace::new(case.kind, seed, 600 * S);
             let empty = run(&trace, (Rule::Fifo, Far::Today), Load::None);
             print!("| {} | {seed} |", case.name);
-            for (at, (_, rule, far)) in COLUMNS.into_iter().enumerate() {
+            for (at, (_, rule, far)) in COLUMNS.into_iter().take(columns).enumerate() {
                 let outcome = run(&trace, (rule, far), case.load);
                 let [used, longer, _, all] = figures(&trace, &outcome, &empty);
                 let (least, most) = case.wanted;
@@ -249,5 +250,66 @@ fn outages(seeds: u64) {
             }
             println!();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines that the rule has to hold, each with one link; the program itself tries more.
+    #[test]
+    fn the_rule_uses_unknown_links_and_keeps_voice_short() {
+        for case in cases().into_iter().take(3) {
+            let trace = Trace::new(case.kind, 2, 600 * S);
+            let empty = run(&trace, (Rule::Fifo, Far::Today), Load::None);
+            let outcome = run(&trace, (Rule::Feedback, Far::Today), case.load);
+            let [used, longer, ..] = figures(&trace, &outcome, &empty);
+            let (least, most) = case.wanted;
+            assert!(used >= least, "{}: {used} %", case.name);
+            assert!(longer <= most, "{}: {longer} ms", case.name);
+        }
+    }
+
+    /// Either end may be of the version before.
+    #[test]
+    fn versions_work_together_both_ways() {
+        let case = cases().remove(1);
+        let trace = Trace::new(case.kind, 3, 120 * S);
+        let empty = run(&trace, (Rule::Fifo, Far::Today), Load::None);
+        let of = |rule, far| figures(&trace, &run(&trace, (rule, far), case.load), &empty);
+        let [used, longer, ..] = of(Rule::Feedback, Far::Before);
+        assert!(used >= 85.0 && longer <= 150.0, "{used} % {longer} ms");
+        // A sender of before is served as well as by its own far end.
+        let [used, longer, ..] = of(Rule::Before, Far::Today);
+        let [used_before, longer_before, ..] = of(Rule::Before, Far::Before);
+        assert!(used > used_before - 2.0, "{used} % {used_before} %");
+        assert!(
+            longer < 1.2 * longer_before,
+            "{longer} ms {longer_before} ms"
+        );
+    }
+
+    #[test]
+    fn a_trace_carries_what_its_steps_say() {
+        let kind = Kind {
+            levels: true,
+            ..STEADY
+        };
+        let mut trace = Trace::new(kind, 4, 60 * S);
+        let bits = trace.bits(0, 60 * S);
+        let by_steps: f64 = trace.steps.iter().map(|step| 15.0 * step.bps).sum();
+        assert!((bits - by_steps).abs() < 1.0, "{bits} {by_steps}");
+        // 1000 bits of 1 Mbit/s around the end of an outage: half before, half after.
+        trace.steps.truncate(3);
+        for (at, (from_ns, bps)) in [(0, 1e6), (10 * MS, 0.0), (30 * MS, 1e6)]
+            .into_iter()
+            .enumerate()
+        {
+            trace.steps[at].from_ns = from_ns;
+            trace.steps[at].bps = bps;
+        }
+        assert_eq!(trace.ends_ns(9_500_000, 1000.0), 30_500_000);
+        assert_eq!(trace.ends_ns(15 * MS, 1000.0), 31 * MS);
     }
 }

@@ -377,6 +377,7 @@ impl Feedback {
                     self.estimate.of_burst(begun_ns);
                 }
                 self.estimate.rebase(burst.unwrap_or(sent_ns), now_ns);
+                self.dip.next_ns = now_ns;
             }
         }
         if let Some((bps, base_ns, until_ns)) = self.compare {
@@ -402,7 +403,8 @@ impl Feedback {
             dip.known_ns = 0;
         }
         if dip.known_ns == 0 && now_ns >= dip.next_ns && self.estimate.used && self.cut.is_none() {
-            dip.long_ns = dip.long_ns.max(DIP_NS);
+            // Long enough for a mark to be sent at its end.
+            dip.long_ns = dip.long_ns.max(DIP_NS).max(self.apart_ns * 3 / 2);
             dip.base_ns = base_ns;
             dip.until_ns = now_ns + dip.long_ns;
             dip.known_ns = dip.until_ns + self.rtt_ns + MARK_NS;

@@ -204,6 +204,9 @@ impl Estimate {
         let bits = last.received_bits - first.received_bits;
         let time_ns = last.received_ns.saturating_sub(first.received_ns).max(1);
         self.capacity_bps = 1e9 * bits / time_ns as f64;
+        // A burst that came as it was sent says only that the link is not slower.
+        let longer_ns = time_ns as f64 - (last.sent_ns - first.sent_ns) as f64;
+        self.searching = longer_ns < 0.5e6;
     }
 
     fn update_noise(&mut self, sample: &Sample) {

@@ -15,12 +15,12 @@ const LONGEST_NS: u64 = 40_000_000_000;
 /// Only the greatest surprises count: one in so many ns on average.
 const APART_NS: u64 = 5_000_000_000;
 /// How far from its time a surprise may be, ns.
-const NEAR_NS: u64 = 45_000_000;
+const NEAR_NS: u64 = 25_000_000;
 /// How many surprises must have come in a period.
-const HITS: u32 = 4;
+const HITS: usize = 4;
 /// How many times in a row nothing may change before the period is forgotten.
 const MISSES: u32 = 4;
-/// Periods are whole multiples of this if they are that close, ns.
+/// Schedules are made by people: their periods are whole multiples of this, ns.
 const ROUND_NS: u64 = 500_000_000;
 
 /// A mark that was earlier or later than predicted.
@@ -102,16 +102,16 @@ impl Schedule {
         let mut sizes: Vec<f64> = self.surprises.iter().map(|one| one.size_ns).collect();
         sizes.sort_by(|one, other| other.total_cmp(one));
         let least_ns = sizes[most.min(sizes.len()) - 1];
-        let times: Vec<u64> = self
+        let greatest: Vec<Surprise> = self
             .surprises
             .iter()
             .filter(|one| one.size_ns >= least_ns)
-            .map(|one| one.at_ns)
+            .copied()
             .collect();
-        let periods = times.iter().rev().map(|ns| last_ns - ns);
-        for period_ns in periods.filter(|ns| (SHORTEST_NS..=LONGEST_NS).contains(ns)) {
-            let period_ns = rounded(period_ns);
-            if let Some(next_ns) = next_of(&times, period_ns, span_ns) {
+        let periods = greatest.iter().rev().map(|one| last_ns - one.at_ns);
+        let periods = periods.filter(|ns| (SHORTEST_NS..=LONGEST_NS).contains(ns));
+        for period_ns in periods.filter_map(whole) {
+            if let Some(next_ns) = next_of(&greatest, period_ns, span_ns) {
                 self.period = Some(Period {
                     period_ns,
                     next_ns,
@@ -152,42 +152,57 @@ impl Schedule {
     }
 }
 
-/// A period, as a whole multiple of half a second if it is nearly one.
-fn rounded(period_ns: u64) -> u64 {
+/// A period as a whole multiple of half a second; none if it is none.
+fn whole(period_ns: u64) -> Option<u64> {
     let whole_ns = (period_ns + ROUND_NS / 2) / ROUND_NS * ROUND_NS;
-    if whole_ns.abs_diff(period_ns) <= NEAR_NS {
-        whole_ns
-    } else {
-        period_ns
-    }
+    (whole_ns.abs_diff(period_ns) <= NEAR_NS).then_some(whole_ns)
 }
 
 /// When the path changes next, ns, if surprises came in this period: [`HITS`] at least up to the last one, with few misses
-/// between them.
-fn next_of(times: &[u64], period_ns: u64, span_ns: u64) -> Option<u64> {
-    let last_ns = *times.last()?;
-    let (mut hits, mut misses, mut errors_ns) = (1_u32, 0_u32, 0_i64);
+/// between them, and greater ones than come at other times.
+fn next_of(surprises: &[Surprise], period_ns: u64, span_ns: u64) -> Option<u64> {
+    let last = surprises.last()?;
+    let (mut misses, mut errors_ns) = (0_usize, 0_i64);
+    let mut sizes = vec![last.size_ns];
     for back in 1..=span_ns / period_ns {
-        let expected_ns = last_ns - back * period_ns;
-        let nearest = times
+        let expected_ns = last.at_ns - back * period_ns;
+        let error_ns = |one: &Surprise| one.at_ns as i64 - expected_ns as i64;
+        let nearest = surprises
             .iter()
-            .map(|ns| *ns as i64 - expected_ns as i64)
-            .min_by_key(|error_ns| error_ns.unsigned_abs())?;
-        if nearest.unsigned_abs() <= NEAR_NS {
-            hits += 1;
-            errors_ns += nearest;
+            .min_by_key(|one| error_ns(one).unsigned_abs())?;
+        if error_ns(nearest).unsigned_abs() <= NEAR_NS {
+            sizes.push(nearest.size_ns);
+            errors_ns += error_ns(nearest);
         } else {
             misses += 1;
         }
-        if misses > hits / 4 + 1 {
+        if misses > sizes.len() / 4 + 1 {
             return None;
         }
-        if hits >= HITS && misses <= hits / 4 {
-            let mean_ns = errors_ns / i64::from(hits);
-            return Some((last_ns + period_ns).saturating_add_signed(mean_ns));
+        if sizes.len() >= HITS && misses <= sizes.len() / 4 {
+            let mean_ns = errors_ns / sizes.len() as i64;
+            let great = of(0.5, &mut sizes) > others(surprises, expected_ns, period_ns);
+            return great.then_some((last.at_ns + period_ns).saturating_add_signed(mean_ns));
         }
     }
     None
+}
+
+/// The size of great surprises since a time that did not come in its period, ns: seven in ten are smaller. 0: there are none.
+fn others(surprises: &[Surprise], from_ns: u64, period_ns: u64) -> f64 {
+    let other = |one: &&Surprise| {
+        let late_ns = (one.at_ns + NEAR_NS).checked_sub(from_ns);
+        late_ns.is_some_and(|ns| ns % period_ns > 2 * NEAR_NS)
+    };
+    let mut sizes: Vec<f64> = surprises.iter().filter(other).map(|one| one.size_ns).collect();
+    of(0.7, &mut sizes)
+}
+
+/// The value that this part of all are less than; 0: there are none.
+fn of(part: f64, values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let at = (part * values.len() as f64) as usize;
+    values.get(at).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -243,6 +258,7 @@ mod tests {
     fn a_period_in_which_nothing_changes_any_more_is_forgotten() {
         let mut schedule = Schedule::default();
         for at in 0..6 {
+            schedule.passed(15 * S * at);
             schedule.surprised(surprise(15 * S * at, 30.0));
         }
         assert_eq!(schedule.next_ns(), Some(90 * S));
@@ -258,6 +274,7 @@ mod tests {
     fn the_time_of_the_next_change_is_corrected_by_the_last() {
         let mut schedule = Schedule::default();
         for at in 0..5 {
+            schedule.passed(10 * S * at);
             schedule.surprised(surprise(10 * S * at, 30.0));
         }
         // The far end's clock differs by 1 ms in 10 s.
