@@ -155,7 +155,11 @@ fn main() -> ExitCode {
     let seeds: u64 = seeds.unwrap_or(5);
     let only = arguments.get(1);
     let log = arguments.get(2).is_some_and(|word| word == "log");
-    let columns = if arguments.len() > 2 { 1 } else { COLUMNS.len() };
+    let columns = if arguments.len() > 2 {
+        1
+    } else {
+        COLUMNS.len()
+    };
     print!("| case | seed |");
     for (name, ..) in COLUMNS {
         print!(" {name}: used, % | EF, ms | in all |");

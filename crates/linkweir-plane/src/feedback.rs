@@ -374,7 +374,8 @@ impl Feedback {
                 self.estimate.capacity_bps = self.low_bps();
                 self.estimate.searching = true;
                 if let Some(begun_ns) = burst {
-                    self.estimate.of_burst(begun_ns);
+                    let most_bps = self.burst_bps();
+                    self.estimate.of_burst(begun_ns, most_bps);
                 }
                 self.estimate.rebase(burst.unwrap_or(sent_ns), now_ns);
                 self.dip.next_ns = now_ns;
@@ -398,7 +399,11 @@ impl Feedback {
         let dip = &mut self.dip;
         if dip.known_ns != 0 && now_ns >= dip.known_ns {
             let found = dip.base_ns - base_ns > (EMPTIER_NS + self.estimate.noise_ns) as i64;
-            dip.long_ns = if found { (2 * dip.long_ns).min(LONGEST_DIP_NS) } else { DIP_NS };
+            dip.long_ns = if found {
+                (2 * dip.long_ns).min(LONGEST_DIP_NS)
+            } else {
+                DIP_NS
+            };
             dip.next_ns = if found { now_ns } else { now_ns + DIPS_NS };
             dip.known_ns = 0;
         }
@@ -432,7 +437,11 @@ impl Feedback {
             Some(Cut::Before(ns) | Cut::Burst(ns, _)) => ns,
             Some(Cut::Answer(..)) => u64::MAX,
         };
-        let dip_ns = if self.dips { self.dip.until_ns } else { u64::MAX };
+        let dip_ns = if self.dips {
+            self.dip.until_ns
+        } else {
+            u64::MAX
+        };
         out_ns.min(cut_ns).min(dip_ns)
     }
 
@@ -446,12 +455,14 @@ impl Feedback {
             None => self.begin_cut(now_ns),
             Some(Cut::Before(ns)) if ns <= now_ns => {
                 self.mark_now = true;
-                self.cut = Some(if self.estimate.noise_ns <= BURST_NOISE_NS && self.estimate.used {
-                    let time_ns = BURST_NS * self.low_bps() / self.burst_bps();
-                    Cut::Burst(now_ns + time_ns as u64, now_ns)
-                } else {
-                    Cut::Answer(now_ns, None)
-                });
+                self.cut = Some(
+                    if self.estimate.noise_ns <= BURST_NOISE_NS && self.estimate.used {
+                        let time_ns = BURST_NS * self.low_bps() / self.burst_bps();
+                        Cut::Burst(now_ns + time_ns as u64, now_ns)
+                    } else {
+                        Cut::Answer(now_ns, None)
+                    },
+                );
             }
             Some(Cut::Burst(ns, begun_ns)) if ns <= now_ns => {
                 self.mark_now = true;
@@ -539,7 +550,10 @@ impl Feedback {
             return 0.0;
         };
         let per_bit_ns = 1e9 / self.estimate.capacity_bps;
-        let marks = self.unanswered.iter().map(|mark| (mark.sent_ns, mark.sent_bits));
+        let marks = self
+            .unanswered
+            .iter()
+            .map(|mark| (mark.sent_ns, mark.sent_bits));
         let now = (now_ns, self.whole_bits + self.whole_since(sent, 0.0));
         let (mut at_ns, mut bits) = (last.sent_ns, last.sent_bits);
         let mut queue_ns = self.estimate.queue_ns;

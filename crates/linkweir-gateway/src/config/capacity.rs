@@ -202,7 +202,8 @@ fn read_bounds(
             if let Some(ceiling) = &ceiling {
                 bounds.ceiling_bps = ceiling.whole(Kind::Rate, (floor_bps, limits::RATE_BPS))?;
             }
-            bounds.delay_ns = table.whole("delay", Kind::Time, (1_000_000, 1_000_000_000), DELAY_NS)?;
+            bounds.delay_ns =
+                table.whole("delay", Kind::Time, (1_000_000, 1_000_000_000), DELAY_NS)?;
             table.finish()?;
             ceiling
         }

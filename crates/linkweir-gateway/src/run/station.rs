@@ -477,7 +477,9 @@ mod tests {
             pkts: 1,
             bytes: 1000,
         };
-        let sent: Vec<_> = (0..2).map(|_| station.message(5, Sent::default(), 140, 1)).collect();
+        let sent: Vec<_> = (0..2)
+            .map(|_| station.message(5, Sent::default(), 140, 1))
+            .collect();
         let expected = [Message::Report(report), Message::Mark { sent_ns: 5 }];
         assert_eq!(sent, expected.map(Some));
         assert_eq!(station.due_ns(), Some(5 + 1000 * MS), "nothing is sent");

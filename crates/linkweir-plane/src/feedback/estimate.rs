@@ -22,6 +22,8 @@ const HALF_MEMORY_NS: u64 = 5_000_000_000;
 const LATE_NS: u64 = 1_000_000_000;
 /// Marks further apart do not say when the path changed, ns.
 const CLOSE_NS: u64 = 60_000_000;
+/// By how much one report may raise the capacity at the most.
+const MOST_RISE: f64 = 1.5;
 /// A queue of so little is none, ns.
 const EMPTY_NS: f64 = 1e6;
 /// The part of what the rule allows that must be sent for the link to count as used.
@@ -173,7 +175,11 @@ impl Estimate {
         self.update_base(now_ns, way_ns);
         let base_ns = self.base().unwrap_or(way_ns);
         let measured_ns = sample.way_ns().saturating_sub(base_ns) as f64;
-        let before = self.samples.len().checked_sub(2).map(|at| self.samples[at])?;
+        let before = self
+            .samples
+            .len()
+            .checked_sub(2)
+            .map(|at| self.samples[at])?;
         let wrong_ns = sample.way_ns().saturating_sub(before.way_ns()) as f64
             - self.predicted_change_ns(&before, &sample);
         self.observe_queue(&before, &sample, measured_ns);
@@ -193,17 +199,20 @@ impl Estimate {
     }
 
     /// The capacity between two marks between which only a short burst was sent, bit/s.
-    pub(super) fn of_burst(&mut self, begun_ns: u64) {
+    pub(super) fn of_burst(&mut self, begun_ns: u64, most_bps: f64) {
         let Some(last) = self.samples.back().copied() else {
             return;
         };
-        let first = self.samples.iter().find(|sample| sample.sent_ns == begun_ns);
+        let first = self
+            .samples
+            .iter()
+            .find(|sample| sample.sent_ns == begun_ns);
         let Some(first) = first.filter(|first| first.sent_ns < last.sent_ns) else {
             return;
         };
         let bits = last.received_bits - first.received_bits;
         let time_ns = last.received_ns.saturating_sub(first.received_ns).max(1);
-        self.capacity_bps = 1e9 * bits / time_ns as f64;
+        self.capacity_bps = (1e9 * bits / time_ns as f64).min(most_bps);
         // A burst that came as it was sent says only that the link is not slower.
         let longer_ns = time_ns as f64 - (last.sent_ns - first.sent_ns) as f64;
         self.searching = longer_ns < 0.5e6;
@@ -223,7 +232,8 @@ impl Estimate {
         if self.jerks.len() == JERKS {
             self.jerks.pop_front();
         }
-        self.jerks.push_back((ways[2] - 2.0 * ways[1] + ways[0]).abs());
+        self.jerks
+            .push_back((ways[2] - 2.0 * ways[1] + ways[0]).abs());
         let mut sorted: Vec<f64> = self.jerks.iter().copied().collect();
         sorted.sort_by(f64::total_cmp);
         // The second difference of independent values has sqrt(6) times their deviation, and the median of its size is
@@ -300,13 +310,19 @@ impl Estimate {
         let clear_ns = 0.7e6 + 2.5 * noise_ns;
         let first = self.window(before, last, clear_ns);
         let rate = |bits: f64, ns: u64| 1e9 * bits / ns.max(1) as f64;
-        let sent_bps = rate(last.sent_bits - first.sent_bits, last.sent_ns - first.sent_ns);
+        let sent_bps = rate(
+            last.sent_bits - first.sent_bits,
+            last.sent_ns - first.sent_ns,
+        );
         let received_bps = rate(
             last.received_bits - first.received_bits,
             last.received_ns.saturating_sub(first.received_ns),
         );
         self.received_bps = received_bps;
-        let allowed_bps = rate(last.allowed_bits - first.allowed_bits, last.sent_ns - first.sent_ns);
+        let allowed_bps = rate(
+            last.allowed_bits - first.allowed_bits,
+            last.sent_ns - first.sent_ns,
+        );
         self.used = sent_bps >= USED * allowed_bps;
         let time_ns = (last.sent_ns - before.sent_ns) as f64;
         self.best_bps = received_bps.max(self.best_bps * (-time_ns / 1e9).exp());
@@ -318,7 +334,7 @@ impl Estimate {
             self.shrinking = (0.0, self.queue_ns);
             let full = self.used && sent_bps >= 0.9 * self.capacity_bps;
             if received_bps > self.capacity_bps || full || (self.used && self.rises > 1) {
-                self.capacity_bps = received_bps;
+                self.capacity_bps = received_bps.min(MOST_RISE * self.capacity_bps);
                 self.searching = false;
             }
         } else {
@@ -326,7 +342,8 @@ impl Estimate {
             let falls = self.used && rose_ns < -clear_ns && self.queue_ns > empty_ns;
             if falls {
                 self.shrinking = (0.0, self.queue_ns);
-                self.capacity_bps = received_bps;
+                // A path that became shorter looks as if the link had been faster.
+                self.capacity_bps = received_bps.min(MOST_RISE * self.capacity_bps);
                 self.searching = false;
             } else {
                 // Of many rates measured with noise the greatest is too great.
@@ -335,6 +352,7 @@ impl Estimate {
                     (last.received_ns.saturating_sub(first.received_ns))
                         .saturating_add((2.0 * noise_ns) as u64),
                 );
+                let surely_bps = surely_bps.min(MOST_RISE * self.capacity_bps);
                 self.capacity_bps = self.capacity_bps.max(surely_bps);
             }
         }
@@ -388,7 +406,9 @@ impl Estimate {
         }
         let (expected_ns, was_ns) = self.shrinking;
         let fell_ns = was_ns - self.queue_ns;
-        if expected_ns > (4e6 + 3.0 * self.noise_ns).max(0.4 * self.queue_ns) && fell_ns < 0.3 * expected_ns {
+        if expected_ns > (4e6 + 3.0 * self.noise_ns).max(0.4 * self.queue_ns)
+            && fell_ns < 0.3 * expected_ns
+        {
             self.rebase_smooth(now_ns);
         }
     }

@@ -194,7 +194,11 @@ fn others(surprises: &[Surprise], from_ns: u64, period_ns: u64) -> f64 {
         let late_ns = (one.at_ns + NEAR_NS).checked_sub(from_ns);
         late_ns.is_some_and(|ns| ns % period_ns > 2 * NEAR_NS)
     };
-    let mut sizes: Vec<f64> = surprises.iter().filter(other).map(|one| one.size_ns).collect();
+    let mut sizes: Vec<f64> = surprises
+        .iter()
+        .filter(other)
+        .map(|one| one.size_ns)
+        .collect();
     of(0.7, &mut sizes)
 }
 

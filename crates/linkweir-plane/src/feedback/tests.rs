@@ -467,11 +467,7 @@ fn reports_of_unsent_marks_and_of_another_receiver_are_refused() {
         (steer.is_some(), feedback.known().reports)
     };
     assert_eq!(accepts(report(1, 5, 5)), (false, 0), "no such mark");
-    assert_eq!(
-        accepts(report(300 * MS, 5 * S, 10)),
-        (true, 1),
-        "the first"
-    );
+    assert_eq!(accepts(report(300 * MS, 5 * S, 10)), (true, 1), "the first");
     assert_eq!(accepts(report(300 * MS, 6 * S, 10)), (false, 1), "twice");
     assert_eq!(accepts(report(0, 6 * S, 10)), (false, 1), "an earlier one");
     // Counters that go back are those of a restarted receiver, of which nothing is known.
@@ -492,7 +488,8 @@ fn by_schedule(seconds: u64) -> (f64, f64) {
     let mut queues = Vec::new();
     for step in 0..seconds * 20 {
         if step % 300 == 0 {
-            path.capacity_bps = 3.5e6 + 12.5e6 * ((random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64);
+            path.capacity_bps =
+                3.5e6 + 12.5e6 * ((random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64);
             path.way_ns = 18 * MS + random.next_u64() % (27 * MS);
         }
         carried += path.run(0.05) * 0.05;
@@ -574,7 +571,8 @@ fn peers_that_share_a_link_find_what_it_carries() {
                 continue;
             };
             reporters[at].marked(at_ns, sent_ns);
-            if let Some(Message::Report(report)) = reporters[at].report(at_ns, 140, 100_000_000, 1) {
+            if let Some(Message::Report(report)) = reporters[at].report(at_ns, 140, 100_000_000, 1)
+            {
                 back.push_back((at_ns + 25 * MS, at, report));
             }
         }
