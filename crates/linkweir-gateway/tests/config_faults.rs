@@ -330,6 +330,52 @@ fn peers_of_a_sealed_tunnel_have_keys() {
 }
 
 #[test]
+fn feedback_needs_no_number() {
+    let alone = |link: &str| parse(&changed("rate = \"20Mbit\"", link)).unwrap();
+    let of = |config: &Config| {
+        let capacity = &config.peers[0].capacity;
+        let bounds = capacity.feedback.unwrap();
+        assert_eq!(bounds.delay_ns, 25_000_000);
+        let begins_bps = capacity.nominal_bps;
+        (
+            begins_bps,
+            bounds.floor_bps,
+            bounds.ceiling_bps,
+            capacity.stale_ns,
+        )
+    };
+    let gbit = 1_000_000_000;
+    for (link, expected) in [
+        ("feedback = true", (10_000_000, 64_000, gbit, None)),
+        ("feedback = {}", (10_000_000, 64_000, gbit, None)),
+        (
+            "feedback = true\nacross = { policy = \"pf\" }",
+            (10_000_000, 64_000, gbit, None),
+        ),
+        (
+            "rate = \"2Gbit\"\nfeedback = true",
+            (2 * gbit, 64_000, 2 * gbit, None),
+        ),
+        (
+            "floor = \"1Mbit\"\nfeedback = true",
+            (10_000_000, 1_000_000, gbit, None),
+        ),
+        (
+            "feedback = { ceiling = \"8Mbit\" }",
+            (8_000_000, 64_000, 8_000_000, None),
+        ),
+        (
+            "stale = \"3s\"\nfloor = \"1Mbit\"\nfeedback = true",
+            (10_000_000, 1_000_000, gbit, Some(3_000_000_000)),
+        ),
+    ] {
+        assert_eq!(of(&alone(link)), expected, "{link}");
+    }
+    let without = alone("rate = \"20Mbit\"\nfeedback = false");
+    assert_eq!(without.peers[0].capacity.feedback, None);
+}
+
+#[test]
 fn a_peer_may_have_a_capacity_of_its_own() {
     let text = changed("endpoint =", "rate = \"6Mbit\"\nendpoint =");
     assert_eq!(

@@ -68,8 +68,8 @@ pub struct Sent {
     pub pkts: u64,
     /// Their bytes on the link.
     pub bytes: u64,
-    /// Where peers share the link: for how long packets to this peer occupied it, and packets to all peers, ns.
-    pub shared_ns: Option<(u64, u64)>,
+    /// Where peers share the link: bytes sent on it to all of them.
+    pub shared_bytes: Option<u64>,
 }
 
 /// How fast to send.
@@ -135,7 +135,7 @@ pub struct Feedback {
     apart_ns: u64,
     /// Bits of all marks so far.
     mark_bits: f64,
-    /// What was sent until the last mark, and bits as if this peer had the link alone.
+    /// What was sent until the last mark, and bits that the link sent to all peers.
     sent: Sent,
     whole_bits: f64,
     /// The last report and its mark.
@@ -274,20 +274,13 @@ impl Feedback {
         Message::Mark { sent_ns: now_ns }
     }
 
-    /// What was sent since the last mark, with so many bits of a mark: what the link would have sent to this peer if it had
-    /// not shared it.
+    /// Bits that the link has sent since the last mark, with so many of a mark. On a shared link these are all peers': they
+    /// are in the queue that the marks of each pass.
     fn whole_since(&self, sent: Sent, mark_bits: f64) -> f64 {
-        let own_bits = 8.0 * sent.bytes.saturating_sub(self.sent.bytes) as f64 + mark_bits;
-        let (Some(before), Some(now)) = (self.sent.shared_ns, sent.shared_ns) else {
-            return own_bits;
-        };
-        let own_ns = now.0.saturating_sub(before.0) as f64;
-        let all_ns = now.1.saturating_sub(before.1) as f64;
-        if own_ns > 0.0 {
-            own_bits * (all_ns / own_ns).max(1.0)
-        } else {
-            self.rate_bps * all_ns * 1e-9
-        }
+        let own_bytes = sent.bytes.saturating_sub(self.sent.bytes);
+        let shared = self.sent.shared_bytes.zip(sent.shared_bytes);
+        let all_bytes = shared.map_or(own_bytes, |(before, now)| now.saturating_sub(before));
+        8.0 * all_bytes.max(own_bytes) as f64 + mark_bits
     }
 
     /// Takes a report; `wire` is what a packet takes on the link. Returns how fast to send; none if no mark waits for this

@@ -31,8 +31,6 @@ pub struct Hub {
     in_service: Option<(usize, u32)>,
     /// Time for which each peer's packets occupied the link, ns.
     airtime_ns: Vec<f64>,
-    /// The same of all peers, ns.
-    busy_ns: f64,
     /// No packet of any peer is too old before this time, ns.
     aged_ns: u64,
 }
@@ -106,7 +104,6 @@ impl Hub {
             occupied: Occupied::new(),
             in_service: None,
             airtime_ns: vec![0.0; view.queues.len()],
-            busy_ns: 0.0,
             aged_ns: now_ns,
             view,
         })
@@ -122,7 +119,6 @@ impl Hub {
         for (airtime_ns, place) in self.airtime_ns.iter_mut().zip(places) {
             *airtime_ns = place.map_or(0.0, |old| before.airtime_ns[old]);
         }
-        self.busy_ns = before.busy_ns;
     }
 
     /// Reports to the policy what happened to the queues towards a peer.
@@ -276,7 +272,6 @@ impl Hub {
         }
         self.occupied.until(end);
         self.airtime_ns[at] += end.since(from);
-        self.busy_ns += end.since(from);
         self.in_service = Some((at, bytes));
     }
 
@@ -302,9 +297,7 @@ impl Hub {
         let rate_bps = link.channel_bps(now_ns);
         if let Some((_, bytes)) = self.in_service.filter(|(of, _)| *of == at && rate_bps > 0) {
             let end = link.finish_time(now_ns, Instant::at(now_ns), bytes);
-            let sooner_ns = self.occupied.no_later_than(end);
-            self.airtime_ns[at] -= sooner_ns;
-            self.busy_ns -= sooner_ns;
+            self.airtime_ns[at] -= self.occupied.no_later_than(end);
         }
     }
 
@@ -380,12 +373,6 @@ impl Hub {
     #[must_use]
     pub fn airtime_ns(&self, at: usize) -> u64 {
         self.airtime_ns[at] as u64
-    }
-
-    /// Time for which packets to any peer occupied the link, ns.
-    #[must_use]
-    pub fn busy_ns(&self) -> u64 {
-        self.busy_ns as u64
     }
 
     /// The policy's statistics of a peer.

@@ -64,10 +64,6 @@ pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fa
     let reporter = (command.as_ref().map(|(_, entry)| entry), feedback.as_ref());
     reported_once(reporter, &offered)?;
     let bounds = (LEAST_BPS, limits::RATE_BPS);
-    let nominal_bps = match nominal {
-        Some(entry) => entry.whole(Kind::Rate, bounds)?,
-        None => mean_bps(&offered).clamp(bounds.0, bounds.1),
-    };
     // With feedback, floor alone is the least capacity; nothing expires.
     let least_bps = match (&feedback, &stale, &floor) {
         (Some(_), None, Some(floor)) => Some(floor.whole(Kind::Rate, bounds)?),
@@ -87,6 +83,10 @@ pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fa
     let offered = match feedback {
         Some(bounds) if !given => first(bounds),
         _ => offered,
+    };
+    let nominal_bps = match nominal {
+        Some(entry) => entry.whole(Kind::Rate, bounds)?,
+        None => mean_bps(&offered).clamp(bounds.0, bounds.1),
     };
     Ok(Some(Capacity {
         offered,

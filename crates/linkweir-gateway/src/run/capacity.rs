@@ -46,6 +46,7 @@ impl Gateway {
         let Some(message) = station.message(now_ns, sent, wire_bytes, sharing) else {
             return;
         };
+        self.peers.sent_bytes += u64::from(wire_bytes);
         match &mut self.peers.hub {
             Some(hub) => hub.occupy(now_ns, at, wire_bytes, &mut station.link),
             None => station.link.occupy(now_ns, wire_bytes),

@@ -29,6 +29,8 @@ pub(super) struct Peers {
     pub(super) hub: Option<Hub>,
     /// This end's keys; none in cleartext mode.
     pub(super) identity: Option<Identity>,
+    /// Bytes sent on the link to all peers.
+    pub(super) sent_bytes: u64,
     /// Which addresses are behind which peer.
     pub(super) routing: Routing,
     by_endpoint: HashMap<SocketAddr, usize>,
@@ -85,6 +87,7 @@ impl Peers {
             stations,
             hub,
             identity,
+            sent_bytes: 0,
             routing: Routing::default(),
             by_endpoint: HashMap::new(),
             by_index: HashMap::new(),
@@ -182,7 +185,7 @@ impl Peers {
     pub(super) fn sent(&self, at: usize) -> Sent {
         let hub = self.hub.as_ref();
         Sent {
-            shared_ns: hub.map(|hub| (hub.airtime_ns(at), hub.busy_ns())),
+            shared_bytes: hub.map(|_| self.sent_bytes),
             ..self.stations[at].sent
         }
     }

@@ -111,7 +111,9 @@ impl Gateway {
                     let tos = if marked { tos | tos::CE } else { tos };
                     let sent = &mut self.peers.stations[at].sent;
                     sent.pkts += packet.pkts() as u64;
-                    sent.bytes += packet.sum(|bytes| self.config.wire_bytes(bytes));
+                    let bytes = packet.sum(|bytes| self.config.wire_bytes(bytes));
+                    sent.bytes += bytes;
+                    self.peers.sent_bytes += bytes;
                     self.send(at, packet, tos);
                     if let Some(class) = self.peers.stations[at].link.take_starved() {
                         self.tell_starved(*now_ns, at, class);
