@@ -11,6 +11,7 @@ use linkweir_core::{
 
 use crate::bytes::superpacket::Packet;
 use crate::capacity::KnownCapacity;
+use crate::feedback::Steer;
 use crate::setup::{Capacity, Class, LinkSetup, Scheduler};
 use crate::starved::Starved;
 use crate::waits::Waits;
@@ -459,6 +460,14 @@ impl Link {
         }
     }
 
+    /// Sets the pace that feedback asks for, and the capacity that it estimates.
+    pub fn steer(&mut self, now_ns: u64, steer: Steer) {
+        self.capacity.steer(now_ns, steer);
+        if self.follow {
+            self.update_scheduler(now_ns);
+        }
+    }
+
     /// Occupies the link, which must be free ([`Link::channel_free_ns`]), with a packet that was in no queue.
     pub fn occupy(&mut self, now_ns: u64, wire_bytes: u32) {
         if self.waiting_pkts == 0 {
@@ -519,7 +528,7 @@ impl Link {
 
     /// The capacity now, bit/s.
     pub fn capacity_bps(&mut self, now_ns: u64) -> u64 {
-        self.capacity.pace.rate_bps(now_ns)
+        self.capacity.capacity_bps(now_ns)
     }
 
     /// The queues, for statistics.

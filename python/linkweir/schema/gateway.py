@@ -107,7 +107,7 @@ def _link_keys() -> dict[str, Schema]:
     keys = _keys(_LINK)
     feedback = rows(_PAGE, "feedback")
     inner = table(_keys("feedback"), [key for key, row in feedback.items() if row.required])
-    keys["feedback"] = described(rows(_PAGE, _LINK)["feedback"], inner)
+    keys["feedback"] = described(rows(_PAGE, _LINK)["feedback"], one_of({"type": "boolean"}, inner))
     return keys
 
 

@@ -111,6 +111,9 @@ pub struct FeedbackShow {
     pub queue_ns: u64,
     /// The rate that it received last, bit/s on the link.
     pub received_bps: u64,
+    /// The period at which the path changes by schedule, ns; none is known.
+    #[serde(default)]
+    pub period_ns: Option<u64>,
 }
 
 /// A peer's part of a link that peers share.

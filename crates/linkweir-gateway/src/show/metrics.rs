@@ -546,6 +546,7 @@ mod tests {
                     reports: 9,
                     queue_ns: 4_000_000,
                     received_bps: 800,
+                    period_ns: None,
                 }),
                 underlays: vec![UnderlayShow {
                     name: "lte".to_string(),
