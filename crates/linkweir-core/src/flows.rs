@@ -218,10 +218,7 @@ impl<T> FlowQueues<T> {
 
     /// The queue with the most bytes, those of a packet that comes to `coming` counted; of several `coming`, or the first.
     pub(crate) fn longest(&self, coming: usize, bytes: u32) -> usize {
-        let mut longest = (
-            self.queues[coming].backlog_bytes + u64::from(bytes),
-            coming,
-        );
+        let mut longest = (self.queues[coming].backlog_bytes + u64::from(bytes), coming);
         for (word, bits) in self.busy.iter().enumerate() {
             let mut left = *bits;
             while left != 0 {
@@ -340,5 +337,34 @@ fn view(now_ns: u64, queues: &[Queue]) -> View<'_> {
         now_ns,
         link_bps: MIN_RATE_BPS,
         queues,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pool_holds_no_more_than_waited_at_once() {
+        let mut flows = FlowQueues::new(0, Isolation::FqCodel);
+        for number in 0..100_000 {
+            flows.push(
+                number,
+                Waiting {
+                    arrival_ns: u64::from(number),
+                    bytes: 100,
+                    pkts: 1,
+                    item: (),
+                },
+            );
+            if number >= 50 {
+                let end = [End::Head, End::Oldest, End::Newest][number as usize % 3];
+                assert!(flows.drop_one(u64::from(number), end).is_some());
+            }
+        }
+        assert_eq!(flows.pool.len(), 51);
+        let left = std::iter::from_fn(|| flows.send(100_000));
+        assert_eq!(left.count(), 50);
+        assert!(flows.head().is_none() && flows.oldest().is_none());
     }
 }

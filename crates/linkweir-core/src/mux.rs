@@ -494,11 +494,7 @@ impl<P: Policy, T> Mux<P, T> {
             let Some(victim) = self.policy.victim(&self.scene.view(), class, bytes) else {
                 break;
             };
-            let end = if victim.head {
-                End::Head
-            } else {
-                End::Newest
-            };
+            let end = if victim.head { End::Head } else { End::Newest };
             let Some(item) = self.drop_one(victim.queue, DropReason::Policy, end) else {
                 debug_assert!(false, "the policy named an empty queue as victim");
                 break;

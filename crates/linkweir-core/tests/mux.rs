@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use linkweir_core::{
-    policies, Arrival, CorePolicy, Departure, DropReason, Fault, Limit, Mux, Pick, Policy, PolicyInfo, View,
-    MOST_DROPS,
+    policies, Arrival, CorePolicy, Departure, DropReason, Fault, Limit, Mux, Pick, Policy,
+    PolicyInfo, View, MOST_DROPS,
 };
 use proptest::prelude::*;
 
