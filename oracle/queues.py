@@ -9,8 +9,9 @@ from 0 in order of arrival. The files vectors/queues/*.life say which packets we
 
 The flows of a class may be isolated. Its packets then wait in FLOW_QUEUES queues, by the remainder of the flow's number,
 which a policy of their own schedules. The policy of the classes sees one queue: its head is the packet that the flows'
-policy picks, which is asked after each event. That policy judges each packet of the class that is about to leave. Where
-the class is full, the flow that would have most bytes loses a packet: its oldest (full=head) or its newest.
+policy picks, which is asked when a packet is to leave. If the head is gone before that, the oldest packet is the head. The
+policy of the flows judges each packet of the class that is about to leave. Where the class is full, the flow that would
+have most bytes loses a packet: its oldest (full=head) or its newest.
 
     limit Q pkts=N bytes=N time=NS floor=BYTES age=NS full=head least=PPM    what is left out is no limit
     flows Q POLICY                                                 the flows of the class are isolated
@@ -49,6 +50,7 @@ class Flows:
         self.plane = DataPlane(policy, FLOW_QUEUES, 1, unlimited)
         self.plane.init(now_ns)
         self.waiting = []  # (number, queue) in order of arrival
+        self.head = None  # its number
 
     def queue(self, flow):
         return self.plane.view.queues[flow % FLOW_QUEUES]
@@ -61,6 +63,8 @@ class Flows:
         self.queue(flow).packets.append((now_ns, size))
         self.plane.view.now_ns = now_ns
         self.plane.model.enqueued(flow % FLOW_QUEUES, size)
+        if self.head is None:
+            self.head = number
 
     def pull(self, now_ns, number, sent):
         """Takes out a packet."""
@@ -69,18 +73,23 @@ class Flows:
         size = self.queue(flow).packets.pop(self.numbers(flow).index(number))[1]
         self.waiting.remove((number, flow))
         (self.plane.model.sent if sent else self.plane.model.dropped)(flow, size)
+        if number == self.head:
+            self.head = self.waiting[0][0] if self.waiting else None
+
+    def look(self, now_ns):
+        picked = self.plane.pick(now_ns)
+        self.head = None if picked is None else self.numbers(picked)[0]
 
     def numbers(self, flow):
         return [number for number, of in self.waiting if of == flow % FLOW_QUEUES]
 
-    def in_turn(self, now_ns):
-        """(number, (arrival_ns, bytes)) of all packets: the one that goes next, then the others in order of arrival."""
-        picked = self.plane.pick(now_ns)
+    def in_turn(self):
+        """(number, (arrival_ns, bytes)) of all packets: the head, then the others in order of arrival."""
         rows, seen = [], {}
         for number, flow in self.waiting:
             place = seen[flow] = seen.get(flow, -1) + 1
             row = (number, self.queue(flow).packets[place])
-            rows.insert(0 if flow == picked and place == 0 else len(rows), row)
+            rows.insert(0 if number == self.head else len(rows), row)
         return rows
 
     def gives_way(self, flow, size, head):
@@ -113,11 +122,21 @@ class Queues(DataPlane):
         super().init(now_ns)
         self.flows = {q: Flows(policy, now_ns) for q, policy in self.isolated.items()}
 
-    def show(self, now_ns, q):
-        """Puts the packets of a class with flows in their order: the head is the one that the flows' policy picks."""
-        rows = self.flows[q].in_turn(now_ns)
+    def show(self, q):
+        """Puts the packets of a class with flows in their order."""
+        rows = self.flows[q].in_turn()
         self.numbers[q] = [number for number, _ in rows]
         self.view.queues[q].packets = [packet for _, packet in rows]
+
+    def look(self, now_ns):
+        """Asks the policies of flows for their next packets."""
+        self.view.now_ns = now_ns
+        before = [queue.packets[:1] for queue in self.view.queues]
+        for q, flows in self.flows.items():
+            flows.look(now_ns)
+            self.show(q)
+        if before != [queue.packets[:1] for queue in self.view.queues]:
+            self.model.rated()
 
     def drop(self, now_ns, q, head=False, number=None):
         """Drops the head, the tail, or the packet of this number."""
@@ -130,7 +149,7 @@ class Queues(DataPlane):
         _, size = self.view.queues[q].packets.pop(place)
         if q in self.flows:
             self.flows[q].pull(now_ns, number, sent=False)
-            self.show(now_ns, q)
+            self.show(q)
         self.model.dropped(q, size)
 
     def rate(self, now_ns, rates_bps):
@@ -164,7 +183,7 @@ class Queues(DataPlane):
                     return
                 self.drop(now_ns, q, number=oldest)
 
-    def look(self, now_ns):
+    def expire(self, now_ns):
         self.gone = []
         self.drop_aged(now_ns, None)
         return self.gone
@@ -197,7 +216,7 @@ class Queues(DataPlane):
         if q in self.flows:
             # No policy that nests names a victim.
             self.flows[q].push(now_ns, number, flow, size)
-            self.show(now_ns, q)
+            self.show(q)
             self.model.enqueued(q, size)
             return self.gone
         self.numbers[q].append(number)
@@ -229,6 +248,7 @@ class Queues(DataPlane):
         self.gone = []
         while True:
             self.drop_aged(now_ns, None)
+            self.look(now_ns)
             q = self.assured()
             judged = q is None  # the policy did not pick the other one, so it does not judge it either
             if judged:
@@ -239,13 +259,13 @@ class Queues(DataPlane):
             if judged and self.verdict(now_ns, ecn=False) == "drop":
                 continue
             if q in self.flows:
-                number, packet = self.flows[q].in_turn(now_ns)[0]
+                number, packet = self.flows[q].in_turn()[0]
                 plane = self.flows[q].plane
                 if plane.model.leaving(plane.last_pick, False) == "drop":
                     self.drop(now_ns, q, number=number)
                     continue
                 self.flows[q].pull(now_ns, number, sent=True)
-                self.show(now_ns, q)
+                self.show(q)
                 self.earn(q, packet[1])
                 self.model.sent(q, packet[1])
                 return self.gone, (q, number, now_ns - packet[0])
@@ -326,7 +346,7 @@ class Life:
         self.now_ns += self.random.choice([1, self.random.below(50 * MS), self.random.below(500 * MS)])
 
     def look(self):
-        self.write(f"look{dropped(self.plane.look(self.now_ns))}")
+        self.write(f"look{dropped(self.plane.expire(self.now_ns))}")
 
     def link(self):
         bps = self.random.choice([0, 1000, self.link_bps, self.random.between(1, 2 * self.link_bps)])

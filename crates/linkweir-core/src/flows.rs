@@ -2,9 +2,12 @@
 //! The packets of a class whose flows are isolated from each other.
 //!
 //! A policy of the core schedules the flows below the policy of the classes, as a hub's peers are scheduled below the policy
-//! across peers. It sees [`FLOW_QUEUES`] queues; a flow has the one that its number gives. The class's policy sees one queue,
-//! whose head is the packet that the policy of the flows picks next. Both policies of the flows pick without regard to time,
-//! so the head changes with an arrival, a departure or a drop of the class only, as the contract demands.
+//! across peers. It sees [`FLOW_QUEUES`] queues; a flow has the one that its number gives. The policy of the classes sees one
+//! queue, whose head is the packet that the policy of the flows picks next.
+//!
+//! That policy is asked when the link is free ([`FlowQueues::look`]), not after each event. This matters: a connection's next
+//! packet often comes while its last one is on the link. If FQ-CoDel were asked before, it would find the connection's queue
+//! empty, forget it, and take it for a new flow a moment later, which goes before others.
 //!
 //! Packets are kept in one pool, so that the memory is bounded by the class's limits however many flows there were.
 
@@ -114,8 +117,10 @@ pub(crate) struct FlowQueues<T> {
     of_class: Ends,
     pool: Vec<Place<T>>,
     free: u32,
-    /// The packet that goes next.
+    /// The packet that goes next, as of the last look. If it has left or was dropped since, the oldest packet.
     head: u32,
+    /// Whether there was no event since the last look.
+    looked: bool,
     /// Bit `q % 64` of word `q / 64`: queue `q` has packets.
     busy: [u64; FLOW_QUEUES / 64],
 }
@@ -144,6 +149,7 @@ impl<T> FlowQueues<T> {
             pool: Vec::new(),
             free: NONE,
             head: NONE,
+            looked: true,
             busy: [0; FLOW_QUEUES / 64],
         }
     }
@@ -153,7 +159,7 @@ impl<T> FlowQueues<T> {
         flow as usize % FLOW_QUEUES
     }
 
-    /// The packet that goes next.
+    /// The packet that goes next. It may be another one after the next look.
     pub(crate) fn head(&self) -> Option<&Waiting<T>> {
         self.at(self.head)
     }
@@ -179,7 +185,9 @@ impl<T> FlowQueues<T> {
         self.queues[at].backlog_bytes += u64::from(bytes);
         self.refresh(at);
         self.policy.enqueued(&view(now_ns, &self.queues), at, bytes);
-        self.look(now_ns);
+        if self.head == NONE {
+            self.head = place;
+        }
     }
 
     /// The verdict of the flows' policy on the packet that goes next.
@@ -196,7 +204,6 @@ impl<T> FlowQueues<T> {
         let (at, waiting) = self.take(self.head)?;
         let view = view(now_ns, &self.queues);
         self.policy.sent(&view, at, waiting.bytes);
-        self.look(now_ns);
         Some(waiting)
     }
 
@@ -212,7 +219,6 @@ impl<T> FlowQueues<T> {
         let (at, waiting) = self.take(place)?;
         let view = view(now_ns, &self.queues);
         self.policy.dropped(&view, at, waiting.bytes);
-        self.look(now_ns);
         Some(waiting)
     }
 
@@ -238,8 +244,14 @@ impl<T> FlowQueues<T> {
         self.queues[queue].backlog_pkts > 0
     }
 
+    /// Notes an event; returns whether it is the first since the last look.
+    pub(crate) fn touch(&mut self) -> bool {
+        std::mem::replace(&mut self.looked, false)
+    }
+
     /// Asks the policy which packet goes next.
-    fn look(&mut self, now_ns: u64) {
+    pub(crate) fn look(&mut self, now_ns: u64) {
+        self.looked = true;
         self.head = match self.policy.pick(&view(now_ns, &self.queues)) {
             Pick::Queue(at) => self.of_flow[at].first,
             Pick::Nothing { .. } => NONE,
@@ -262,6 +274,9 @@ impl<T> FlowQueues<T> {
             self.busy[at / 64] &= !(1 << (at % 64));
         }
         self.refresh(at);
+        if place == self.head {
+            self.head = self.of_class.first;
+        }
         Some((at, waiting))
     }
 

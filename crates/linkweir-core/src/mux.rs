@@ -206,6 +206,8 @@ pub struct Mux<P, T> {
     /// No packet is too old before this time, ns; [`NEVER`] where no class has a bound. It is looked for when this time has
     /// come, not on each packet.
     aged_ns: u64,
+    /// Classes whose flows are isolated, with events since the policy of their flows was asked which packet goes next.
+    unlooked: Vec<usize>,
     /// Whether a class has a least share.
     assured: bool,
     /// Whether a class has a limit by time.
@@ -358,6 +360,7 @@ impl<P: Policy, T> Mux<P, T> {
             classes,
             retry_ns: None,
             aged_ns: NEVER,
+            unlooked: Vec::new(),
             assured: false,
             timed: false,
             channels: false,
@@ -381,6 +384,7 @@ impl<P: Policy, T> Mux<P, T> {
     /// # Panics
     /// When packets of the class wait.
     pub fn isolate(&mut self, class: usize, isolation: Option<Isolation>) {
+        self.unlooked.retain(|unlooked| *unlooked != class);
         let class = &mut self.classes[class];
         assert_eq!(class.waiting_pkts, 0, "packets of the class wait");
         class.isolation = isolation;
@@ -483,9 +487,7 @@ impl<P: Policy, T> Mux<P, T> {
         let to = &mut self.classes[class];
         to.waiting_pkts += pkts;
         to.push(flow, waiting);
-        if to.isolation.is_some() {
-            self.show_head(class);
-        }
+        self.touch(class);
 
         // The packet is at the tail when the policy names victims, so it may be the victim itself. What is above a limit after
         // MOST_DROPS is dropped by later arrivals.
@@ -589,6 +591,7 @@ impl<P: Policy, T> Mux<P, T> {
         queue.backlog_pkts -= 1;
         queue.backlog_bytes -= u64::from(bytes);
         self.show_head(class);
+        self.touch(class);
         if self.assured {
             self.pay_shares(class, bytes);
         }
@@ -613,6 +616,21 @@ impl<P: Policy, T> Mux<P, T> {
     #[inline]
     fn choose(&mut self, now_ns: u64) -> Option<(usize, bool)> {
         self.clock(now_ns);
+        if !self.unlooked.is_empty() {
+            self.look();
+        }
+        self.choose_as_shown()
+    }
+
+    /// As [`Mux::next_class`], but the head of a class whose flows are isolated is the one that it had when its policy was last
+    /// asked, or the oldest packet. So the answer may change, and the flows' policy is not asked before the link is free.
+    pub fn next_class_so_far(&mut self, now_ns: u64) -> Option<usize> {
+        self.clock(now_ns);
+        self.choose_as_shown().map(|(class, _)| class)
+    }
+
+    #[inline]
+    fn choose_as_shown(&mut self) -> Option<(usize, bool)> {
         if self.assured {
             if let Some(class) = self.owed_class() {
                 self.retry_ns = None;
@@ -628,6 +646,39 @@ impl<P: Policy, T> Mux<P, T> {
                 self.retry_ns = retry_ns;
                 None
             }
+        }
+    }
+
+    /// Notes that the packets of a class have changed.
+    #[inline]
+    fn touch(&mut self, class: usize) {
+        if let Some(flows) = &mut self.classes[class].flows {
+            if flows.touch() {
+                self.unlooked.push(class);
+            }
+        }
+    }
+
+    /// Asks the policies of flows which packets go next, and shows these as heads. As they are others without an event of
+    /// the class, the policy of the classes learns of them from `rated`.
+    #[cold]
+    fn look(&mut self) {
+        let mut changed = false;
+        for at in 0..self.unlooked.len() {
+            let class = self.unlooked[at];
+            let Some(flows) = &mut self.classes[class].flows else {
+                continue;
+            };
+            flows.look(self.scene.now_ns);
+            let queue = &self.scene.queues[class];
+            let before = (queue.head_arrival_ns, queue.head_bytes);
+            self.show_head(class);
+            let queue = &self.scene.queues[class];
+            changed |= before != (queue.head_arrival_ns, queue.head_bytes);
+        }
+        self.unlooked.clear();
+        if changed {
+            self.policy.rated(&self.scene.view());
         }
     }
 
@@ -664,7 +715,7 @@ impl<P: Policy, T> Mux<P, T> {
         }
     }
 
-    /// The packet at the head of a class, if any.
+    /// The packet at the head of a class, if any. Where flows are isolated, [`Mux::next_class`] may change it.
     #[must_use]
     pub fn head(&self, class: usize) -> Option<&T> {
         self.classes[class].head().map(|head| &head.item)
@@ -980,6 +1031,7 @@ impl<P: Policy, T> Mux<P, T> {
         queue.backlog_pkts -= 1;
         queue.backlog_bytes -= u64::from(bytes);
         self.show_head(class);
+        self.touch(class);
         self.policy.dropped(&self.scene.view(), class, bytes);
         Some(item)
     }

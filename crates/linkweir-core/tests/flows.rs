@@ -82,7 +82,7 @@ struct Did {
     left: Option<(Item, u64, bool)>,
 }
 
-/// A class that has the link to itself is served as its flows' policy serves queues of its own, if that is asked as often.
+/// A class that has the link to itself is served as its flows' policy serves queues of its own.
 fn compare(outer: &'static PolicyInfo, isolation: Isolation, operations: &[(u64, Operation)]) {
     let info = isolation.info();
     let mut params = info.default_params();
@@ -120,14 +120,9 @@ fn compare(outer: &'static PolicyInfo, isolation: Isolation, operations: &[(u64,
                 let seen = |departure: Departure<Item>| {
                     (departure.item, departure.sojourn_ns, departure.marked)
                 };
-                left[0] = loop {
-                    // The policy of the flows is asked after each event, also after a drop.
-                    match alone.step(now_ns, can_mark) {
-                        Some(Step::Dropped { item, .. }) => of_alone.push(item),
-                        Some(Step::Leaves(departure)) => break Some(seen(departure)),
-                        None => break None,
-                    }
-                };
+                left[0] = alone
+                    .dequeue(now_ns, can_mark, |item, _, _| of_alone.push(item))
+                    .map(seen);
                 left[1] = nested
                     .dequeue(now_ns, can_mark, |item, _, why| {
                         assert_eq!(why, DropReason::Policy);
@@ -136,7 +131,6 @@ fn compare(outer: &'static PolicyInfo, isolation: Isolation, operations: &[(u64,
                     .map(seen);
             }
         }
-        alone.next_class(now_ns);
         let did = gone.into_iter().zip(left);
         let did: Vec<_> = did.map(|(gone, left)| Did { gone, left }).collect();
         assert_eq!(did[0], did[1], "{} over {}", outer.name, isolation.name());
@@ -185,6 +179,7 @@ fn live(
                 });
             }
             Operation::Depart => {
+                mux.next_class(now_ns);
                 let heads: Vec<_> = (0..3).map(|class| mux.head(class).copied()).collect();
                 match mux.step(now_ns, can_mark) {
                     Some(Step::Leaves(departure)) => {

@@ -300,7 +300,11 @@ mod tests {
         assert_eq!(of(7, 185, &[1, 2, 3, 4]), whole);
         assert_ne!(of(8, 0x2000, &other).flow, whole.flow);
         let lost = of(9, 185, &[1, 2, 3, 4]);
-        assert_eq!(lost, of(10, 185, &[5, 6, 7, 8]), "by addresses and protocol");
+        assert_eq!(
+            lost,
+            of(10, 185, &[5, 6, 7, 8]),
+            "by addresses and protocol"
+        );
     }
 
     #[test]

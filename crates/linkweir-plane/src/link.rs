@@ -345,6 +345,19 @@ impl Link {
         Some(self.or_expiry_ns(ready_ns))
     }
 
+    /// The queue whose head is sent next, as far as that is known before the policies of flows are asked
+    /// ([`Mux::next_class_so_far`]).
+    pub fn head_so_far(&mut self, now_ns: u64) -> Option<Queue> {
+        if self.waiting_pkts == 0 {
+            return None;
+        }
+        if self.follow {
+            self.update_scheduler(now_ns);
+        }
+        let class = self.mux.next_class_so_far(now_ns)?;
+        Some(self.mux.queues()[class])
+    }
+
     /// The queue whose head is sent next, and whether that packet can carry an ECN mark.
     pub fn head(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Option<(Queue, bool)> {
         if self.waiting_pkts == 0 {
