@@ -128,8 +128,9 @@ const EF_BYTES: u32 = 500;
 /// Packets of EF that come at once.
 const EF_BURST: u32 = 10;
 
-/// AF with a reserved rate, loaded by `af`, between bursts of EF and a best effort that takes what is left.
-fn reserved(af: Vec<Flow>) -> Experiment {
+/// AF with a reserved rate, loaded by `af`, between bursts of EF and a best effort that takes what is left. AF sends `burst`
+/// packets back to back.
+fn reserved(af: Vec<Flow>, burst: u64) -> Experiment {
     let policy = scheduler(
         "pss",
         &[],
@@ -138,6 +139,8 @@ fn reserved(af: Vec<Flow>) -> Experiment {
                 ("level", 1),
                 ("low_level", 3),
                 ("rate", RESERVED_BPS as u64),
+                ("burst", burst),
+                ("mtu", u64::from(LARGE_BYTES)),
             ],
             &[("level", 0)],
             &[("level", 2)],
@@ -154,19 +157,21 @@ fn reserved(af: Vec<Flow>) -> Experiment {
 
 #[test]
 fn a_reserved_rate_delays_a_sparse_flow_by_its_bound() {
-    let mut e = reserved(load(0, RESERVED_BPS));
-    e.classes[0].flows = Some(Isolation::FqCodel);
-    // With the defaults of pss: LM - LR = (burst - 1) mtu (1 - rho/C), burst 2; the packets are no longer than its mtu.
-    let (mtu_bits, large_bits) = (8.0 * 1500.0, 8.0 * f64::from(LARGE_BYTES));
-    let ahead_bits = mtu_bits * (1.0 - RESERVED_BPS / LINK_BPS);
-    let burst_bits = 8.0 * f64::from(EF_BURST * EF_BYTES);
-    let above_s = (burst_bits + large_bits) / (LINK_BPS - EF_BPS);
-    let more_s = (ahead_bits + large_bits) / RESERVED_BPS + above_s;
-    within(
-        delays(&e),
-        alone(RESERVED_BPS).map(|s| 1.2 * s + more_s),
-        "pss",
-    );
+    for burst in [2, 20] {
+        let mut e = reserved(load(0, RESERVED_BPS), burst);
+        e.classes[0].flows = Some(Isolation::FqCodel);
+        // LM - LR = (burst - 1) mtu (1 - rho/C); the bursts of EF and a packet that has begun go before.
+        let large_bits = 8.0 * f64::from(LARGE_BYTES);
+        let ahead_bits = (burst - 1) as f64 * large_bits * (1.0 - RESERVED_BPS / LINK_BPS);
+        let burst_bits = 8.0 * f64::from(EF_BURST * EF_BYTES);
+        let above_s = (burst_bits + large_bits) / (LINK_BPS - EF_BPS);
+        let more_s = (ahead_bits + large_bits) / RESERVED_BPS + above_s;
+        within(
+            delays(&e),
+            alone(RESERVED_BPS).map(|s| 1.2 * s + more_s),
+            &format!("pss with bursts of {burst}"),
+        );
+    }
 }
 
 fn near(found: f64, wanted: f64, what: &str) {
@@ -189,7 +194,7 @@ fn a_reserved_rate_is_kept_with_flows_as_without() {
     ];
     for (what, af) in flows {
         for isolation in [None, Some(Isolation::FqCodel), Some(Isolation::Drr)] {
-            let mut e = reserved(af.clone());
+            let mut e = reserved(af.clone(), 20);
             e.classes[0].flows = isolation;
             let found = tables(&e).numbers("classes", "rate_bps");
             near(found[0], RESERVED_BPS, &format!("{what}, {isolation:?}"));
