@@ -9,14 +9,7 @@ use crate::units::{self, Kind};
 use crate::Fault;
 
 /// Keys of a class that are read here.
-pub const KEYS: [&str; 6] = [
-    "limit",
-    "limit_bytes",
-    "max_age",
-    "full",
-    "least",
-    "flows",
-];
+pub const KEYS: [&str; 6] = ["limit", "limit_bytes", "max_age", "full", "least", "flows"];
 
 /// A limit by time, ns.
 const TIME_NS: (u64, u64) = (1_000_000, 60_000_000_000);
@@ -122,12 +115,10 @@ pub fn isolation(
     };
     let isolation = Isolation::ALL[entry.choice(&Isolation::ALL.map(Isolation::name))?];
     if !nests {
-        let known = linkweir_core::policies()
-            .iter()
-            .filter(|info| info.nests());
+        let known = linkweir_core::policies().iter().filter(|info| info.nests());
         let names: Vec<_> = known.map(|info| info.name).collect();
         return Err(entry.fault(format!(
-            "isolates flows below a policy that leaves the choice among a class's packets to another, and {policy} does not; leave flows out, or take one of these policies: {}",
+            "needs a policy that leaves the choice among the packets of a class to another, and {policy} does not; leave flows out, or use one of {}",
             names.join(", ")
         )));
     }

@@ -94,7 +94,11 @@ fn execute(command: Command) -> Result<(), Failure> {
             for class in &sound.classes {
                 let limit = queue::describe(&class.limit);
                 let flows = class.flows.map(|flows| format!(", flows {}", flows.name()));
-                println!("  class {}: {limit}{}", class.name, flows.unwrap_or_default());
+                println!(
+                    "  class {}: {limit}{}",
+                    class.name,
+                    flows.unwrap_or_default()
+                );
             }
             for fault in denied {
                 eprintln!("linkweir-gateway: not checked: {fault}");

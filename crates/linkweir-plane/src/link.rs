@@ -374,13 +374,13 @@ impl Link {
     /// All queues as one, as the policy across peers sees them.
     pub fn as_queue(&mut self, now_ns: u64) -> Queue {
         let rate_bps = self.channel_bps(now_ns);
-        let head = self.head(now_ns, |_| false);
+        let head = self.head_so_far(now_ns);
         let queues = self.mux.queues();
         Queue {
             backlog_bytes: queues.iter().map(|queue| queue.backlog_bytes).sum(),
             backlog_pkts: queues.iter().map(|queue| queue.backlog_pkts).sum(),
             rate_bps,
-            ..head.map(|(head, _)| head).unwrap_or_default()
+            ..head.unwrap_or_default()
         }
     }
 
@@ -546,4 +546,4 @@ impl Link {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

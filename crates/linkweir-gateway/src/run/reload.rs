@@ -395,11 +395,7 @@ allowed_ips = "10.77.0.2/32"
                 "\"last\"",
                 "the names and the order of the classes",
             ),
-            (
-                "\"rest\"",
-                "\"rest\"\nflows = \"drr\"",
-                "flows of a class",
-            ),
+            ("\"rest\"", "\"rest\"\nflows = \"drr\"", "flows of a class"),
         ] {
             let why = fixed(&running, &changed(old, new)).unwrap_err();
             assert!(why.starts_with(&format!("{what} ")), "{new}: {why}");

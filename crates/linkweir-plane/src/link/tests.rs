@@ -4,6 +4,9 @@
 use super::*;
 use crate::setup::tests::{Links, GROUND};
 
+pub(crate) mod flows;
+pub(crate) mod traffic;
+
 const MS: u64 = 1_000_000;
 
 fn config(link: &str) -> Links {
