@@ -7,11 +7,11 @@ of what leaves: every byte that leaves while it waits gives it that part of a by
 credit, never below zero, and with credit for its head it goes before the policy is asked. Every packet has a number,
 from 0 in order of arrival. The files vectors/queues/*.life say which packets were dropped, why, and which one left.
 
-The flows of a class may be isolated. Its packets then wait in FLOW_QUEUES queues, by the remainder of the flow's number,
-which a policy of their own schedules. The policy of the classes sees one queue: its head is the packet that the flows'
-policy picks, which is asked when a packet is to leave. If the head is gone before that, the oldest packet is the head. The
-policy of the flows judges each packet of the class that is about to leave. Where the class is full, the flow that would
-have most bytes loses a packet: its oldest (full=head) or its newest.
+The flows of a class may be isolated. Its packets then wait in FLOW_QUEUES queues, by the remainder of the flow's
+number, which a policy of their own schedules. The policy of the classes sees one queue: its head is the packet that
+the flows' policy picks, which is asked when a packet is to leave. If the head is gone before that, the oldest packet
+is the head. The policy of the flows judges each packet of the class that is about to leave. Where the class is full,
+the flow that would have most bytes loses a packet: its oldest (full=head) or its newest.
 
     limit Q pkts=N bytes=N time=NS floor=BYTES age=NS full=head least=PPM    what is left out is no limit
     flows Q POLICY                                                 the flows of the class are isolated
@@ -21,9 +21,9 @@ have most bytes loses a packet: its oldest (full=head) or its newest.
     at NS look [REASON Q NUMBER]...                                what has become too old
     at NS link BPS, rate Q BPS, limit ...                          as in vectors/README.md; a new limit
 
-Reasons: age (waited too long), expired (the policy drops it for one that comes), head (the oldest of a full class, or one
-that makes room for another flow), limit (refused), victim (named by the policy), late (judged by the policy when it was to
-leave).
+Reasons: age (waited too long), expired (the policy drops it for one that comes), head (the oldest of a full class, or
+one that makes room for another flow), limit (refused), victim (named by the policy), late (judged by the policy when
+it was to leave).
 """
 
 import argparse
@@ -93,7 +93,7 @@ class Flows:
         return rows
 
     def gives_way(self, flow, size, head):
-        """The number of the packet that leaves a full class for one of this flow and size, or None: that one is refused."""
+        """The number of the packet that makes room for one of this flow and size; None: that one is refused."""
         held = {of: self.held(of) for _, of in self.waiting}
         held[flow % FLOW_QUEUES] = held.get(flow % FLOW_QUEUES, 0) + size
         longest = max(held, key=lambda of: (held[of], of == flow % FLOW_QUEUES, -of))

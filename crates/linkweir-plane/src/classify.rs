@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn hashes_of_flows_spread_over_queues() {
         let mut classifier = isolating();
-        let mut used = [0_u32; linkweir_core::FLOW_QUEUES];
+        let mut used = [0_u32; 1024];
         for port in 0..16 * used.len() as u32 {
             let ports = [0x80, 0, (port >> 8) as u8, port as u8];
             let header = parse(&v4(TCP, 0, 1, 0, &ports)).unwrap();
