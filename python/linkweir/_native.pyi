@@ -48,6 +48,7 @@ class _Policy(TypedDict):
     name: str
     help: str
     max_classes: int
+    isolates_flows: bool
     params: list[_Param]
     class_params: list[_Param]
     stats: list[_Stat]

@@ -287,6 +287,15 @@ def test_limits_that_queueing_disciplines_lack_are_said() -> None:
     assert any(note.startswith("class[0].max_age = 100ms: queueing disciplines have no") for note in found.notes)
 
 
+def test_flows_inside_a_class_are_kept_by_the_gateway_and_named_for_tc() -> None:
+    scenario = written(**{"class": [{"name": "ef", "level": 0}, {"name": "rest", "flows": "fq_codel"}]})
+    (note,) = [note for note in tc_scripts(scenario, "eth0").notes if "flows" in note]
+    assert note == "class[1].flows = fq_codel: the queueing disciplines do not tell the flows of a class apart"
+    text = gateway_configuration(scenario).text
+    assert tomllib.loads(text)["class"][1]["flows"] == "fq_codel"
+    assert tomllib.loads(imported(text).text)["class"][1]["flows"] == "fq_codel"
+
+
 GATEWAY = REPOSITORY / "target/debug/linkweir-gateway"
 
 

@@ -128,6 +128,7 @@ def fifo(**changes: Any) -> dict[str, Any]:
             "class.limit",
         ),
         (fifo(scheduler={"policy": "fq_codel", "mtu": "1kB"}), "scheduler.mtu"),
+        (fifo(**{"class": [{"name": "all", "flows": "fq_codel"}]}), "class[0].flows"),
         (
             {
                 **fifo(),

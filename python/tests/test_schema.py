@@ -46,7 +46,7 @@ BEYOND = [
     r"the last source would start|raise interval|whole segments|the first time|knows its users|mean capacity",
     r"cannot be read|does not say its unit|must be left out|must be [01] in front|satellites join|is no use",
     r"has no packet of flow|is for a capture|places to compute|more than .* (packets|classes|flows)",
-    r"must be (cubic|false|a file and a class)",
+    r"must be (cubic|false|a file and a class)|needs a policy that leaves the choice",
     rf"\(({'|'.join(policy.name for policy in policies())})(, link\.nominal = .*)?\)$",  # what a policy checks
 ]
 """What parsers refuse and schemas do not: ranges of quantities, rules across keys, and the content of files."""

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use linkweir_core::{Full, Limit, PolicyInfo, TimeLimit};
+use linkweir_core::{Full, Isolation, Limit, PolicyInfo, TimeLimit};
 use linkweir_gateway::config::{self, Config, Fault};
 
 const SHIPPED: &str = include_str!("../configs/ground.toml");
@@ -94,6 +94,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("limit = \"100p\"", "limit = \"0.1ms\"", "ground.toml:24: class[0].limit = \"0.1ms\": must be 1ms .. 60s"),
     ("limit = \"100p\"", "max_age = \"2h\"", "ground.toml:24: class[0].max_age = \"2h\": must be 1ms .. 3600s"),
     ("limit = \"100p\"", "full = \"front\"", "ground.toml:24: class[0].full = \"front\": must be one of tail, head"),
+    ("limit = \"100p\"", "flows = \"sfq\"", "ground.toml:24: class[0].flows = \"sfq\": must be one of fq_codel, drr"),
     ("limit = \"100p\"", "least = \"95%\"", "ground.toml:24: class[0].least = \"95%\": must be "),
     ("level = 2\n", "level = 2\nleast = \"50%\"\n[[class]]\nname = \"more\"\nmatch = [{ port = 7 }]\nlevel = 4\nleast = \"50%\"\n", "ground.toml:43: class[3].least = \"50%\": must leave the policy something: with the other classes it is "),
     ("low_level = 3", "low_level = 2", "ground.toml:37: class[2].level = 2: another queue has this level"),
@@ -704,6 +705,39 @@ fn mistakes_in_a_link_are_found_at_their_lines() {
             fault.starts_with(expected),
             "{new}\n  got      {fault}\n  expected {expected}"
         );
+    }
+}
+
+#[test]
+fn flows_are_isolated_below_policies_that_nest() {
+    let flows = |text: &str| -> Vec<Option<Isolation>> {
+        let classes = parse(text).unwrap().classes;
+        classes.into_iter().map(|class| class.flows).collect()
+    };
+    assert_eq!(flows(SHIPPED), [None; 3]);
+    let isolated = changed("limit = \"100p\"", "limit = \"100p\"\nflows = \"fq_codel\"");
+    assert_eq!(flows(&isolated), [Some(Isolation::FqCodel), None, None]);
+    let (before, _) = SHIPPED.split_once("[scheduler]").unwrap();
+    let (_, peers) = SHIPPED.split_once("[[peer]]").unwrap();
+    for info in linkweir_core::policies() {
+        let text = format!(
+            "{before}[scheduler]\npolicy = \"{}\"\n[[class]]\nname = \"all\"\nflows = \"drr\"\n[[peer]]{peers}",
+            info.name
+        );
+        match parse(&text) {
+            Ok(config) => {
+                assert!(info.nests(), "{}", info.name);
+                assert_eq!(config.classes[0].flows, Some(Isolation::Drr));
+            }
+            Err(fault) => {
+                assert!(!info.nests(), "{fault}");
+                let expected = with_policies(&format!(
+                    "class[0].flows = \"drr\": needs a policy that leaves the choice among the packets of a class to another, and {} does not; leave flows out, or use one of {{nesting}}",
+                    info.name
+                ));
+                assert!(fault.to_string().ends_with(&expected), "{fault}");
+            }
+        }
     }
 }
 

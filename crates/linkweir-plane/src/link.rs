@@ -6,11 +6,12 @@
 
 use linkweir_config::signal::Instant;
 use linkweir_core::{
-    CorePolicy, DropReason, Fault, Limit, Mux, Queue, Step, MAX_PACKET_BYTES, MOST_DROPS,
+    Arrival, CorePolicy, DropReason, Fault, Limit, Mux, Queue, Step, MAX_PACKET_BYTES, MOST_DROPS,
 };
 
 use crate::bytes::superpacket::Packet;
 use crate::capacity::KnownCapacity;
+use crate::classify::Label;
 use crate::feedback::Steer;
 use crate::setup::{Capacity, Class, LinkSetup, Scheduler};
 use crate::starved::Starved;
@@ -121,10 +122,13 @@ impl Link {
             .iter()
             .map(|class| applied(class.limit))
             .collect();
-        let mux = Mux::new(now_ns, capacity.nominal_bps, &limits, |view| {
+        let mut mux = Mux::new(now_ns, capacity.nominal_bps, &limits, |view| {
             CorePolicy::new(info, view, params, qparams)
         })?
         .unmeasured();
+        for (at, class) in setup.classes.iter().enumerate() {
+            mux.isolate(at, class.flows);
+        }
         Ok(Link {
             mux,
             capacity: KnownCapacity::new(now_ns, capacity, measured),
@@ -138,8 +142,8 @@ impl Link {
     }
 
     /// A packet arrives that takes `wire_bytes` on the link.
-    pub fn arrive(&mut self, now_ns: u64, class: usize, wire_bytes: u32, packet: &[u8]) {
-        self.enqueue(now_ns, class, wire_bytes, packet.into());
+    pub fn arrive(&mut self, now_ns: u64, label: impl Into<Label>, wire_bytes: u32, packet: &[u8]) {
+        self.enqueue(now_ns, label.into(), wire_bytes, packet.into());
     }
 
     /// A packet or super-packet arrives; `wire_bytes` gives the bytes on the link of a packet of some length. A
@@ -148,14 +152,15 @@ impl Link {
     pub fn arrive_any(
         &mut self,
         now_ns: u64,
-        class: usize,
+        label: impl Into<Label>,
         packet: Packet,
         wire_bytes: impl Fn(usize) -> u32,
     ) {
+        let label = label.into();
         self.drop_aged(now_ns);
         let pkts = packet.pkts();
         if pkts == 1 && packet.header_bytes() == 0 {
-            self.enqueue(now_ns, class, wire_bytes(packet.len()), packet);
+            self.enqueue(now_ns, label, wire_bytes(packet.len()), packet);
             return;
         }
         let bytes = packet.sum(&wire_bytes);
@@ -163,16 +168,16 @@ impl Link {
             u128::from(self.known_bps(now_ns)) * u128::from(SUPER_PACKET_NS) / 8_000_000_000;
         let short = u128::from(bytes) <= whole_bytes && bytes < u64::from(MAX_PACKET_BYTES);
         let (bytes, pkts) = (bytes as u32, pkts as u32);
-        if short && self.mux.has_room_for(class, pkts, bytes) {
-            self.enqueue(now_ns, class, bytes, packet);
+        if short && self.mux.has_room_for(label.class, pkts, bytes) {
+            self.enqueue(now_ns, label, bytes, packet);
             return;
         }
         for packet in packet.split() {
-            self.enqueue(now_ns, class, wire_bytes(packet.len()), packet);
+            self.enqueue(now_ns, label, wire_bytes(packet.len()), packet);
         }
     }
 
-    fn enqueue(&mut self, now_ns: u64, class: usize, wire_bytes: u32, packet: Packet) {
+    fn enqueue(&mut self, now_ns: u64, label: Label, wire_bytes: u32, packet: Packet) {
         if self.waiting_pkts == 0 && self.capacity.pace.free_ns() <= now_ns {
             self.capacity.pace.idle();
         }
@@ -190,24 +195,23 @@ impl Link {
         });
         let mut refused = false;
         let waiting = Waiting { packet, wire_bytes };
-        mux.enqueue_train(
-            now_ns,
-            class,
-            wire_bytes,
+        let arrival = Arrival {
+            class: label.class,
+            flow: label.flow,
+            bytes: wire_bytes,
             pkts,
-            waiting,
-            |dropped, _, reason| {
-                *waiting_pkts -= dropped.packet.pkts() as u32;
-                match reason {
-                    DropReason::Limit => refused = true,
-                    DropReason::Head | DropReason::Age | DropReason::Policy => {
-                        if let Some(events) = events {
-                            events.push(Event::Dropped(dropped.wire_bytes));
-                        }
+        };
+        mux.arrive(now_ns, arrival, waiting, |dropped, _, reason| {
+            *waiting_pkts -= dropped.packet.pkts() as u32;
+            match reason {
+                DropReason::Limit => refused = true,
+                DropReason::Head | DropReason::Age | DropReason::Policy => {
+                    if let Some(events) = events {
+                        events.push(Event::Dropped(dropped.wire_bytes));
                     }
                 }
-            },
-        );
+            }
+        });
         // A packet refused by its own limit was never in the queue, as far as the hub is concerned.
         if let (true, Some(events)) = (refused, &mut self.events) {
             events.remove(first);
@@ -342,6 +346,19 @@ impl Link {
         Some(self.or_expiry_ns(ready_ns))
     }
 
+    /// The queue whose head is sent next, as far as that is known before the policies of flows are asked
+    /// ([`Mux::next_class_so_far`]).
+    pub fn head_so_far(&mut self, now_ns: u64) -> Option<Queue> {
+        if self.waiting_pkts == 0 {
+            return None;
+        }
+        if self.follow {
+            self.update_scheduler(now_ns);
+        }
+        let class = self.mux.next_class_so_far(now_ns)?;
+        Some(self.mux.queues()[class])
+    }
+
     /// The queue whose head is sent next, and whether that packet can carry an ECN mark.
     pub fn head(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Option<(Queue, bool)> {
         if self.waiting_pkts == 0 {
@@ -358,13 +375,13 @@ impl Link {
     /// All queues as one, as the policy across peers sees them.
     pub fn as_queue(&mut self, now_ns: u64) -> Queue {
         let rate_bps = self.channel_bps(now_ns);
-        let head = self.head(now_ns, |_| false);
+        let head = self.head_so_far(now_ns);
         let queues = self.mux.queues();
         Queue {
             backlog_bytes: queues.iter().map(|queue| queue.backlog_bytes).sum(),
             backlog_pkts: queues.iter().map(|queue| queue.backlog_pkts).sum(),
             rate_bps,
-            ..head.map(|(head, _)| head).unwrap_or_default()
+            ..head.unwrap_or_default()
         }
     }
 
@@ -538,4 +555,4 @@ impl Link {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -26,7 +26,11 @@ else:
 
 _DEVICE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,14}")
 _LONGEST = 15
-_ONLY_ELSEWHERE = ("max_age", "full", "least")
+_ONLY_ELSEWHERE = {
+    **dict.fromkeys(("max_age", "full", "least"), "queueing disciplines have no such limit"),
+    "flows": "the queueing disciplines do not tell the flows of a class apart",
+}
+"""Keys of classes that are left out, and why."""
 _QUANTUM_BYTES = 60_000
 """What HTB lends at a time; with a single class it changes nothing, but the default is logged as too large."""
 
@@ -90,8 +94,8 @@ def _carried(classes: Sequence[Mapping[str, Any]], link: Mapping[str, Any]) -> t
     found, notes = [], []
     for number, entry in enumerate(classes):
         own = {key: value for key, value in entry.items() if key not in _ONLY_ELSEWHERE}
-        others = [key for key in _ONLY_ELSEWHERE if key in entry]
-        notes += [f"class[{number}].{key} = {entry[key]}: queueing disciplines have no such limit" for key in others]
+        others = {key: why for key, why in _ONLY_ELSEWHERE.items() if key in entry}
+        notes += [f"class[{number}].{key} = {entry[key]}: {why}" for key, why in others.items()]
         if "limit" in own and not own["limit"].endswith("p"):
             bits = _native.quantity(own["limit"], "time") * _native.quantity(link["nominal"], "rate")
             notes.append(f"class[{number}].limit = {own['limit']}: became the bytes that the link carries in this time")

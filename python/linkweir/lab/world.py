@@ -171,7 +171,7 @@ def check_link(link: Mapping[str, Any]) -> None:
         raise unfit("link.mpu", link["mpu"], "must be 0B in the laboratory")
 
 
-_ONLY_HERE = ("max_age", "full", "least")
+_ONLY_HERE = ("max_age", "full", "least", "flows")
 """Keys of classes that the qdiscs do not have."""
 
 

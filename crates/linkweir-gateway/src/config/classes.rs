@@ -64,7 +64,8 @@ pub(super) fn read(
             default_age_ns: is_voice.then_some(VOICE_AGE_NS),
         };
         let limit = queue::read(section, bounds)?;
-        classes.push(Class { name, limit });
+        let flows = queue::isolation(section, info.name, info.nests())?;
+        classes.push(Class { name, limit, flows });
         let limits = classes.iter().map(|class| &class.limit);
         queue::shares(limits, |message| section.fault_at("least", message))?;
     }

@@ -146,7 +146,7 @@ impl Gateway {
         peers.want_sessions(now_ns);
         let mut gateway = Gateway {
             file: file.to_path_buf(),
-            ingress: Ingress::new(config.rules.clone(), &device),
+            ingress: Ingress::new(&config.rules, &config.classes, &device),
             egress: Egress::new(below),
             config,
             device,

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use linkweir_core::Isolation;
 use linkweir_plane::hub::Hub;
 use linkweir_plane::setup::{Class, Scheduler};
 
@@ -267,7 +268,16 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
         peers: _,
     } = old;
     fn names(classes: &[Class]) -> impl Iterator<Item = &String> {
-        classes.iter().map(|Class { name, limit: _ }| name)
+        classes.iter().map(
+            |Class {
+                 name,
+                 limit: _,
+                 flows: _,
+             }| name,
+        )
+    }
+    fn flows(classes: &[Class]) -> impl Iterator<Item = Option<Isolation>> + '_ {
+        classes.iter().map(|class| class.flows)
     }
     let policy = |across: &Option<Scheduler>| across.as_ref().map(|across| across.info.name);
     let changed = [
@@ -300,6 +310,7 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
             "the names and the order of the classes",
             names(classes).ne(names(&new.classes)),
         ),
+        ("flows of a class", flows(classes).ne(flows(&new.classes))),
     ];
     match changed.iter().find(|(_, changed)| *changed) {
         Some((what, _)) => Err(format!(
@@ -384,6 +395,7 @@ allowed_ips = "10.77.0.2/32"
                 "\"last\"",
                 "the names and the order of the classes",
             ),
+            ("\"rest\"", "\"rest\"\nflows = \"drr\"", "flows of a class"),
         ] {
             let why = fixed(&running, &changed(old, new)).unwrap_err();
             assert!(why.starts_with(&format!("{what} ")), "{new}: {why}");

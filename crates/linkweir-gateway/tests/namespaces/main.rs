@@ -20,6 +20,7 @@ mod emulated;
 mod everything;
 mod failover;
 mod flood;
+mod flows;
 mod interop;
 mod life;
 mod monitoring;
@@ -145,6 +146,10 @@ const TESTS: &[(&str, fn())] = &trials! {
     }
     flood {
         forged_handshakes_cost_little_and_keep_nobody_out,
+    }
+    flows {
+        a_flow_that_fills_its_class_neither_keeps_others_out_nor_goes_before_them,
+        flows_of_a_class_do_not_change_while_the_gateway_runs,
     }
     interop {
         an_unmodified_peer_is_reached,

@@ -4,6 +4,9 @@
 use super::*;
 use crate::setup::tests::{Links, GROUND};
 
+pub(crate) mod flows;
+pub(crate) mod traffic;
+
 const MS: u64 = 1_000_000;
 
 fn config(link: &str) -> Links {
@@ -388,6 +391,40 @@ fn a_super_packet_that_finds_too_little_room_is_cut() {
     link.arrive_any(30 * MS, 0, whole(), |bytes| bytes as u32);
     assert_eq!(link.waiting_pkts(), 100, "five of ten");
     assert_eq!(link.mux().counters(0).dropped_limit_pkts, 15);
+}
+
+#[test]
+fn super_packets_of_flows_are_scheduled_whole_and_make_room_for_others() {
+    let label = |flow| Label { class: 0, flow };
+    for flows in linkweir_core::Isolation::ALL {
+        // Class ef holds 100 packets: ten super-packets of one flow.
+        let mut config = config("rate = \"10Gbit\"");
+        config.classes[0].flows = Some(flows);
+        let mut link = link(&config);
+        for _ in 0..10 {
+            link.arrive_any(0, label(1), whole(), |bytes| bytes as u32);
+        }
+        assert_eq!(link.waiting_pkts(), 100);
+        // The newest of these makes room for a packet of another flow.
+        link.arrive_any(0, label(2), [7_u8; 1][..].into(), |_| 100);
+        assert_eq!(link.waiting_pkts(), 91);
+        assert_eq!(link.mux().counters(0).dropped_limit_pkts, 10);
+        // A super-packet of a third flow is cut, because the class has no room for all of it; its packets find room.
+        link.arrive_any(0, label(3), whole(), |bytes| bytes as u32);
+        assert_eq!(link.mux().waiting_pkts(0), 91 + 9 - 10 + 1);
+        assert_eq!(link.waiting_pkts(), link.mux().waiting_pkts(0));
+        let (mut pkts, mut now_ns) = (Vec::new(), 0);
+        loop {
+            match link.next(now_ns, |_| false) {
+                Next::Send(packet, _) => pkts.push(packet.pkts()),
+                Next::At(ns) => now_ns = ns,
+                Next::Nothing => break,
+            }
+        }
+        assert_eq!(pkts.iter().sum::<usize>(), 91);
+        assert!(pkts.contains(&10), "{flows:?}: {pkts:?}");
+        assert!(pkts.contains(&1));
+    }
 }
 
 #[test]

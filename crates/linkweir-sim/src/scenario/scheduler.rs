@@ -116,6 +116,8 @@ pub(super) fn class(
         default_age_ns: None,
     };
     let limit = queue::read(section, bounds)?;
+    let nests = chosen.info.is_some_and(PolicyInfo::nests);
+    let flows = queue::isolation(section, chosen.name, nests)?;
     let row = match (chosen.own, params) {
         (Some(Own::UbmtLike), [target_ns]) => targets(section, *target_ns)?,
         _ => chosen
@@ -138,6 +140,7 @@ pub(super) fn class(
             max_age_ns: limit.max_age_ns,
             full: limit.full,
             least_ppm: limit.least_ppm,
+            flows,
         })
         .collect();
     Ok((name, classes, row))
