@@ -12,6 +12,7 @@ pub mod matching;
 pub mod parameters;
 pub mod queue;
 pub mod reader;
+pub mod recording;
 pub mod signal;
 mod spelling;
 mod syntax;
