@@ -6,11 +6,13 @@
 
 use linkweir_config::signal::Instant;
 use linkweir_core::{
-    CorePolicy, DropReason, Fault, Limit, Mux, Queue, Step, MAX_PACKET_BYTES, MOST_DROPS,
+    CorePolicy, Departure, DropReason, Fault, Limit, Mux, Queue, Step, MAX_PACKET_BYTES, MOST_DROPS,
 };
 
+use crate::bytes::packet;
 use crate::bytes::superpacket::Packet;
 use crate::capacity::KnownCapacity;
+use crate::recorder::{Arrival, Tap};
 use crate::setup::{Capacity, Class, LinkSetup, Scheduler};
 use crate::starved::Starved;
 use crate::waits::Waits;
@@ -77,6 +79,8 @@ pub struct Link {
     waits: Vec<Option<Box<Waits>>>,
     /// Which classes send nothing while others do.
     starved: Starved,
+    /// Where all this is recorded, if it is.
+    tap: Option<Box<Tap>>,
 }
 
 /// The answer to: which packet is sent next?
@@ -133,12 +137,30 @@ impl Link {
             events: setup.shared.then(Vec::new),
             waits: vec![None; setup.classes.len()],
             starved: Starved::new(setup.classes.len()),
+            tap: None,
         })
+    }
+
+    /// Records what happens from now on, or no longer.
+    pub fn record_to(&mut self, now_ns: u64, tap: Option<Tap>) {
+        self.tap = tap.map(Box::new);
+        self.record_capacity(now_ns);
+    }
+
+    /// Records the capacity, 0 without a session, where the queues are recorded.
+    pub fn record_capacity(&mut self, now_ns: u64) {
+        let bps = match &self.tap {
+            Some(_) if self.open => self.known_bps(now_ns),
+            _ => 0,
+        };
+        if let Some(tap) = &mut self.tap {
+            tap.capacity(now_ns, bps);
+        }
     }
 
     /// A packet arrives that takes `wire_bytes` on the link.
     pub fn arrive(&mut self, now_ns: u64, class: usize, wire_bytes: u32, packet: &[u8]) {
-        self.enqueue(now_ns, class, wire_bytes, packet.into());
+        self.enqueue(now_ns, class, (wire_bytes, wire_bytes), packet.into());
     }
 
     /// A packet or super-packet arrives; `wire_bytes` gives the bytes on the link of a packet of some length. A
@@ -154,7 +176,8 @@ impl Link {
         self.drop_aged(now_ns);
         let pkts = packet.pkts();
         if pkts == 1 && packet.header_bytes() == 0 {
-            self.enqueue(now_ns, class, wire_bytes(packet.len()), packet);
+            let bytes = wire_bytes(packet.len());
+            self.enqueue(now_ns, class, (bytes, bytes), packet);
             return;
         }
         let bytes = packet.sum(&wire_bytes);
@@ -163,26 +186,50 @@ impl Link {
         let short = u128::from(bytes) <= whole_bytes && bytes < u64::from(MAX_PACKET_BYTES);
         let (bytes, pkts) = (bytes as u32, pkts as u32);
         if short && self.mux.has_room_for(class, pkts, bytes) {
-            self.enqueue(now_ns, class, bytes, packet);
+            let each_bytes = wire_bytes(packet.pkt_bytes(0));
+            self.enqueue(now_ns, class, (bytes, each_bytes), packet);
             return;
         }
         for packet in packet.split() {
-            self.enqueue(now_ns, class, wire_bytes(packet.len()), packet);
+            let bytes = wire_bytes(packet.len());
+            self.enqueue(now_ns, class, (bytes, bytes), packet);
         }
     }
 
-    fn enqueue(&mut self, now_ns: u64, class: usize, wire_bytes: u32, packet: Packet) {
+    /// Enqueues a packet or super-packet that takes `wire_bytes` on the link, each of its packets but the last `each_bytes`.
+    fn enqueue(
+        &mut self,
+        now_ns: u64,
+        class: usize,
+        (wire_bytes, each_bytes): (u32, u32),
+        packet: Packet,
+    ) {
         if self.waiting_pkts == 0 && self.capacity.pace.free_ns() <= now_ns {
             self.capacity.pace.idle();
         }
         let pkts = packet.pkts() as u32;
         self.waiting_pkts += pkts;
+        if let Some(tap) = &self.tap {
+            if tap.lacks_capacity(now_ns) {
+                self.record_capacity(now_ns);
+            }
+        }
         let Link {
             mux,
             waiting_pkts,
             events,
+            tap,
             ..
         } = self;
+        if let Some(tap) = tap {
+            let arrival = Arrival {
+                pkts,
+                bytes: wire_bytes,
+                each_bytes,
+                tcp: packet::is_tcp(&packet),
+            };
+            tap.arrived(now_ns, class, arrival);
+        }
         let first = events.as_mut().map_or(0, |events| {
             events.push(Event::Enqueued(wire_bytes));
             events.len() - 1
@@ -195,8 +242,12 @@ impl Link {
             wire_bytes,
             pkts,
             waiting,
-            |dropped, _, reason| {
-                *waiting_pkts -= dropped.packet.pkts() as u32;
+            |dropped, class, reason| {
+                let pkts = dropped.packet.pkts() as u32;
+                *waiting_pkts -= pkts;
+                if let Some(tap) = tap {
+                    tap.dropped(now_ns, class, pkts, dropped.wire_bytes);
+                }
                 match reason {
                     DropReason::Limit => refused = true,
                     DropReason::Head | DropReason::Age | DropReason::Policy => {
@@ -219,10 +270,15 @@ impl Link {
             mux,
             waiting_pkts,
             events,
+            tap,
             ..
         } = self;
-        mux.drop_aged(now_ns, MOST_DROPS, |dropped, _, _| {
-            *waiting_pkts -= dropped.packet.pkts() as u32;
+        mux.drop_aged(now_ns, MOST_DROPS, |dropped, class, _| {
+            let pkts = dropped.packet.pkts() as u32;
+            *waiting_pkts -= pkts;
+            if let Some(tap) = tap {
+                tap.dropped(now_ns, class, pkts, dropped.wire_bytes);
+            }
             if let Some(events) = events {
                 events.push(Event::Dropped(dropped.wire_bytes));
             }
@@ -247,6 +303,7 @@ impl Link {
     /// Sets the measured rate of the interface below, bit/s. The scheduler gets the lower of it and the capacity.
     pub fn set_below(&mut self, now_ns: u64, bps: u64) {
         self.capacity.set_below(now_ns, bps);
+        self.record_capacity(now_ns);
         if self.follow {
             self.update_scheduler(now_ns);
         }
@@ -277,17 +334,20 @@ impl Link {
         if self.follow {
             self.update_scheduler(now_ns);
         }
+        self.record_capacity(now_ns);
         for _ in 0..MOST_DROPS {
             match self.mux.step(now_ns, |waiting| ecn(&waiting.packet)) {
                 Some(Step::Leaves(departure)) => {
-                    let pkts = departure.item.packet.pkts();
-                    self.left(now_ns, departure.class, departure.sojourn_ns, pkts);
+                    self.left(now_ns, &departure);
                     let Waiting { packet, .. } = departure.item;
                     self.waiting_pkts -= packet.pkts() as u32;
                     self.capacity.pace.begin(now_ns, departure.bytes);
                     return Next::Send(packet, departure.marked);
                 }
-                Some(Step::Dropped { item, .. }) => {
+                Some(Step::Dropped {
+                    class, item, bytes, ..
+                }) => {
+                    self.lost(now_ns, class, &item, bytes);
                     self.waiting_pkts -= item.packet.pkts() as u32;
                 }
                 None => {
@@ -385,12 +445,24 @@ impl Link {
         }
     }
 
-    /// Counts packets of a class that leave.
-    fn left(&mut self, now_ns: u64, class: usize, waited_ns: u64, pkts: usize) {
+    /// Counts packets that leave.
+    fn left(&mut self, now_ns: u64, departure: &Departure<Waiting>) {
+        let class = departure.class;
+        let pkts = departure.item.packet.pkts();
         self.waits[class]
             .get_or_insert_default()
-            .record(now_ns, waited_ns, pkts as u64);
+            .record(now_ns, departure.sojourn_ns, pkts as u64);
         self.starved.left(now_ns, class, self.mux.queues());
+        if let Some(tap) = &mut self.tap {
+            tap.sent(now_ns, class, pkts as u32, departure.bytes);
+        }
+    }
+
+    /// Counts packets that a step dropped.
+    fn lost(&mut self, now_ns: u64, class: usize, waiting: &Waiting, bytes: u32) {
+        if let Some(tap) = &mut self.tap {
+            tap.dropped(now_ns, class, waiting.packet.pkts() as u32, bytes);
+        }
     }
 
     /// How long packets of a class waited; none before the first left.
@@ -412,9 +484,12 @@ impl Link {
     }
 
     fn record(&mut self, now_ns: u64, step: Step<Waiting>) -> Option<(Packet, bool)> {
-        if let Step::Leaves(departure) = &step {
-            let pkts = departure.item.packet.pkts();
-            self.left(now_ns, departure.class, departure.sojourn_ns, pkts);
+        self.record_capacity(now_ns);
+        match &step {
+            Step::Leaves(departure) => self.left(now_ns, departure),
+            Step::Dropped {
+                class, item, bytes, ..
+            } => self.lost(now_ns, *class, item, *bytes),
         }
         let (waiting, event, sent) = match step {
             Step::Leaves(departure) => (
@@ -454,6 +529,7 @@ impl Link {
     /// Sets a reported capacity, bit/s. It holds for `stale_ns`.
     pub fn set_capacity(&mut self, now_ns: u64, bps: u64) {
         self.capacity.report(now_ns, bps);
+        self.record_capacity(now_ns);
         if self.follow {
             self.update_scheduler(now_ns);
         }

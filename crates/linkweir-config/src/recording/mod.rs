@@ -19,7 +19,7 @@ mod survey;
 pub use entries::{Cell, Counts, Entry, Sizes, Writer, MOST_CELL_PKTS};
 pub use frames::{frame, gap, is_recording, peer, read, settings, Block, Damage, MAGIC};
 pub use packets::{packets_of, spread, MOST_PKTS};
-pub use survey::{Bin, Recording, Section};
+pub use survey::{stamp, Bin, Recording, Section};
 
 /// Length of a bin, ns.
 pub const BIN_NS: u64 = 10_000_000;

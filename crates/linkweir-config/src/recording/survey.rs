@@ -387,6 +387,14 @@ impl Section {
     }
 }
 
+/// A time as it stands in names of files: `20260131T120000Z`.
+#[must_use]
+pub fn stamp(unix_ns: u64) -> String {
+    let seconds = i64::try_from(unix_ns / 1_000_000_000).unwrap_or(0);
+    let time = jiff::Timestamp::from_second(seconds).unwrap_or_default();
+    time.to_string().replace(['-', ':'], "")
+}
+
 /// The value of a key at the top of a text of TOML, as it is written.
 fn value_of(text: &str, key: &str) -> Option<String> {
     let table = DeTable::parse(text).ok()?;
