@@ -122,7 +122,7 @@ class Recording:
     @property
     def peers(self) -> dict[str, _Sums]: ...
     def sums(self, peer: str, classes: list[str], span_ns: tuple[int, int], interval_ns: int) -> list[list[_Sums]]:
-        """Per interval and class: arrived packets, bytes, TCP's packets; sent packets, bytes; dropped packets, bytes."""
+        """Per interval and class: arrived packets, bytes, TCP packets; sent packets, bytes; dropped packets, bytes."""
     def capacity(self, peer: str, span_ns: tuple[int, int]) -> list[tuple[int, int]]:
         """Changes: ns after the begin of the span, bit/s."""
     def cut(self, peer: str, section: int, span_ns: tuple[int, int]) -> bytes: ...

@@ -118,6 +118,8 @@ class Recording:
             PlanError: there is no such peer or time.
         """
         first_ns, last_ns = self._native.span_ns
+        if last_ns == 0:
+            raise PlanError(f"{self.name}: holds no packets")
         from_ns = self._time("--from", start, first_ns)
         to_ns = self._time("--to", stop, last_ns)
         from_ns, to_ns = max(from_ns, first_ns), min(to_ns, last_ns)
@@ -260,13 +262,12 @@ def _treatment(settings: Mapping[str, Any]) -> dict[str, Any]:
 def _section(
     text: str, origin_unix_ns: int, from_ns: int, to_ns: int, peers: list[str], gaps: list[tuple[int, int]]
 ) -> _Section:
-    return _Section(
-        text, _toml(text), origin_unix_ns, from_ns, to_ns, tuple(map(_toml, peers)), tuple(gaps)
-    )
+    return _Section(text, _toml(text), origin_unix_ns, from_ns, to_ns, tuple(map(_toml, peers)), tuple(gaps))
 
 
 def _toml(text: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
+        found: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return {}  # of a stranger's file; what is missing is said where it is needed
+    return found

@@ -123,14 +123,16 @@ def prepare(
         written, said = _fitted(written, policy)
         notes.extend(f"{policy}: {one}" for one in said)
     there = {
-        key: value for key, value in (changes or {}).items() if value is not None or keys.look_up(written, key) is not None
+        key: value
+        for key, value in (changes or {}).items()
+        if value is not None or keys.look_up(written, key) is not None
     }
     try:
         written = keys.put(written, there)
     except KeyPathError as fault:
         raise PlanError(f"{keys.show(fault.key)}: {fault}") from fault
     notes.extend(_about_tcp(totals, with_tcp, closed, rtt))
-    scenario = Scenario.from_dict(written, path=folder / SCENARIO)
+    scenario = _checked(written, folder, part.recording.name)
     return Replay(part, written, scenario, with_tcp, tuple(notes))
 
 
@@ -182,6 +184,17 @@ def _is_bulk(total: Sums) -> bool:
 def _kept(link: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a link that stay with another capacity."""
     return {key: link[key] for key in ("follow", "delay", "return_delay") if key in link}
+
+
+def _checked(written: Mapping[str, Any], folder: Path, name: str) -> Scenario:
+    """The scenario; its faults name the recording and not a file that nobody wrote."""
+    try:
+        return Scenario.from_dict(written, path=folder / SCENARIO)
+    except _native.ScenarioError as fault:
+        if not fault.key:
+            raise
+        given = f" = {fault.value}" if fault.value else ""
+        raise PlanError(f"replay of {name}: {fault.key}{given}: {fault.message}; --set changes this") from fault
 
 
 # --- The scenario --------------------------------------------------------------------------------------------------

@@ -155,7 +155,18 @@ impl Link {
         };
         if let Some(tap) = &mut self.tap {
             tap.capacity(now_ns, bps);
+            if tap.passes(now_ns) {
+                tap.set_change(self.capacity.pace.next_change_ns(now_ns));
+            }
         }
+    }
+
+    /// Records a capacity that was reported just now.
+    fn record_report(&mut self, now_ns: u64) {
+        if let Some(tap) = &mut self.tap {
+            tap.set_change(None);
+        }
+        self.record_capacity(now_ns);
     }
 
     /// A packet arrives that takes `wire_bytes` on the link.
@@ -303,7 +314,7 @@ impl Link {
     /// Sets the measured rate of the interface below, bit/s. The scheduler gets the lower of it and the capacity.
     pub fn set_below(&mut self, now_ns: u64, bps: u64) {
         self.capacity.set_below(now_ns, bps);
-        self.record_capacity(now_ns);
+        self.record_report(now_ns);
         if self.follow {
             self.update_scheduler(now_ns);
         }
@@ -529,7 +540,7 @@ impl Link {
     /// Sets a reported capacity, bit/s. It holds for `stale_ns`.
     pub fn set_capacity(&mut self, now_ns: u64, bps: u64) {
         self.capacity.report(now_ns, bps);
-        self.record_capacity(now_ns);
+        self.record_report(now_ns);
         if self.follow {
             self.update_scheduler(now_ns);
         }

@@ -210,9 +210,11 @@ pub struct Tap {
     cells: Box<[(u64, usize)]>,
     /// The capacity recorded last, bit/s, and in which bin.
     capacity: Option<(u64, u64)>,
+    /// When the configured capacity changes next, ns; [`NEVER`] if that is not known.
+    change_ns: u64,
 }
 
-/// No bin.
+/// No bin, and no time.
 const NEVER: u64 = u64::MAX;
 
 /// Packets of one item that arrives.
@@ -237,6 +239,7 @@ impl Tap {
             peer,
             cells: vec![(NEVER, 0); classes].into(),
             capacity: None,
+            change_ns: 0,
         }
     }
 
@@ -312,11 +315,22 @@ impl Tap {
         now_ns >= recorder.end_ns || self.capacity.is_none_or(|(_, bin)| bin != recorder.bin)
     }
 
-    /// The capacity is this now, bit/s. Small changes are recorded once per bin.
+    /// Whether the time has passed at which the configured capacity changes.
+    pub(crate) fn passes(&self, now_ns: u64) -> bool {
+        self.change_ns <= now_ns
+    }
+
+    /// The configured capacity changes then, ns.
+    pub(crate) fn set_change(&mut self, ns: Option<u64>) {
+        self.change_ns = ns.unwrap_or(NEVER);
+    }
+
+    /// The capacity is this now, bit/s, since the time at which it was to change if that has passed. Small changes are recorded once per bin.
     pub(crate) fn capacity(&mut self, now_ns: u64, bps: u64) {
         let mut recorder = self.recorder.borrow_mut();
         recorder.advance(now_ns);
         let bps = bps.min(limits::RATE_BPS);
+        let known = self.capacity.is_some();
         if let Some((known_bps, bin)) = &mut self.capacity {
             let near = bps.abs_diff(*known_bps) <= *known_bps / NEAR && *bin == recorder.bin;
             if near || *known_bps == bps {
@@ -326,7 +340,12 @@ impl Tap {
         }
         self.capacity = Some((bps, recorder.bin));
         recorder.see(self.peer);
-        let at_ns = recorder.since(now_ns);
+        let since_ns = if known {
+            self.change_ns.min(now_ns)
+        } else {
+            now_ns
+        };
+        let at_ns = since_ns.saturating_sub(recorder.origin_ns);
         recorder.block().capacity(at_ns, self.peer, bps);
     }
 }

@@ -15,6 +15,8 @@ const MOST_BIN: u64 = 10 * 366 * 86_400 * 100;
 /// Highest number of a peer and of a class.
 const MOST_PEER: u64 = 65_535;
 const MOST_CLASS: u64 = 255;
+/// How long before the end of its bin a change of the capacity may be, ns.
+const MOST_LATE_NS: u64 = 1_000_000_000;
 /// Longest packet, bytes.
 const MOST_PACKET_BYTES: u64 = 1 << 20;
 
@@ -183,10 +185,14 @@ impl Writer {
         }
     }
 
-    /// Adds the capacity towards a peer from this time on.
+    /// Adds the capacity towards a peer from this time on, which may be up to a second before the present bin.
     pub fn capacity(&mut self, at_ns: u64, peer: u32, bps: u64) {
         self.tag(at_ns / BIN_NS, CAPACITY, peer, 0);
-        put(&mut self.body, at_ns % BIN_NS);
+        let end_ns = (self.bin + 1) * BIN_NS;
+        put(
+            &mut self.body,
+            end_ns - at_ns.max(end_ns.saturating_sub(MOST_LATE_NS)),
+        );
         put(&mut self.body, bps);
     }
 
@@ -304,10 +310,11 @@ impl Entries<'_> {
             return match tag & 3 {
                 CELL => self.cell(rest, class),
                 CAPACITY => {
-                    let after_ns = take(rest).filter(|ns| *ns < BIN_NS)?;
+                    let end_ns = (self.bin + 1) * BIN_NS;
+                    let before_ns = take(rest).filter(|ns| (1..=MOST_LATE_NS).contains(ns))?;
                     let bps = take(rest).filter(|bps| *bps <= limits::RATE_BPS)?;
                     Some(Entry::Capacity {
-                        at_ns: self.bin * BIN_NS + after_ns,
+                        at_ns: end_ns.saturating_sub(before_ns),
                         peer: self.peer,
                         bps,
                     })

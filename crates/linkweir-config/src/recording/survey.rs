@@ -262,6 +262,13 @@ impl Recording {
                 return;
             }
             let after_ns = at_ns.saturating_sub(from_ns);
+            // One that is reported late may be before another.
+            while changes
+                .last()
+                .is_some_and(|(before_ns, _)| *before_ns > after_ns)
+            {
+                changes.pop();
+            }
             match changes.last_mut() {
                 Some((before_ns, before)) if *before_ns == after_ns => *before = bps,
                 Some((_, before)) if *before == bps => {}
