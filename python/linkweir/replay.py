@@ -244,6 +244,8 @@ def _capacity(part: Part, folder: Path) -> dict[str, Any]:
         raise PlanError(f"{part.recording.name}: does not say what the link to {part.peer} carried; give --rate")
     if len(changes) == 1:
         return {"rate": f"{changes[0][1]}bit"}
+    if changes[-1][0] < part.duration_s:
+        changes.append((part.duration_s, changes[-1][1]))  # so that the trace is as long as the run
     lines = "".join(f"{at_s:.9f},{bps}\n" for at_s, bps in changes)
     (folder / CAPACITY).write_text(f"# end=hold\nt_s,capacity_bps\n{lines}", encoding="utf-8")
     return {"trace": CAPACITY}
