@@ -42,7 +42,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn read(folder: &Path) -> Recording {
-    let contents = files(folder).into_iter().map(|file| fs::read(file).unwrap());
+    let contents = files(folder)
+        .into_iter()
+        .map(|file| fs::read(file).unwrap());
     Recording::new(contents.collect()).unwrap()
 }
 
