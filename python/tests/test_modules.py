@@ -18,7 +18,21 @@ ANY = "*"
 VALUES = {"linkweir_config::signal"}
 READER = {
     f"linkweir_config::{name}"
-    for name in ("Fault", "fault", "limits", "link", "matching", "parameters", "queue", "reader", "recording", "trace", "units", "values")
+    for name in (
+        "Fault",
+        "fault",
+        "limits",
+        "link",
+        "matching",
+        "parameters",
+        "placeholders",
+        "queue",
+        "reader",
+        "recording",
+        "trace",
+        "units",
+        "values",
+    )
 }
 MAY_USE: dict[str, dict[str, set[str]]] = {
     "linkweir-core": {

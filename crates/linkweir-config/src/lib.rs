@@ -10,6 +10,7 @@ pub mod limits;
 pub mod link;
 pub mod matching;
 pub mod parameters;
+pub mod placeholders;
 pub mod queue;
 pub mod reader;
 pub mod recording;

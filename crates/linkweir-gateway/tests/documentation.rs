@@ -87,7 +87,7 @@ fn a_peer_with_two_underlays_is_sound() {
 
 #[test]
 fn no_block_is_left_out() {
-    assert_eq!(blocks().len(), 5);
+    assert_eq!(blocks().len(), 6);
 }
 
 /// Runs a command of the page with `folder` in place of /etc/linkweir and with further arguments; returns its output.

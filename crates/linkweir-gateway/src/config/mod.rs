@@ -23,7 +23,7 @@ use ipnet::IpNet;
 use linkweir_config::matching::{code_point, nets, Rules};
 use linkweir_config::reader::{Entry, Section, Source};
 use linkweir_config::units::{self, Kind};
-use linkweir_config::{parameters, trace};
+use linkweir_config::{parameters, placeholders, trace};
 use linkweir_core::Limit;
 
 use linkweir_plane::setup::{Capacity, Class, LinkSetup, Scheduler, Wire};
@@ -188,6 +188,7 @@ pub fn read_text(file: &Path) -> Result<String, Fault> {
 pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let source = Source::new(text, Some(file));
     let document = source.parse(FILE_BYTES)?;
+    placeholders::refuse(&source, document.get_ref())?;
     let mut top = Section::new(&source, document.get_ref(), String::new(), 0);
 
     top.renamed(&WIREGUARD)?;
