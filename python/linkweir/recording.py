@@ -185,6 +185,8 @@ class Part:
         if not inside:
             raise PlanError(f"{recording.name}: has nothing of peer {peer} in this time")
         self._number, self._section = inside[0]
+        if not _is_whole(self._section.settings):
+            raise PlanError(f"{recording.name}: does not say what was configured")
         self._later = [section for _, section in inside[1:]]
 
     @property
@@ -244,8 +246,8 @@ class Part:
             yield f"its settings changed after {after_s:.0f} s; those of its beginning hold all the time here"
         if "across" in self.settings:
             yield (
-                f"peers shared the link ({self.settings['across'].get('policy')} among them); here {self.peer} has the "
-                "capacity of its channel for itself, so it gets more than it did"
+                f"peers shared the link; here {self.peer} has the capacity of its channel for itself, so it gets more "
+                "than it did"
             )
         if from_ns - self._section.from_ns > BIN_NS:
             yield "it begins while the gateway runs; here it begins with empty queues and a policy without history"
@@ -253,6 +255,15 @@ class Part:
 
 def _utc(unix_ns: int) -> datetime:
     return datetime.fromtimestamp(unix_ns // _NS, tz=timezone.utc).replace(microsecond=unix_ns % _NS // 1000)
+
+
+def _is_whole(settings: Mapping[str, Any]) -> bool:
+    """Whether they say how packets were treated."""
+    classes = settings.get("class")
+    named = isinstance(classes, list) and all(
+        isinstance(one, dict) and isinstance(one.get("name"), str) for one in classes
+    )
+    return named and bool(classes) and isinstance(settings.get("scheduler"), dict)
 
 
 def _treatment(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -268,6 +279,6 @@ def _section(
 def _toml(text: str) -> dict[str, Any]:
     try:
         found: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return {}  # of a stranger's file; what is missing is said where it is needed
     return found

@@ -7,6 +7,7 @@ classes of TCP get connections that transfer what was sent in the recording, and
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -113,11 +114,8 @@ def prepare(
     sums = part.sums(interval_s)
     totals = {name: _total([row[at] for row in sums]) for at, name in enumerate(part.classes)}
     with_tcp = tuple(name for name, total in totals.items() if _is_bulk(total)) if closed else ()
-    written = _written(part, totals, sums, interval_s, with_tcp, rtt, folder)
-    if rate is not None:
-        written["link"] = {"rate": rate, "nominal": rate, **_kept(written["link"])}
-    elif trace is not None:
-        written["link"] = {"trace": str(trace.resolve()), **_kept(written["link"])}
+    link = {"rate": rate, "nominal": rate} if rate is not None else {"trace": str(trace.resolve())} if trace else None
+    written = _written(part, totals, sums, interval_s, with_tcp, rtt, folder, link)
     notes = [*part.notes()]
     if policy is not None:
         written, said = _fitted(written, policy)
@@ -181,11 +179,6 @@ def _is_bulk(total: Sums) -> bool:
     return tcp and total.arrived_bytes > _BULK_BYTES * total.arrived_pkts
 
 
-def _kept(link: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a link that stay with another capacity."""
-    return {key: link[key] for key in ("follow", "delay", "return_delay") if key in link}
-
-
 def _checked(written: Mapping[str, Any], folder: Path, name: str) -> Scenario:
     """The scenario; its faults name the recording and not a file that nobody wrote."""
     try:
@@ -208,11 +201,10 @@ def _written(
     with_tcp: Sequence[str],
     rtt: str,
     folder: Path,
+    other: dict[str, Any] | None,
 ) -> dict[str, Any]:
-    """The scenario as it was recorded; writes its files."""
+    """The scenario as it was recorded, over the `other` link if there is one; writes its files."""
     settings = part.settings
-    if "scheduler" not in settings or not part.classes:
-        raise PlanError(f"{part.recording.name}: does not say what was configured")
     (folder / RECORDING).write_bytes(part.content())
     flows: list[dict[str, Any]] = []
     for at, (name, total) in enumerate(totals.items()):
@@ -222,8 +214,9 @@ def _written(
             flows.append({"name": name, "class": name, "kind": "replay", "file": RECORDING, "only": name})
     if not flows:
         raise PlanError(f"{part.recording.name}: no packets came in this time")
-    link = _capacity(part, folder)
-    link |= {"nominal": part.link.get("nominal", "20Mbit"), "follow": bool(part.link.get("follow", True))}
+    link = _capacity(part, folder) if other is None else dict(other)
+    link["follow"] = bool(part.link.get("follow", True))
+    link.setdefault("nominal", part.link.get("nominal", "20Mbit"))
     if with_tcp:
         link["delay"] = _native.show(_native.quantity(rtt, "time") / 2, "time")
     return {
@@ -255,8 +248,9 @@ def _class(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A class as the simulator has it: the gateway drops a little before `max_age`."""
     found = dict(entry)
     if "max_age" in found:
-        age_s = _native.quantity(found["max_age"], "time")
-        found["max_age"] = _native.show(age_s - min(_AGE_MARGIN_S, age_s / 10), "time")
+        with contextlib.suppress(ValueError, TypeError):  # of a stranger's file; the parser of scenarios refuses it
+            age_s = _native.quantity(found["max_age"], "time")
+            found["max_age"] = _native.show(age_s - min(_AGE_MARGIN_S, age_s / 10), "time")
     return found
 
 

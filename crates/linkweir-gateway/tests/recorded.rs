@@ -72,7 +72,7 @@ fn recorded(text: &str, packets: bool, duration_ns: u64) -> Vec<u8> {
     let config = config::parse(text, Path::new("ground.toml")).unwrap();
     let mut link = Link::new(0, config.link_setup(&config.peers[0].capacity)).unwrap();
     let recorder = Rc::new(RefCell::new(Recorder::new(0, packets)));
-    link.record_to(0, Some(Tap::new(recorder.clone(), 0, config.classes.len())));
+    link.record_to(Some(Tap::new(recorder.clone(), 0, config.classes.len())));
     let mut random = Pcg32::new(1, 1);
     let source = |class, sizes, bps| Source {
         class,

@@ -142,13 +142,15 @@ impl Link {
     }
 
     /// Records what happens from now on, or no longer.
-    pub fn record_to(&mut self, now_ns: u64, tap: Option<Tap>) {
+    pub fn record_to(&mut self, tap: Option<Tap>) {
         self.tap = tap.map(Box::new);
-        self.record_capacity(now_ns);
     }
 
     /// Records the capacity, 0 without a session, where the queues are recorded.
     pub fn record_capacity(&mut self, now_ns: u64) {
+        if !self.tap.as_ref().is_some_and(|tap| tap.is_used()) {
+            return;
+        }
         let bps = match &self.tap {
             Some(_) if self.open => self.known_bps(now_ns),
             _ => 0,
@@ -220,7 +222,7 @@ impl Link {
         }
         let pkts = packet.pkts() as u32;
         self.waiting_pkts += pkts;
-        if let Some(tap) = &self.tap {
+        if let Some(tap) = &mut self.tap {
             if tap.lacks_capacity(now_ns) {
                 self.record_capacity(now_ns);
             }

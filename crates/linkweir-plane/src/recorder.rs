@@ -208,6 +208,8 @@ pub struct Tap {
     peer: u32,
     /// For each class the bin it was last counted in, and its cell then.
     cells: Box<[(u64, usize)]>,
+    /// Whether a packet has arrived.
+    used: bool,
     /// The capacity recorded last, bit/s, and in which bin.
     capacity: Option<(u64, u64)>,
     /// When the configured capacity changes next, ns; [`NEVER`] if that is not known.
@@ -238,6 +240,7 @@ impl Tap {
             recorder,
             peer,
             cells: vec![(NEVER, 0); classes].into(),
+            used: false,
             capacity: None,
             change_ns: 0,
         }
@@ -309,8 +312,14 @@ impl Tap {
         });
     }
 
-    /// Whether the capacity of the present bin is not known yet.
-    pub(crate) fn lacks_capacity(&self, now_ns: u64) -> bool {
+    /// Whether a packet has arrived: before that nothing is recorded of a peer.
+    pub(crate) fn is_used(&self) -> bool {
+        self.used
+    }
+
+    /// A packet arrives; whether the capacity of the present bin is not known yet.
+    pub(crate) fn lacks_capacity(&mut self, now_ns: u64) -> bool {
+        self.used = true;
         let recorder = self.recorder.borrow();
         now_ns >= recorder.end_ns || self.capacity.is_none_or(|(_, bin)| bin != recorder.bin)
     }

@@ -31,6 +31,9 @@ const FILES: u64 = 8;
 /// How long after an error the disk is tried again.
 const REST: Duration = Duration::from_secs(10);
 
+/// How long the gateway's end waits for the disk.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// What a recorder writes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -166,11 +169,15 @@ impl Recordings {
 }
 
 impl Drop for Recordings {
-    /// Waits until all is written.
+    /// Waits until all is written, but not without end for a disk that does not answer.
     fn drop(&mut self) {
         self.jobs = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        let begun = Instant::now();
+        while let Some(thread) = &self.thread {
+            if thread.is_finished() || begun.elapsed() > PATIENCE {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
         }
     }
 }

@@ -77,7 +77,7 @@ impl Gateway {
                 recordings.leave();
             }
             for station in &mut self.peers.stations {
-                station.link.record_to(now_ns, None);
+                station.link.record_to(None);
             }
             return;
         };
@@ -104,7 +104,7 @@ impl Gateway {
         let classes = self.config.classes.len();
         for (at, station) in self.peers.stations.iter_mut().enumerate() {
             let tap = Tap::new(recorder.clone(), at as u32, classes);
-            station.link.record_to(now_ns, Some(tap));
+            station.link.record_to(Some(tap));
         }
         self.recording = Some(Recording {
             recorder,

@@ -49,7 +49,7 @@ fn sums_are_those_of_the_queues() {
         let config = Links::parse(GROUND);
         let mut link = Link::new(5, config.of_peer(0)).unwrap();
         let recorder = Rc::new(RefCell::new(Recorder::new(5, packets)));
-        link.record_to(5, Some(Tap::new(recorder.clone(), 3, 3)));
+        link.record_to(Some(Tap::new(recorder.clone(), 3, 3)));
         let (mut now_ns, mut sent) = (5, [(0, 0); 3]);
         for step in 0..2000_u64 {
             for (class, bytes) in [(0, 60 + step % 400), (1, 1500), (2, 1000 + step % 500)] {
@@ -83,7 +83,9 @@ fn changes_of_the_capacity_are_recorded_when_they_happen() {
     let config = Links::parse(GROUND);
     let mut link = Link::new(0, config.of_peer(0)).unwrap();
     let recorder = Rc::new(RefCell::new(Recorder::new(0, false)));
-    link.record_to(0, Some(Tap::new(recorder.clone(), 0, 3)));
+    link.record_to(Some(Tap::new(recorder.clone(), 0, 3)));
+    link.set_capacity(MS, 7_000_000);
+    link.arrive(2 * MS, 0, 100, &[0; 100]);
     link.set_capacity(3 * MS + 7, 5_000_000);
     link.set_capacity(3 * MS + 9, 5_010_000);
     link.arrive(30 * MS, 0, 100, &[0; 100]);
@@ -92,7 +94,7 @@ fn changes_of_the_capacity_are_recorded_when_they_happen() {
     let recording = read(&recorder, 800 * MS, false);
     // A change of less than 1 % counts from the next bin on in which something happens.
     let expected = [
-        (0, 20_000_000),
+        (0, 7_000_000),
         (3 * MS + 7, 5_000_000),
         (30 * MS, 5_010_000),
         (44 * MS, 0),
