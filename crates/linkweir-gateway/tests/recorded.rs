@@ -10,7 +10,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use linkweir_config::recording::{frame, peer, settings, Recording};
-use linkweir_gateway::config::{self, record};
+use linkweir_gateway::config;
+use linkweir_gateway::run::described::{describe, describe_peer};
 use linkweir_plane::link::{Link, Next};
 use linkweir_plane::recorder::{Recorder, Tap};
 use rand_pcg::rand_core::Rng;
@@ -107,11 +108,11 @@ fn recorded(text: &str, packets: bool, duration_ns: u64) -> Vec<u8> {
             Next::Nothing => arrival_ns,
         };
     }
-    let described = record::describe(&config, false);
+    let described = describe(&config, false);
     let mut bytes = settings(BEGAN_UNIX_NS, packets, &described);
     for block in recorder.borrow_mut().take_all(duration_ns) {
         for number in &block.peers {
-            let text = record::describe_peer(&config.peers[*number as usize], false);
+            let text = describe_peer(&config.peers[*number as usize], false);
             bytes.extend(peer(*number, &text));
         }
         bytes.extend(frame(&block.body));

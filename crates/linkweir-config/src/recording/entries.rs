@@ -2,12 +2,14 @@
 //! Entries of a block of counts.
 //!
 //! An entry begins with a byte: two bits for its kind, one that says that it is about the same peer as the entry before, and
-//! five for the class. All numbers are those of [`super::frames::put`].
+//! five for the class. All numbers are those of `numbers.rs`.
 
-use super::frames::{put, take, COUNTS};
-use super::{size_class, BIN_NS, BOUNDS_BYTES, SIZES};
+use super::bins::{size_class, BIN_NS, BOUNDS_BYTES, SIZES};
+use super::numbers::{put, take};
 use crate::limits;
 
+/// The kind of a block of counts.
+pub(super) const COUNTS: u8 = 3;
 /// Most packets of a cell: more than 400 Gbit/s carry in a bin.
 pub const MOST_CELL_PKTS: u64 = 10_000_000;
 /// Latest bin: that of the longest simulation, ten years.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Blocks: length, checksum and body.
 
-use super::entries::Counts;
-use super::{BIN_NS, BOUNDS_BYTES};
+use super::bins::{BIN_NS, BOUNDS_BYTES};
+use super::entries::{Counts, COUNTS};
+use super::numbers::{put, take};
 
 /// The beginning of a section. The last byte but one is the version of the format.
 pub const MAGIC: [u8; 8] = [0x89, b'L', b'W', b'R', b'E', b'C', 1, b'\n'];
@@ -14,7 +15,6 @@ const HEAD_BYTES: usize = 8;
 
 const SETTINGS: u8 = 1;
 const PEER: u8 = 2;
-pub(super) const COUNTS: u8 = 3;
 const GAP: u8 = 4;
 
 /// A block of a recording.
@@ -150,33 +150,6 @@ fn block(bytes: &[u8]) -> Option<(Block<'_>, usize)> {
         _ => return None,
     };
     Some((block, HEAD_BYTES + length))
-}
-
-/// Appends a number: seven bits in each byte, the lowest first; the upper bit says that more follow.
-pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
-/// Takes a number from the beginning; none if there is no whole one, or it is too large.
-pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        let part = u64::from(byte & 0x7f);
-        if shift == 63 && part > 1 {
-            return None;
-        }
-        number |= part << shift;
-        if byte & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 /// CRC-32 as in IEEE 802.3.

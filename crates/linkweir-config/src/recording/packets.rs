@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Packets made of counts: as many as arrived in a bin, with as many bytes, spread over it.
 
+use super::bins::{BIN_NS, SIZES};
 use super::entries::{Entry, Sizes};
-use super::frames::Block;
-use super::{BIN_NS, SIZES};
+use super::frames::{self, Block};
+use super::settings::classes_of;
 
 /// Most packets that a recording is made into: 16 bytes of memory each.
 pub const MOST_PKTS: usize = 200_000_000;
@@ -44,7 +45,7 @@ fn random(state: &mut u64) -> u64 {
 }
 
 /// The packets that arrived in a class, in order of time, with their times since the origin of the recording and their
-/// bytes. The recording has one section and one peer, as [`super::Recording::cut`] makes it.
+/// bytes. The recording has one section and one peer, as a recording that was cut out of another has.
 ///
 /// # Errors
 /// Why it is no such recording, or what is wrong with the class.
@@ -53,12 +54,10 @@ pub fn packets_of(bytes: &[u8], class: &str) -> Result<Vec<(u64, u32)>, String> 
     let (mut settings, mut peers) = (Vec::new(), 0);
     let mut number = None;
     let mut many = false;
-    super::read(bytes, |block| match block {
+    frames::read(bytes, |block| match block {
         Block::Settings(text) => {
             settings.push(text);
-            number = super::survey::classes_of(text)
-                .iter()
-                .position(|name| name == class);
+            number = classes_of(text).iter().position(|name| name == class);
         }
         Block::Peer(..) => peers += 1,
         Block::Counts(counts) => {
@@ -91,7 +90,7 @@ pub fn packets_of(bytes: &[u8], class: &str) -> Result<Vec<(u64, u32)>, String> 
     match settings[..] {
         [] => return Err("has no settings: its beginning is missing or damaged".into()),
         [text] if number.is_none() => {
-            let names = super::survey::classes_of(text).join(", ");
+            let names = classes_of(text).join(", ");
             return Err(format!("has no class {class}; it has {names}"));
         }
         [_] if peers <= 1 => {}

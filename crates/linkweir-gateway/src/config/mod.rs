@@ -12,7 +12,7 @@ mod mode;
 mod names;
 pub mod paths;
 mod peers;
-pub mod record;
+mod record;
 mod underlays;
 pub mod wg_quick;
 

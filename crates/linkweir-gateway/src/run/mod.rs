@@ -6,6 +6,7 @@
 
 mod answer;
 mod capacity;
+pub mod described;
 mod egress;
 pub mod emulate;
 mod handshakes;
@@ -16,6 +17,7 @@ mod names;
 mod peers;
 mod probes;
 mod receive;
+mod record;
 mod recording;
 mod reload;
 mod resolve;

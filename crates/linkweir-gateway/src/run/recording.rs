@@ -9,9 +9,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use linkweir_config::recording;
 use linkweir_plane::recorder::{Block, Recorder, Tap};
 
-use super::Gateway;
-use crate::config::record::{describe, describe_peer};
-use crate::config::Config;
+use super::described::{describe, describe_peer};
+use super::station::Station;
+use crate::config::{Config, Record};
 use crate::linux::recordings::{Job, Place, Recordings};
 use crate::show::figures::RecordShow;
 
@@ -65,58 +65,56 @@ impl Recording {
             }
         }
     }
-}
 
-impl Gateway {
-    /// Begins a section of the recording, as the configuration has it now, or ends it.
-    pub(super) fn start_recording(&mut self, now_ns: u64) {
-        self.write_recording(now_ns, true);
-        let before = self.recording.take().map(|recording| recording.recordings);
-        let Some(record) = &self.config.record else {
-            if let Some(recordings) = before {
-                recordings.leave();
-            }
-            for station in &mut self.peers.stations {
-                station.link.record_to(None);
-            }
-            return;
-        };
+    /// Begins a section, as the configuration has it now; `before` is what was recorded until now.
+    pub(super) fn begin(
+        now_ns: u64,
+        config: &Config,
+        record: &Record,
+        stations: &mut [Station],
+        before: Option<Recording>,
+    ) -> Recording {
         let place = Place {
             folder: record.folder.clone(),
-            device: self.config.device.clone(),
+            device: config.device.clone(),
             size_bytes: record.size_bytes,
         };
-        let mut recordings = match before {
+        let mut recordings = match before.map(|recording| recording.recordings) {
             Some(recordings) if recordings.place == place => recordings,
             before => {
-                if let Some(recordings) = before {
-                    recordings.leave();
-                }
+                before.map(Recordings::leave);
                 Recordings::new(place, recording::gap)
             }
         };
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         let unix_ns = since_epoch.map_or(0, |since| since.as_nanos() as u64);
-        let text = describe(&self.config, record.addresses);
+        let text = describe(config, record.addresses);
         let head = recording::settings(unix_ns, record.packets, &text);
         recordings.write(Job::Section(head, recording::stamp(unix_ns)));
         let recorder = Rc::new(RefCell::new(Recorder::new(now_ns, record.packets)));
-        let classes = self.config.classes.len();
-        for (at, station) in self.peers.stations.iter_mut().enumerate() {
+        let classes = config.classes.len();
+        for (at, station) in stations.iter_mut().enumerate() {
             let tap = Tap::new(recorder.clone(), at as u32, classes);
             station.link.record_to(Some(tap));
         }
-        self.recording = Some(Recording {
+        Recording {
             recorder,
             recordings,
             lost: None,
-        });
+        }
+    }
+
+    /// Ends the recording.
+    pub(super) fn end(self, stations: &mut [Station]) {
+        self.recordings.leave();
+        for station in stations {
+            station.link.record_to(None);
+        }
     }
 
     /// Writes what has been counted, once its time has come or if this is the `end`; returns when more is due, ns.
-    pub(super) fn write_recording(&mut self, now_ns: u64, end: bool) -> Option<u64> {
-        let recording = self.recording.as_mut()?;
-        let mut recorder = recording.recorder.borrow_mut();
+    pub(super) fn tend(&mut self, now_ns: u64, end: bool, config: &Config) -> Option<u64> {
+        let mut recorder = self.recorder.borrow_mut();
         if !end && recorder.due_ns().is_none_or(|ns| now_ns < ns) {
             return recorder.due_ns();
         }
@@ -127,7 +125,7 @@ impl Gateway {
         };
         let due_ns = recorder.due_ns();
         drop(recorder);
-        recording.write(&blocks, &self.config);
+        self.write(&blocks, config);
         due_ns
     }
 }
