@@ -151,10 +151,12 @@ impl Link {
         if !self.tap.as_ref().is_some_and(|tap| tap.is_used()) {
             return;
         }
-        let bps = match &self.tap {
-            Some(_) if self.open => self.known_bps(now_ns),
-            _ => 0,
-        };
+        let bps = if self.open { self.known_bps(now_ns) } else { 0 };
+        self.record_known(now_ns, bps);
+    }
+
+    /// Records the capacity that is known.
+    fn record_known(&mut self, now_ns: u64, bps: u64) {
         if let Some(tap) = &mut self.tap {
             tap.capacity(now_ns, bps);
             if tap.passes(now_ns) {
@@ -344,10 +346,13 @@ impl Link {
         if now_ns < ready_ns {
             return Next::At(self.or_expiry_ns(ready_ns)).or_at(self.aged_ns());
         }
-        if self.follow {
-            self.update_scheduler(now_ns);
+        if self.follow || self.tap.is_some() {
+            let bps = self.known_bps(now_ns);
+            if self.follow {
+                self.give_scheduler(now_ns, bps);
+            }
+            self.record_known(now_ns, bps);
         }
-        self.record_capacity(now_ns);
         for _ in 0..MOST_DROPS {
             match self.mux.step(now_ns, |waiting| ecn(&waiting.packet)) {
                 Some(Step::Leaves(departure)) => {
@@ -526,7 +531,13 @@ impl Link {
 
     /// Gives the scheduler the capacity if it differs by more than 1 % from the one it has.
     fn update_scheduler(&mut self, now_ns: u64) {
-        let bps = self.known_bps(now_ns).max(LEAST_BPS);
+        let bps = self.known_bps(now_ns);
+        self.give_scheduler(now_ns, bps);
+    }
+
+    /// Gives the scheduler this capacity if it differs by more than 1 % from the one it has.
+    fn give_scheduler(&mut self, now_ns: u64, bps: u64) {
+        let bps = bps.max(LEAST_BPS);
         if differs(bps, self.mux.link_bps()) {
             self.set_scheduler_rate(now_ns, bps);
         }

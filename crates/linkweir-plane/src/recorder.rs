@@ -210,6 +210,8 @@ pub struct Tap {
     cells: Box<[(u64, usize)]>,
     /// Whether a packet has arrived.
     used: bool,
+    /// End of the bin in which the capacity was looked at because a packet arrived, ns.
+    checked_ns: u64,
     /// The capacity recorded last, bit/s, and in which bin.
     capacity: Option<(u64, u64)>,
     /// When the configured capacity changes next, ns; [`NEVER`] if that is not known.
@@ -241,6 +243,7 @@ impl Tap {
             peer,
             cells: vec![(NEVER, 0); classes].into(),
             used: false,
+            checked_ns: 0,
             capacity: None,
             change_ns: 0,
         }
@@ -320,8 +323,13 @@ impl Tap {
     /// A packet arrives; whether the capacity of the present bin is not known yet.
     pub(crate) fn lacks_capacity(&mut self, now_ns: u64) -> bool {
         self.used = true;
-        let recorder = self.recorder.borrow();
-        now_ns >= recorder.end_ns || self.capacity.is_none_or(|(_, bin)| bin != recorder.bin)
+        let lacks = self.checked_ns <= now_ns;
+        if lacks {
+            let mut recorder = self.recorder.borrow_mut();
+            recorder.advance(now_ns);
+            self.checked_ns = recorder.end_ns;
+        }
+        lacks
     }
 
     /// Whether the time has passed at which the configured capacity changes.
@@ -335,18 +343,21 @@ impl Tap {
     }
 
     /// The capacity is this now, bit/s, since the time at which it was to change if that has passed. Small changes are recorded once per bin.
+    #[inline]
     pub(crate) fn capacity(&mut self, now_ns: u64, bps: u64) {
+        let bps = bps.min(limits::RATE_BPS);
+        if self.capacity.is_some_and(|(known_bps, _)| known_bps == bps) {
+            return;
+        }
         let mut recorder = self.recorder.borrow_mut();
         recorder.advance(now_ns);
-        let bps = bps.min(limits::RATE_BPS);
-        let known = self.capacity.is_some();
-        if let Some((known_bps, bin)) = &mut self.capacity {
-            let near = bps.abs_diff(*known_bps) <= *known_bps / NEAR && *bin == recorder.bin;
-            if near || *known_bps == bps {
-                *bin = recorder.bin;
-                return;
-            }
+        let near = |(known_bps, bin): (u64, u64)| {
+            bps.abs_diff(known_bps) <= known_bps / NEAR && bin == recorder.bin
+        };
+        if self.capacity.is_some_and(near) {
+            return;
         }
+        let known = self.capacity.is_some();
         self.capacity = Some((bps, recorder.bin));
         recorder.see(self.peer);
         let since_ns = if known {
