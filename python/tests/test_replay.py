@@ -285,3 +285,22 @@ def test_an_hour_at_20_mbit_takes_less_than_20_s(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     print(f"{packets} packets, {path.stat().st_size / 1e6:.1f} MB, {took_s:.1f} s")
     assert took_s < 20
+
+
+def test_a_scenario_may_name_a_recording(tmp_path: Path) -> None:
+    simple(tmp_path)
+    text = 'duration = "3s"\n[link]\nrate = "8Mbit"\n[scheduler]\npolicy = "fifo"\n[[class]]\nname = "all"\n[[flow]]\n'
+    text += 'class = "all"\nkind = "replay"\nfile = "simple.lwrec"\n'
+    file = tmp_path / "scenario.toml"
+    for keys, what in [
+        ("", 'a recording has several classes, so write only = "CLASS"'),
+        ('only = "rest"', "has no class rest; it has all"),
+        ('only = "all"\nlengths = "frame"', "a recording has the bytes on the link"),
+        ('only = "all"', ""),
+    ]:
+        file.write_text(text + keys)
+        done = linkweir("check", file)
+        assert (done.returncode, what in done.stderr) == (0 if not what else 2, True), done.stderr
+    # 5 packets of 1500 bytes each 10 ms: 6 Mbit/s.
+    row = run(file).classes.to_pylist()[0]
+    assert (row["arrived_pkts"], row["rate_bps"]) == (1500, pytest.approx(6e6, rel=0.01))
