@@ -80,6 +80,8 @@ impl Cell {
 
 /// An entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// They are visited one by one and not kept.
+#[allow(clippy::large_enum_variant)]
 pub enum Entry {
     /// What happened in a bin.
     Cell {
@@ -161,10 +163,10 @@ impl Writer {
         let dropped = cell.dropped_pkts > 0;
         let tcp = cell.tcp_pkts > 0;
         self.body.push(
-            u8::from(sent) * HAS_SENT
-                | u8::from(dropped) * HAS_DROPPED
-                | u8::from(tcp) * HAS_TCP
-                | sizes << 3,
+            (u8::from(sent) * HAS_SENT)
+                | (u8::from(dropped) * HAS_DROPPED)
+                | (u8::from(tcp) * HAS_TCP)
+                | (sizes << 3),
         );
         for (class, (pkts, bytes)) in cell.arrived.iter().enumerate() {
             if *pkts > 0 {
@@ -215,7 +217,7 @@ impl Writer {
         let same = peer == self.peer;
         let near = u8::try_from(class).unwrap_or(u8::MAX).min(FAR_CLASS);
         self.body
-            .push(kind | u8::from(same) * SAME_PEER | near << 3);
+            .push(kind | (u8::from(same) * SAME_PEER) | (near << 3));
         if !same {
             put(&mut self.body, peer.into());
             self.peer = peer;

@@ -26,7 +26,7 @@ pub fn spread(begin_ns: u64, arrived: &Sizes, seed: u64, packets: &mut Vec<(u64,
     let made = &mut packets[first..];
     let mut state = begin_ns ^ seed.rotate_left(32);
     for at in (1..made.len()).rev() {
-        let other = (u128::from(random(&mut state)) * (at as u128 + 1) >> 64) as usize;
+        let other = ((u128::from(random(&mut state)) * (at as u128 + 1)) >> 64) as usize;
         made.swap(at, other);
     }
     let pkts = made.len() as u64;

@@ -82,7 +82,9 @@ impl Recording {
         let mut recordings = match before.map(|recording| recording.recordings) {
             Some(recordings) if recordings.place == place => recordings,
             before => {
-                before.map(Recordings::leave);
+                if let Some(recordings) = before {
+                    recordings.leave();
+                }
                 Recordings::new(place, recording::gap)
             }
         };
