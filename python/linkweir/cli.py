@@ -40,6 +40,7 @@ _PACKAGES = {
     "reproduce": ("linkweir.commands.reproduce", "Reproduce the figures and tables of three papers."),
     "plan": ("linkweir.commands.plan", "Compute the parameters of a policy from the rates that you want."),
     "compare": ("linkweir.commands.compare", "Compare policies: who keeps which promise, and what each class gets."),
+    "replay": ("linkweir.commands.replay", "Simulate what a gateway recorded, with another policy or another link."),
     "sweep": ("linkweir.commands.sweep", "Run many variants of a scenario and write one data set."),
     "view": ("linkweir.commands.view", "Open the report of a run, a sweep or a comparison in the browser."),
     "log": ("linkweir.commands.log", "Count the steps in a log of packets, or write it for Wireshark."),

@@ -107,6 +107,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ): "needs traces A and B; the command of docs/howto/compare.md is run",
     ("docs/howto/sweep.md", ".venv/bin/python -m pip wheel *"): "takes minutes; test_wheel.py does this",
     ("docs/howto/sweep.md", "python3 -m venv lw && lw/bin/pip install *"): "installs packages",
+    ("docs/howto/replay.md", "linkweir replay *"): "needs a recording; test_replay.py runs such",
     ("docs/howto/sweep.md", "dask *"): DASK,
     ("docs/howto/sweep.md", "linkweir sweep plan.toml --dask *"): DASK,
     ("docs/howto/sweep.md", "linkweir reproduce codes *"): MINUTES,

@@ -28,6 +28,7 @@ READER = {
         "placeholders",
         "queue",
         "reader",
+        "recording",
         "trace",
         "units",
         "values",

@@ -392,6 +392,7 @@ def test_the_gateways_schema_has_every_key_of_its_page() -> None:
         "[link], and each peer": schema["link"],
         "feedback": schema["link"]["properties"]["feedback"],
         "[[peer]]": schema["peer"]["items"],
+        "[record]": schema["record"],
     }
     for heading, table in tables.items():
         assert set(pages.rows("gateway", heading)) <= set(table["properties"]), heading

@@ -13,6 +13,7 @@ pub mod parameters;
 pub mod placeholders;
 pub mod queue;
 pub mod reader;
+pub mod recording;
 pub mod signal;
 mod spelling;
 mod syntax;

@@ -26,7 +26,7 @@ from linkweir.sweeps.keys import Key
 Scenario = Mapping[str, Any]
 """A scenario as written."""
 
-_CLASS_KEYS = ("name", "count", "limit", "limit_bytes", "max_age", "full", "least", "flows")
+_CLASS_KEYS = ("name", "count", "match", "limit", "limit_bytes", "max_age", "full", "least", "flows")
 _RESERVING = "pss"
 _SHARING = {"drr": "quantum", "wrr": "weight"}
 """Policies that share a level, and the parameter that says in what proportion."""

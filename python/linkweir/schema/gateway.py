@@ -24,6 +24,7 @@ from linkweir.schema.values import (
 _PAGE = "gateway"
 _LINK = "[link], and each peer"
 _UNDERLAYS = "Several underlays"
+_RECORD = "[record]"
 _ONLY_IN_LINK = ("below", "overhead", "mpu")
 _NAMED = r"^([A-Za-z0-9_][A-Za-z0-9_-]{0,62}\.)*[A-Za-z0-9_]*[A-Za-z][A-Za-z0-9_-]*:[1-9][0-9]{0,4}$"
 _SOCKET: Schema = {"type": "string", "pattern": r"^([0-9.]+|\[[0-9a-fA-F:.%]+\]):[0-9]+$"}
@@ -54,9 +55,14 @@ def gateway() -> Schema:
         "$schema": DIALECT,
         "title": "Linkweir gateway",
         "description": "The configuration of linkweir-gateway up; see docs/reference/gateway.md.",
-        **table(tables, tables),
+        **table(tables | {"record": _record()}, tables),
         "allOf": by_policy(policies, _class_keys()),
     }
+
+
+def _record() -> Schema:
+    found = rows(_PAGE, _RECORD)
+    return table(_keys(_RECORD), [key for key, row in found.items() if row.required])
 
 
 def _form(row: Row) -> Schema:

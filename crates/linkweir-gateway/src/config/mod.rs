@@ -12,6 +12,7 @@ mod mode;
 mod names;
 pub mod paths;
 mod peers;
+mod record;
 mod underlays;
 pub mod wg_quick;
 
@@ -37,6 +38,7 @@ use names::{device, socket_address, word, WIREGUARD};
 pub use names::{is_dual, HostName};
 use paths::path;
 pub use peers::Peer;
+pub use record::Record;
 pub use underlays::Way;
 
 /// Largest configuration, bytes: more than 500 for each peer.
@@ -118,6 +120,8 @@ pub struct Config {
     pub rules: Rules,
     /// The other ends.
     pub peers: Vec<Peer>,
+    /// The flight recorder; none: nothing is recorded.
+    pub record: Option<Record>,
 }
 
 impl Config {
@@ -211,6 +215,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         link.across.as_ref(),
     )?;
     link.one_interface(peers.len())?;
+    let record = record::read(&mut top)?;
     let mut fwmark = own.fwmark;
     if own.routes {
         peers::endpoints_outside(&peers, &peer_sections)?;
@@ -275,6 +280,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         classes,
         rules,
         peers,
+        record,
     })
 }
 

@@ -137,6 +137,7 @@ impl Gateway {
             .outbox
             .move_stations(|old| places.iter().position(|place| *place == Some(old)));
         self.ingress.classifier.set_rules(new.rules.clone());
+        self.write_recording(now_ns, true);
         self.peers.index(&new.peers);
         self.config = new;
         refused.extend(self.keeper.route().unwrap_or_else(|fault| vec![fault]));
@@ -148,6 +149,7 @@ impl Gateway {
             self.peers.wakes.wake(at);
         }
         self.find_names(now_ns)?;
+        self.start_recording(now_ns);
         Ok(refused)
     }
 
@@ -266,6 +268,7 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
         mpu_bytes: _,
         rules: _,
         peers: _,
+        record: _,
     } = old;
     fn names(classes: &[Class]) -> impl Iterator<Item = &String> {
         classes.iter().map(

@@ -29,6 +29,7 @@ mod ordinary;
 mod outage;
 mod page;
 mod place;
+mod recorded;
 mod resume;
 mod sealed;
 mod shared;
@@ -214,6 +215,11 @@ const TESTS: &[(&str, fn())] = &trials! {
         it_is_for_this_host_alone,
         it_shows_live_figures_and_asks_no_other_host,
         it_fits_a_phone,
+    }
+    recorded {
+        a_recording_holds_what_the_figures_show,
+        a_recording_goes_on_in_another_file_after_a_reload_and_a_restart,
+        a_disk_that_is_full_or_missing_costs_no_packet,
     }
     resume {
         whichever_end_starts_first,
