@@ -18,7 +18,20 @@ ANY = "*"
 VALUES = {"linkweir_config::signal"}
 READER = {
     f"linkweir_config::{name}"
-    for name in ("Fault", "fault", "limits", "link", "matching", "parameters", "placeholders", "queue", "reader", "trace", "units", "values")
+    for name in (
+        "Fault",
+        "fault",
+        "limits",
+        "link",
+        "matching",
+        "parameters",
+        "placeholders",
+        "queue",
+        "reader",
+        "trace",
+        "units",
+        "values",
+    )
 }
 MAY_USE: dict[str, dict[str, set[str]]] = {
     "linkweir-core": {
