@@ -242,11 +242,12 @@ impl Scene {
 
 #[derive(Debug)]
 struct Class<T> {
+    /// Its packets. If its flows are isolated, a packet is here only while it is handed over to `flows` or from there, so
+    /// that the code for other classes stays as short as it is without flows.
     waiting: VecDeque<Waiting<T>>,
     /// How its flows are isolated, if they are.
     isolation: Option<Isolation>,
-    /// Its packets in place of `waiting` if its flows are isolated; made for the first packet, so that a class without any
-    /// takes no memory.
+    /// Its packets if its flows are isolated; made for the first packet, so that a class without any takes no memory.
     flows: Option<Box<FlowQueues<T>>>,
     /// Packets that wait, each of a train counted.
     waiting_pkts: u32,
@@ -271,11 +272,29 @@ impl<T> Class<T> {
     }
 
     /// The packet that goes next.
-    #[inline]
     fn head(&self) -> Option<&Waiting<T>> {
         match &self.flows {
             None => self.waiting.front(),
             Some(flows) => flows.head(),
+        }
+    }
+
+    /// Whether the class, where it is full, may drop a packet that waits for one that comes.
+    #[inline]
+    fn gives_way(&self) -> bool {
+        self.limit.full == Full::Head || self.isolation.is_some()
+    }
+
+    /// Which packet of the full class makes room for one that comes; none: that one is refused.
+    fn end_that_gives_way(&self, flow: u32, bytes: u32) -> Option<End> {
+        let Some(flows) = &self.flows else {
+            return (self.limit.full == Full::Head).then_some(End::Head);
+        };
+        let coming = FlowQueues::<T>::queue_of(flow);
+        let longest = flows.longest(coming, bytes);
+        match self.limit.full {
+            Full::Tail => (longest != coming).then_some(End::NewestOf(longest)),
+            Full::Head => flows.is_busy(longest).then_some(End::OldestOf(longest)),
         }
     }
 
@@ -286,36 +305,6 @@ impl<T> Class<T> {
             Some(flows) => flows.oldest(),
         };
         oldest.map(|oldest| oldest.arrival_ns)
-    }
-
-    /// Puts a packet at the tail of its class, or of its flow.
-    #[inline]
-    fn push(&mut self, flow: u32, waiting: Waiting<T>) {
-        match self.isolation {
-            None => self.waiting.push_back(waiting),
-            Some(isolation) => self
-                .flows
-                .get_or_insert_with(|| Box::new(FlowQueues::new(waiting.arrival_ns, isolation)))
-                .push(flow, waiting),
-        }
-    }
-
-    /// Takes out the packet that goes next, which is sent.
-    #[inline]
-    fn send(&mut self, now_ns: u64) -> Option<Waiting<T>> {
-        match &mut self.flows {
-            None => self.waiting.pop_front(),
-            Some(flows) => flows.send(now_ns),
-        }
-    }
-
-    /// Takes out a packet, which is dropped.
-    fn take(&mut self, now_ns: u64, end: End) -> Option<Waiting<T>> {
-        match (&mut self.flows, end) {
-            (Some(flows), _) => flows.drop_one(now_ns, end),
-            (None, End::Newest | End::NewestOf(_)) => self.waiting.pop_back(),
-            (None, End::Head | End::Oldest | End::OldestOf(_)) => self.waiting.pop_front(),
-        }
     }
 }
 
@@ -456,8 +445,8 @@ impl<P: Policy, T> Mux<P, T> {
             dropped(item, class, DropReason::Policy);
             room = self.has_room_for(class, pkts, bytes);
         }
-        if !room {
-            room = self.make_room(arrival, &mut dropped);
+        if !room && self.classes[class].gives_way() {
+            room = self.make_room((class, flow), pkts, bytes, &mut dropped);
         }
         let counters = &mut self.classes[class].counters;
         counters.arrived_pkts += u64::from(pkts);
@@ -486,8 +475,10 @@ impl<P: Policy, T> Mux<P, T> {
         };
         let to = &mut self.classes[class];
         to.waiting_pkts += pkts;
-        to.push(flow, waiting);
-        self.touch(class);
+        to.waiting.push_back(waiting);
+        if to.isolation.is_some() {
+            self.hand_over(class, flow);
+        }
 
         // The packet is at the tail when the policy names victims, so it may be the victim itself. What is above a limit after
         // MOST_DROPS is dropped by later arrivals.
@@ -549,8 +540,13 @@ impl<P: Policy, T> Mux<P, T> {
             }
         }
         let (class, picked) = self.choose(now_ns)?;
-        let head = self.classes[class].head();
-        let ecn = head.is_some_and(|head| ecn(&head.item));
+        let isolated = self.classes[class].flows.is_some();
+        let ecn = if isolated {
+            self.head(class).is_some_and(ecn)
+        } else {
+            let head = self.classes[class].waiting.front();
+            head.is_some_and(|head| ecn(&head.item))
+        };
         // Asked once for each departure, while the head is still in the view: a policy counts its judgements. What it did
         // not pick it does not judge.
         let mut verdict = if picked {
@@ -558,10 +554,9 @@ impl<P: Policy, T> Mux<P, T> {
         } else {
             Verdict::Pass
         };
-        let from = &mut self.classes[class];
-        if let (Some(flows), false) = (&mut from.flows, verdict == Verdict::Drop) {
+        if isolated && verdict != Verdict::Drop {
             // The policy of the flows has picked the head in any case.
-            let own = flows.verdict(self.scene.now_ns, ecn);
+            let own = self.hand_back(class, ecn);
             verdict = if own == Verdict::Pass { verdict } else { own };
         }
         let marked = match verdict {
@@ -569,19 +564,24 @@ impl<P: Policy, T> Mux<P, T> {
             Verdict::Mark => true,
             Verdict::Drop => return self.drop_head(now_ns, class),
         };
+        let Class {
+            waiting,
+            waiting_pkts,
+            counters,
+            ..
+        } = &mut self.classes[class];
         let Some(Waiting {
             arrival_ns,
             bytes,
             pkts,
             item,
-        }) = from.send(self.scene.now_ns)
+        }) = waiting.pop_front()
         else {
             debug_assert!(false, "the policy picked an empty queue");
             return None;
         };
         let sojourn_ns = self.scene.now_ns - arrival_ns;
-        from.waiting_pkts -= pkts;
-        let counters = &mut from.counters;
+        *waiting_pkts -= pkts;
         counters.sent_pkts += u64::from(pkts);
         counters.sent_bytes += u64::from(bytes);
         if self.measured {
@@ -590,8 +590,10 @@ impl<P: Policy, T> Mux<P, T> {
         let queue = &mut self.scene.queues[class];
         queue.backlog_pkts -= 1;
         queue.backlog_bytes -= u64::from(bytes);
-        self.show_head(class);
-        self.touch(class);
+        if let Some(head) = waiting.front() {
+            queue.head_arrival_ns = head.arrival_ns;
+            queue.head_bytes = head.bytes;
+        }
         if self.assured {
             self.pay_shares(class, bytes);
         }
@@ -649,13 +651,64 @@ impl<P: Policy, T> Mux<P, T> {
         }
     }
 
-    /// Notes that the packets of a class have changed.
-    #[inline]
+    /// Hands a packet that has arrived over to its flow.
+    #[cold]
+    #[inline(never)]
+    fn hand_over(&mut self, class: usize, flow: u32) {
+        let Class {
+            waiting,
+            isolation: Some(isolation),
+            flows,
+            ..
+        } = &mut self.classes[class]
+        else {
+            return;
+        };
+        let Some(packet) = waiting.pop_back() else {
+            return;
+        };
+        flows
+            .get_or_insert_with(|| Box::new(FlowQueues::new(packet.arrival_ns, *isolation)))
+            .push(flow, packet);
+        self.touch(class);
+    }
+
+    /// Asks the policy of a class's flows for its verdict on the packet that goes next. Unless it is dropped, it is handed back
+    /// to be sent, and the next one is the head.
+    #[cold]
+    #[inline(never)]
+    fn hand_back(&mut self, class: usize, ecn: bool) -> Verdict {
+        let now_ns = self.scene.now_ns;
+        let Class { waiting, flows, .. } = &mut self.classes[class];
+        let Some(flows) = flows else {
+            return Verdict::Pass;
+        };
+        let verdict = flows.verdict(now_ns, ecn);
+        if verdict != Verdict::Drop {
+            waiting.extend(flows.send(now_ns));
+            self.touch(class);
+        }
+        verdict
+    }
+
+    /// Takes a packet out of the flows of a class, to be dropped.
+    #[cold]
+    #[inline(never)]
+    fn hand_back_dropped(&mut self, class: usize, end: End) {
+        let Class { waiting, flows, .. } = &mut self.classes[class];
+        if let Some(flows) = flows {
+            waiting.extend(flows.drop_one(self.scene.now_ns, end));
+            self.touch(class);
+        }
+    }
+
+    /// Notes that the flows of a class have changed, and shows the policy its head.
     fn touch(&mut self, class: usize) {
         if let Some(flows) = &mut self.classes[class].flows {
             if flows.touch() {
                 self.unlooked.push(class);
             }
+            self.show_head(class);
         }
     }
 
@@ -796,12 +849,11 @@ impl<P: Policy, T> Mux<P, T> {
     #[cold]
     fn make_room(
         &mut self,
-        arrival: Arrival,
+        (class, flow): (usize, u32),
+        pkts: u32,
+        bytes: u32,
         mut dropped: impl FnMut(T, usize, DropReason),
     ) -> bool {
-        let Arrival {
-            class, bytes, pkts, ..
-        } = arrival;
         let Class {
             limit, most_bytes, ..
         } = &self.classes[class];
@@ -812,7 +864,7 @@ impl<P: Policy, T> Mux<P, T> {
             if !fits_alone || self.has_room_for(class, pkts, bytes) {
                 break;
             }
-            let Some(end) = self.gives_way(arrival) else {
+            let Some(end) = self.classes[class].end_that_gives_way(flow, bytes) else {
                 break;
             };
             let Some(item) = self.drop_one(class, DropReason::Head, end) else {
@@ -821,20 +873,6 @@ impl<P: Policy, T> Mux<P, T> {
             dropped(item, class, DropReason::Head);
         }
         self.has_room_for(class, pkts, bytes)
-    }
-
-    /// Which packet of a full class makes room for one that comes; none: that one is refused.
-    fn gives_way(&self, arrival: Arrival) -> Option<End> {
-        let Class { limit, flows, .. } = &self.classes[arrival.class];
-        let Some(flows) = flows else {
-            return (limit.full == Full::Head).then_some(End::Head);
-        };
-        let coming = FlowQueues::<T>::queue_of(arrival.flow);
-        let longest = flows.longest(coming, arrival.bytes);
-        match limit.full {
-            Full::Tail => (longest != coming).then_some(End::NewestOf(longest)),
-            Full::Head => flows.is_busy(longest).then_some(End::OldestOf(longest)),
-        }
     }
 
     /// Drops packets at the head of a class that have waited longer than `most_ns`; each goes to `dropped`. These drops
@@ -1005,12 +1043,22 @@ impl<P: Policy, T> Mux<P, T> {
 
     /// Drops a packet of a class.
     fn drop_one(&mut self, class: usize, reason: DropReason, end: End) -> Option<T> {
-        let from = &mut self.classes[class];
+        if self.classes[class].flows.is_some() {
+            self.hand_back_dropped(class, end);
+        }
+        let Class {
+            waiting,
+            waiting_pkts,
+            counters,
+            ..
+        } = &mut self.classes[class];
         let Waiting {
             bytes, pkts, item, ..
-        } = from.take(self.scene.now_ns, end)?;
-        from.waiting_pkts -= pkts;
-        let counters = &mut from.counters;
+        } = match end {
+            End::Newest | End::NewestOf(_) => waiting.pop_back(),
+            End::Head | End::Oldest | End::OldestOf(_) => waiting.pop_front(),
+        }?;
+        *waiting_pkts -= pkts;
         let (counted_pkts, counted_bytes) = match reason {
             DropReason::Policy => (
                 &mut counters.dropped_policy_pkts,
@@ -1030,14 +1078,15 @@ impl<P: Policy, T> Mux<P, T> {
         let queue = &mut self.scene.queues[class];
         queue.backlog_pkts -= 1;
         queue.backlog_bytes -= u64::from(bytes);
-        self.show_head(class);
-        self.touch(class);
+        if let Some(head) = waiting.front() {
+            queue.head_arrival_ns = head.arrival_ns;
+            queue.head_bytes = head.bytes;
+        }
         self.policy.dropped(&self.scene.view(), class, bytes);
         Some(item)
     }
 
     /// Shows the policy the packet of a class that goes next.
-    #[inline]
     fn show_head(&mut self, class: usize) {
         if let Some(head) = self.classes[class].head() {
             let queue = &mut self.scene.queues[class];
