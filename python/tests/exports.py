@@ -64,7 +64,7 @@ def _parameters(policy: str, at: int, rate_kbit: int, draw: random.Random) -> di
 
 
 def recorded(made: Scenario, folder: Path) -> Scenario:
-    """The same scenario with the very packets that the laboratory sends, as the laboratory has its own random numbers."""
+    """The same scenario with the packets that the laboratory sends, as the laboratory has its own random numbers."""
     keys = marked(made)
     flows = flows_of({**keys, "class": [{"count": 1, **entry} for entry in keys["class"]]}, made)
     packets = due(flows, made)

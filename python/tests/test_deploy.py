@@ -32,6 +32,7 @@ from linkweir.lab import LaboratoryError, guest, kernel
 from linkweir.lab.experiment import Laboratory
 from linkweir.lab.exported import marked
 from linkweir.lab.gateways import VirtualGateways
+from linkweir.lab.world import staggered
 from linkweir.scenario import Scenario
 
 if sys.version_info >= (3, 11):
@@ -42,6 +43,9 @@ else:
 
 def classes(*names: str, **matches: Any) -> list[dict[str, Any]]:
     return [{"name": name, **({"match": matches[name]} if name in matches else {})} for name in names]
+
+
+FLOW = {"class": "rest", "kind": "cbr", "rate": "1Mbit", "packet": "200B"}
 
 
 def written(**changes: Any) -> Scenario:
@@ -97,6 +101,20 @@ def test_two_classes_cannot_both_take_the_rest(names: tuple[str, ...], said: str
 
 def test_where_each_class_has_a_usual_name_the_last_takes_the_rest() -> None:
     assert sorting(classes("ef", "af41")).rest == 1
+
+
+def test_the_class_of_the_page_has_the_code_point_and_ports_that_it_names() -> None:
+    page = (REPOSITORY / "docs/howto/deploy.md").read_text()
+    shown = page.split("```toml\n")[1].split("```")[0]
+    entry = tomllib.loads(shown)["class"][0]
+    scenario = written(**{"class": [{**entry, "level": 0}, {"name": "rest", "level": 1}], "flow": [FLOW]})
+    lines = tc_scripts(scenario, "eth0").up.splitlines()
+    filters = [line for line in lines if "filter add" in line and "protocol ip " in line]
+    assert [line.split("flower ")[1] for line in filters] == [
+        "ip_tos 0xb8/0xfc classid 10:1",
+        "ip_proto udp src_port 16384-32767 classid 10:1",
+        "ip_proto udp dst_port 16384-32767 classid 10:1",
+    ]
 
 
 def naive(rule: dict[str, Any], packet: dict[str, Any]) -> bool:
@@ -160,8 +178,10 @@ def test_filters_match_what_the_rules_say() -> None:
     choices = {
         "dscp": ["EF", "DF", "AF41", 63],
         "protocol": ["tcp", "udp", "icmp", "esp", 6, 58, 200],
-        **dict.fromkeys(("port", "source_port", "destination_port"), [53, 5060, "5000-6000", "1-65535"]),
-        **dict.fromkeys(("address", "source", "destination"), nets),
+        **{key: [53, 5060, "5000-6000", "1-65535"] for key in ("port", "source_port", "destination_port")},
+        "address": nets,
+        "source": nets,
+        "destination": nets,
     }
     matched = 0
     for _ in range(400):
@@ -206,7 +226,7 @@ def test_filters_of_one_preference_have_one_protocol() -> None:
 
 def test_rules_that_need_too_many_filters_are_refused() -> None:
     many = [{"port": list(range(1, 100)), "address": [f"10.0.0.{n}/32" for n in range(50)]}]
-    with pytest.raises(ScenarioError, match="would need .* filters"):
+    with pytest.raises(ScenarioError, match=r"would need .* filters"):
         Filters("eth0", sorting(classes("a", "rest", a=many))).lines("10:", {0: "10:1", 1: "10:2"})
 
 
@@ -223,7 +243,12 @@ def test_a_script_names_what_it_needs_and_what_it_leaves_out(tmp_path: Path) -> 
     done = linkweir("export", "tc", SCENARIOS / "pss-fade.toml", "--device", "eth0", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     up, down = ((tmp_path / name).read_text() for name in ("up.sh", "down.sh"))
-    for note in ("link.rate changes over time", "flow: 3 simulated sources", "duration = 30s, seed = 1", "match was not"):
+    for note in (
+        "link.rate changes over time",
+        "flow: 3 simulated sources",
+        "duration = 30s, seed = 1",
+        "match was not",
+    ):
         assert note in up
         assert note in done.stderr
     assert "linkweir-dkms" in up
@@ -249,9 +274,8 @@ def test_names_from_a_scenario_cannot_become_commands() -> None:
     ],
 )
 def test_what_linux_has_not_is_refused_with_what_it_has(changes: dict[str, Any], said: str) -> None:
-    flow = {"class": "rest", "kind": "cbr", "rate": "1Mbit", "packet": "200B"}
     with pytest.raises(ScenarioError, match=said):
-        tc_scripts(written(**{**changes, "flow": [flow]}), "eth0")
+        tc_scripts(written(**{**changes, "flow": [FLOW]}), "eth0")
 
 
 def test_limits_that_queueing_disciplines_lack_are_said() -> None:
@@ -278,9 +302,7 @@ def test_check_names_each_placeholder_and_accepts_what_replaces_them(tmp_path: P
     peer = "name=ship,endpoint=192.0.2.1:51820,allowed_ips=10.77.0.2/32+10.9.0.0/16"
     done = linkweir("export", "gateway", SCENARIOS / "geo.toml", "--mode", "cleartext", "--peer", peer, "--out", path)
     assert done.returncode == 0, done.stderr
-    whole = path.read_text().replace(
-        '"<address of this end in the tunnel, such as 10.77.0.1/24>"', '"10.77.0.1/24"'
-    )
+    whole = path.read_text().replace('"<address of this end in the tunnel, such as 10.77.0.1/24>"', '"10.77.0.1/24"')
     path.write_text(whole)
     checked = subprocess.run([GATEWAY, "check", path], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
@@ -357,12 +379,17 @@ def differing(policy: str, number: int, host: Any, folder: Path) -> dict[str, tu
     }
 
 
-SOME = [(policy, 0) for policy in exports.POLICIES]
-OTHERS = [pytest.param(policy, n, marks=pytest.mark.long) for policy in exports.POLICIES for n in range(1, 5)]
+def chosen(*in_short: str) -> list[Any]:
+    """The twenty; those that are not the first of one of these policies take too long for make test."""
+    every = [(policy, number) for policy in exports.POLICIES for number in range(5)]
+    return [
+        pytest.param(policy, number, marks=() if number == 0 and policy in in_short else pytest.mark.long)
+        for policy, number in every
+    ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("policy", "number"), [*SOME, *OTHERS])
+@pytest.mark.parametrize(("policy", "number"), chosen("pss", "drr"))
 def test_a_script_gives_the_classes_their_simulated_rates(
     policy: str, number: int, shaped: Laboratory, tmp_path: Path
 ) -> None:
@@ -370,11 +397,42 @@ def test_a_script_gives_the_classes_their_simulated_rates(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("policy", "number"), [*SOME, *OTHERS])
+@pytest.mark.parametrize(("policy", "number"), chosen("pss"))
 def test_a_configuration_gives_the_classes_their_simulated_rates(
     policy: str, number: int, over_gateways: VirtualGateways, tmp_path: Path
 ) -> None:
     assert differing(policy, number, over_gateways, tmp_path) == {}
+
+
+TCP = {
+    "duration": "60s",
+    "warmup": "10s",
+    "interval": "1s",
+    "seed": 1,
+    "link": {"rate": "10Mbit", "overhead": "28B", "delay": "30ms", "return_delay": "30ms"},
+    "scheduler": {"policy": "pss"},
+    "class": [
+        {"name": "ef", "level": 0},
+        {"name": "af", "level": 1, "low_level": 3, "rate": "3Mbit", "limit": "100p"},
+        {"name": "rest", "level": 2, "limit": "100p"},
+    ],
+    "flow": [
+        {"class": "ef", "kind": "cbr", "rate": "1Mbit", "packet": "200B"},
+        {"class": "af", "kind": "tcp", "count": 3},
+        {"class": "rest", "kind": "tcp", "count": 4},
+    ],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("host", ["shaped", "over_gateways"])
+def test_tcp_gets_its_simulated_goodput(host: str, request: pytest.FixtureRequest) -> None:
+    scenario = Scenario.from_dict(marked(Scenario.from_dict(TCP)))
+    simulated = rates(package.run(Scenario.from_dict(staggered(scenario))))
+    found = rates(request.getfixturevalue(host).run(scenario))
+    # docs/results/transport.md has the bound of 5 % for goodput.
+    assert found == {name: pytest.approx(wanted, rel=0.05) for name, wanted in simulated.items()}
 
 
 @pytest.mark.slow

@@ -37,7 +37,9 @@ def tc(
         bool, typer.Option("--ingress", help="Schedule what the device receives, by an IFB, not what it sends.")
     ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Print the script that undoes it.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write both scripts there, up.sh and down.sh.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write both scripts there, up.sh and down.sh.")
+    ] = None,
 ) -> None:
     """Print a shell script that sets up the scenario's scheduler with tc, below HTB.
 
@@ -52,6 +54,7 @@ def tc(
     for name, text in (("up.sh", found.up), ("down.sh", found.down)):
         write_whole(out / name, text)
         (out / name).chmod(0o755)
+        emit(f"{out / name}\n")
 
 
 @app.command("gateway")
@@ -61,7 +64,7 @@ def gateway(
         list[str] | None,
         typer.Option(
             metavar="KEYS",
-            help="A peer, as name=ship,endpoint=192.0.2.1:51820,public_key=...,allowed_ips=10.77.0.2/32+10.2.0.0/16; repeat.",
+            help="A peer: name=ship,endpoint=192.0.2.1:51820,public_key=...,allowed_ips=10.77.0.2/32+10.2.0.0/16.",
         ),
     ] = None,
     mode: Annotated[str, typer.Option(help="wireguard or cleartext.")] = "wireguard",
@@ -81,6 +84,7 @@ def gateway(
         emit(found.text)
     else:
         write_whole(out, found.text)
+        emit(f"{out}\n")
 
 
 def _say_notes(notes: tuple[str, ...]) -> None:

@@ -43,3 +43,4 @@ def import_(
         emit(found.text)
     else:
         write_whole(out, found.text)
+        emit(f"{out}\n")

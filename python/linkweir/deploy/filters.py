@@ -137,15 +137,19 @@ def _ends(
         destinations: values of which the destination must have one.
     """
     found = []
-    at_either = [(end, value) for value in either for end in ("src", "dst")]
-    for one, source, destination in itertools.product(at_either or [None], sources or [None], destinations or [None]):
-        wanted: dict[str, str | None] = {"src": source, "dst": destination}
-        if one is not None:
-            end, value = one
-            own = wanted[end]
-            common = value if own is None else meet(own, value)
-            if common is None:
-                continue
-            wanted[end] = common
-        found.append(" ".join(f"{end}_{word} {value}" for end, value in wanted.items() if value is not None))
+    ways: list[tuple[str | None, str | None]] = [(value, None) for value in either]
+    ways += [(None, value) for value in either]
+    for (at_source, at_destination), source, destination in itertools.product(
+        ways or [(None, None)], [*sources] or [""], [*destinations] or [""]
+    ):
+        wanted = {"src": _common(meet, at_source, source), "dst": _common(meet, at_destination, destination)}
+        if None not in wanted.values():
+            found.append(" ".join(f"{end}_{word} {value}" for end, value in wanted.items() if value))
     return found
+
+
+def _common(meet: Callable[[str, str], str | None], one: str | None, other: str) -> str | None:
+    """What two values have in common; empty where neither is wanted, None where they have nothing in common."""
+    if one is None or not other:
+        return one or other
+    return meet(one, other)

@@ -38,7 +38,9 @@ def from_gateway(keys: Mapping[str, Any], *, tunnel_counted: bool = False) -> Fo
     for number, entry in enumerate(keys["class"]):
         points = [point for rule in entry.get("match", []) for point in _list(rule.get("dscp", []))]
         if "max_age" not in entry and any(point in ("EF", "ef", 46) for point in points):
-            notes.append(f'class[{number}].max_age: the gateway drops EF after {_VOICE_AGE}; write max_age to have it here')
+            notes.append(
+                f"class[{number}].max_age: the gateway drops EF after {_VOICE_AGE}; write max_age to have it here"
+            )
     notes += [f"peer[{number}].{key}: is of this peer only" for number, key in _of_peers(keys.get("peer", []))]
     return Found(link, dict(keys["scheduler"]), [dict(entry) for entry in keys["class"]], tuple(notes))
 

@@ -41,13 +41,18 @@ def from_tc(text: str) -> Found:
     qdiscs = [entry for entry in objects if "kind" in entry and "protocol" not in entry]
     filters = [entry for entry in objects if "options" in entry and "protocol" in entry]
     shaper = next((entry for entry in qdiscs if entry["kind"] == "htb"), None)
-    policy = next((entry for entry in qdiscs if shaper is not None and entry.get("parent") == f"{shaper['handle']}1"), None)
+    policy = next(
+        (entry for entry in qdiscs if shaper is not None and entry.get("parent") == f"{shaper['handle']}1"), None
+    )
     classes = _classes(lines)
     rate_bps = next((_rate(words) for kind, handle, words in classes if kind == "htb" and handle == "1:1"), None)
     if shaper is None or policy is None or rate_bps is None:
         raise unfit("tc", "...", "must show HTB with class 1:1 and a policy below it, as linkweir export tc sets up")
     stab = shaper.get("stab", {})
-    link = {"rate": _shown(rate_bps, "rate"), "overhead": f"{stab.get('overhead', -_ETHERNET_BYTES) + _ETHERNET_BYTES}B"}
+    link = {
+        "rate": _shown(rate_bps, "rate"),
+        "overhead": f"{stab.get('overhead', -_ETHERNET_BYTES) + _ETHERNET_BYTES}B",
+    }
     if "mpu" in stab:
         link["mpu"] = f"{stab['mpu']}B"
     if policy["kind"] in IN_MODULE:
@@ -132,7 +137,10 @@ def _own(
         if value is not None:
             scheduler[param["name"]] = _shown(value, param["unit"]) if not isinstance(value, str) else value
     major = policy["handle"]
-    units = {param["name"]: param["unit"] for param in known["class_params"]} | {"limit": "packets", "limit_bytes": "size"}
+    units = {param["name"]: param["unit"] for param in known["class_params"]} | {
+        "limit": "packets",
+        "limit_bytes": "size",
+    }
     found: list[dict[str, Any]] = []
     for number in range(1, options["classes"] + 1):
         words = next((words for _, handle, words in classes if handle == f"{major}{number:x}"), {})

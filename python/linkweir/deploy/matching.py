@@ -89,7 +89,9 @@ def sorting(classes: Sequence[Mapping[str, Any]]) -> Sorting:
         rules.append(({"dscp": points},) if points else None)
         if points and len(classes) > 1:
             key = f"class[{number}].match"
-            notes.append(f"{key} was not given: {', '.join(points)}, which packets of a class of this name usually have")
+            notes.append(
+                f"{key} was not given: {', '.join(points)}, which packets of a class of this name usually have"
+            )
     others = [number for number, own in enumerate(rules) if own is None]
     if not others and "match" not in classes[-1]:
         others, rules[-1] = [len(classes) - 1], None

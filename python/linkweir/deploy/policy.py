@@ -140,7 +140,7 @@ def _linux_fifo(entry: Table) -> str:
 def _fq_codel(
     add: str, scheduler: Table, classes: Sequence[Table], sorter: Sorter, *, hashed: bool
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Linux's fq_codel: unless `hashed`, with a flow queue for each class, because the simulator's queues are classes."""
+    """Linux's fq_codel: unless `hashed`, with a flow queue for each class, as the simulator's queues are classes."""
     policy = next(policy for policy in _native.policies() if policy["name"] == "fq_codel")
     usual = {param["name"]: param["default"] for param in policy["params"]}
     values = {**usual, **{name: value for name, value in scheduler.items() if name in usual}}
@@ -181,7 +181,7 @@ def _in_tree(
     handles = [""] * len(classes)
     below = []
     for band, (_, mine) in enumerate(sorted(levels.items()), 1):
-        places |= {n: f"10:{band:x}" for n in mine}
+        places |= dict.fromkeys(mine, f"10:{band:x}")
         if len(mine) == 1:
             handles[mine[0]] = f"10:{band:x}"
             below.append(_fifo(device, f"10:{band:x}", 0x100 + mine[0], classes[mine[0]]))

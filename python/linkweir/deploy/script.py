@@ -90,9 +90,8 @@ def _carried(classes: Sequence[Mapping[str, Any]], link: Mapping[str, Any]) -> t
     found, notes = [], []
     for number, entry in enumerate(classes):
         own = {key: value for key, value in entry.items() if key not in _ONLY_ELSEWHERE}
-        for key in _ONLY_ELSEWHERE:
-            if key in entry:
-                notes.append(f"class[{number}].{key} = {entry[key]}: queueing disciplines have no such limit")
+        others = [key for key in _ONLY_ELSEWHERE if key in entry]
+        notes += [f"class[{number}].{key} = {entry[key]}: queueing disciplines have no such limit" for key in others]
         if "limit" in own and not own["limit"].endswith("p"):
             bits = _native.quantity(own["limit"], "time") * _native.quantity(link["nominal"], "rate")
             notes.append(f"class[{number}].limit = {own['limit']}: became the bytes that the link carries in this time")
@@ -130,7 +129,9 @@ def _changes(policy: str, device: str, link: Mapping[str, Any]) -> list[str]:
 def _head(name: str, policy: str, device: str, notes: Sequence[str], changes: Sequence[str]) -> list[str]:
     text = [f"The scheduler of {shlex.quote(name)} for {device}, written by linkweir export tc. Run it as root."]
     if policy in IN_MODULE:
-        text.append(f"It needs linkweir's kernel module and tc's plugin for {policy}: linkweir-dkms, iproute2-linkweir.")
+        text.append(
+            f"It needs linkweir's kernel module and tc's plugin for {policy}: linkweir-dkms, iproute2-linkweir."
+        )
     text += ["", "Not as in the scenario:", *(f"  {note}" for note in notes), *changes]
     printable = ("".join(c if c.isprintable() else "?" for c in line) for line in text)
     return ["#!/bin/sh", *(f"# {line}".rstrip() for line in printable), "set -eu"]

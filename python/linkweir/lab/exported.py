@@ -39,6 +39,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+_PARENTS = "10: 21: 22: 23: 24: 25:"
+"""Handles of queueing disciplines that may have filters."""
+
 
 def marked(scenario: Scenario) -> dict[str, Any]:
     """The same scenario with the code points in `match` that the laboratory's packets carry: n for class n, from 1."""
@@ -80,7 +83,7 @@ def exported(scenario: Scenario, *, stagger_s: float = STAGGER_S) -> World:
         ". /guest/hosts.sh",
         "in_ router sh /job/up.sh",
         "for what in qdisc class; do tc -n router -d -j $what show dev r1; done >/out/tc",
-        "for parent in 10: 21: 22: 23: 24:; do tc -n router -d -j filter show dev r1 parent $parent; done >>/out/tc 2>&1",
+        f"for parent in {_PARENTS}; do tc -n router -j filter show dev r1 parent $parent; done >>/out/tc 2>&1",
         f"tc -n relay qdisc add dev y1 root {NETEM} {netem_delay(delay_s)}",
         f"tc -n receiver qdisc add dev d0 root {NETEM} {netem_delay(back_s)}",
         f"export ZERO_NS={ZERO_NS}",

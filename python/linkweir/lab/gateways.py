@@ -67,7 +67,9 @@ class Gateways(OverGateways):
 
     where = "real"
 
-    def __init__(self, gateway: Path | None = None, *, below: Mapping[str, Any] = LINK_BELOW, exported: bool = False) -> None:
+    def __init__(
+        self, gateway: Path | None = None, *, below: Mapping[str, Any] = LINK_BELOW, exported: bool = False
+    ) -> None:
         super().__init__(below, exported=exported)
         found = gateway or namespaces.find_gateway()
         self._folder = tempfile.TemporaryDirectory(prefix="linkweir-")

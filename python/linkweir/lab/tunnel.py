@@ -170,7 +170,9 @@ def _gateway(
 
 
 def _exported(scenario: Scenario) -> str:
-    return gateway_configuration(scenario, [_peer("sender")], mode="cleartext", tunnel_counted=True, own=_own("sender")).text
+    return gateway_configuration(
+        scenario, [_peer("sender")], mode="cleartext", tunnel_counted=True, own=_own("sender")
+    ).text
 
 
 def _own(host: str) -> dict[str, str]:

@@ -262,7 +262,9 @@ def _impairments(line: Line, loss: float) -> str:
     words = NETEM
     if line.reorder is not None:
         probability, held_s = line.reorder
-        words += f" {netem_delay(held_s)}" + (f" reorder {100 * (1 - probability):.7f}% gap 1" if probability < 1 else "")
+        words += f" {netem_delay(held_s)}" + (
+            f" reorder {100 * (1 - probability):.7f}% gap 1" if probability < 1 else ""
+        )
     return f"{words} loss random {100 * loss:.7f}%"
 
 
