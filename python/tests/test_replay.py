@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Recordings of gateways and `linkweir replay`.
 
-The files of ``data`` are made by the gateway's code in virtual time, in crates/linkweir-gateway/tests/recorded.rs. Other
-recordings are written here, as docs/reference/recordings.md says.
+The files of ``data`` are made by the gateway's code in virtual time, in crates/linkweir-gateway/tests/recorded.rs.
+Other recordings are written here, as docs/reference/recordings.md says.
 """
 
 from __future__ import annotations

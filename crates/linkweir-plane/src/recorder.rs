@@ -15,7 +15,7 @@ use linkweir_config::recording::{Cell, Writer, BIN_NS};
 const BLOCK_BINS: u64 = 100;
 /// A block ends when it is this long, bytes.
 const BLOCK_BYTES: usize = 60_000;
-/// Capacities that differ by less than one part in so many are recorded once per bin.
+/// Capacities that differ by one part in so many at most are recorded once per bin.
 const NEAR: u64 = 128;
 
 /// A finished block.

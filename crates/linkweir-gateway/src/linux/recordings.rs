@@ -89,8 +89,13 @@ pub(crate) fn make_folder(folder: &Path, user: Option<&str>) -> Result<(), Strin
     }
     let made = DirBuilder::new().mode(0o700).create(folder).and_then(|()| {
         if geteuid().is_root() {
-            let user = privileges::find(user)?;
-            chown(folder, Some(user.uid), Some(user.gid))?;
+            let owned = privileges::find(user).and_then(|user| {
+                chown(folder, Some(user.uid), Some(user.gid)).map_err(io::Error::from)
+            });
+            if owned.is_err() {
+                let _ = fs::remove_dir(folder);
+            }
+            owned?;
         }
         Ok(())
     });

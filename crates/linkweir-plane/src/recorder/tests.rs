@@ -79,6 +79,49 @@ fn sums_are_those_of_the_queues() {
 }
 
 #[test]
+fn what_a_hub_takes_and_drops_is_recorded() {
+    let across = GROUND.replacen("rate", "across = { policy = \"pf\" }\nrate", 1);
+    let config = Links::parse(&across);
+    let mut link = Link::new(0, config.of_peer(0)).unwrap();
+    let recorder = Rc::new(RefCell::new(Recorder::new(0, false)));
+    link.record_to(Some(Tap::new(recorder.clone(), 1, 3)));
+    for at in 0..250 {
+        link.arrive(at * MS, 2, 1000, &[2; 1000]);
+    }
+    for at in 250..300 {
+        assert!(link.take(at * MS, |_| false).is_some());
+    }
+    link.drop_head(300 * MS);
+    let recording = read(&recorder, 301 * MS, false);
+    let sums = recording.sums("peer1", &names(), (0, 1000 * MS), 1000 * MS);
+    let rest = sums[0][2];
+    // The limit is 200 packets.
+    assert_eq!(
+        (rest.arrived_pkts, rest.sent_pkts, rest.dropped_pkts),
+        (250, 50, 51)
+    );
+    assert_eq!((rest.sent_bytes, rest.dropped_bytes), (50_000, 51_000));
+}
+
+#[test]
+fn packets_of_a_train_are_counted_one_by_one() {
+    let recorder = Rc::new(RefCell::new(Recorder::new(0, false)));
+    let mut tap = Tap::new(recorder.clone(), 0, 3);
+    let arrival = Arrival {
+        pkts: 5,
+        bytes: 4 * 1500 + 300,
+        each_bytes: 1500,
+        tcp: true,
+    };
+    tap.arrived(0, 1, arrival);
+    let cell = recorder.borrow().cells[0].cell;
+    let class = linkweir_config::recording::size_class;
+    assert_eq!(cell.arrived[class(1500)], (4, 6000));
+    assert_eq!(cell.arrived[class(300)], (1, 300));
+    assert_eq!(cell.tcp_pkts, 5);
+}
+
+#[test]
 fn changes_of_the_capacity_are_recorded_when_they_happen() {
     let config = Links::parse(GROUND);
     let mut link = Link::new(0, config.of_peer(0)).unwrap();
