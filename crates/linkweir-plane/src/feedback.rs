@@ -26,8 +26,9 @@ const OUT_MARK_NS: u64 = 100_000_000;
 const UNANSWERED: usize = 256;
 /// Time in which the queue is brought to its target, ns.
 const HORIZON_NS: f64 = 80e6;
-/// Jitter that takes all of the rate off, ns; a tenth at the most.
-const MARGIN_NS: f64 = 40e6;
+/// Jitter that would leave all of the rate unused, ns, and the greatest part that is left unused.
+const MARGIN_NS: f64 = 30e6;
+const MOST_MARGIN: f64 = 0.13;
 /// Least and greatest part of the capacity at which packets are sent.
 const LEAST: f64 = 0.15;
 const MOST: f64 = 1.3;
@@ -514,7 +515,7 @@ impl Feedback {
             let queue_ns = self.queue_now_ns(now_ns, sent);
             let noise_ns = self.estimate.noise_ns;
             let steer = 1.0 + (target_ns - queue_ns) / (HORIZON_NS + 10.0 * noise_ns);
-            let margin = (noise_ns / MARGIN_NS).min(0.1);
+            let margin = (noise_ns / MARGIN_NS).min(MOST_MARGIN);
             let mut bps = capacity_bps * (steer.clamp(LEAST, MOST) - margin);
             self.dips = now_ns < self.dip.until_ns;
             if self.dips {
