@@ -339,7 +339,9 @@ def inline(value: Any) -> str:
 KEY = "A" * 43 + "="
 GATEWAYS: dict[str, dict[str, Any]] = {
     "link": {"stale": "5s", "floor": "1Mbit", "feedback": {"ceiling": "40Mbit", "delay": "9ms"}, "nominal": "9Mbit"},
+    "unknown": {"feedback": True, "floor": "1Mbit"},
     "shared": {"across": {"policy": "drr", "quantum": "3kB"}, "below": "9kB", "mpu": "84B", "follow": False},
+    "unknown and shared": {"across": {"policy": "drr"}, "feedback": {"delay": "9ms"}},
     "over time": {"rate": {"steps": [["0s", "20Mbit"], ["1s", "5Mbit"]], "end": "loop", "period": "2s"}},
 }
 
@@ -390,7 +392,7 @@ def test_the_gateways_schema_has_every_key_of_its_page() -> None:
     tables = {
         "[gateway]": schema["gateway"],
         "[link], and each peer": schema["link"],
-        "feedback": schema["link"]["properties"]["feedback"],
+        "feedback": schema["link"]["properties"]["feedback"]["anyOf"][1],
         "[[peer]]": schema["peer"]["items"],
         "[record]": schema["record"],
     }

@@ -1,5 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Estimates a link's capacity from what the far end reports that it received, and says how fast to send.
+//!
+//! ```text
+//!   sender ── packets, and fifty times a second a mark with the time it was sent ──▶ receiver
+//!          ◀── a report: the mark's time, the time it came, all that came so far ──
+//! ```
+//!
+//! Both are packets inside the tunnel, so WireGuard seals them and rejects replays. They look like IPv6 of an experimental
+//! protocol (RFC 3692) between two link-local addresses, and never reach the device. The two clocks need not agree, because
+//! only differences count.
+//!
+//! The rule compares delay and received rate, as that of Carlucci, De Cicco, Holmer and Mascolo, 2016. Theirs raises and
+//! lowers a rate until the delay is steady. Ours computes the queue:
+//!
+//! * `estimate.rs` tells capacity, base delay and queue apart.
+//! * The queue now is that of the last answered mark, with what was sent since then, less what the link has sent meanwhile.
+//!   The pace is the capacity plus or minus what brings it to its target within [`HORIZON_NS`] ([`Feedback::pace`]).
+//! * Now and then the pace dips, so that a queue shows that was there all the time, as in BBR (Cardwell, Cheng, Gunn, Yeganeh
+//!   and Jacobson, 2016).
+//! * While no mark is answered, little is sent. The capacity stays, so that its rate is taken up again after an outage.
+//! * `schedule.rs` learns the period at which the path changes. Little is sent while it does ([`Cut`]).
 
 mod estimate;
 mod message;
@@ -26,8 +46,9 @@ const OUT_MARK_NS: u64 = 100_000_000;
 const UNANSWERED: usize = 256;
 /// Time in which the queue is brought to its target, ns.
 const HORIZON_NS: f64 = 80e6;
-/// Jitter that takes all of the rate off, ns; a tenth at the most.
-const MARGIN_NS: f64 = 40e6;
+/// Jitter that would leave all of the rate unused, ns, and the greatest part that is left unused.
+const MARGIN_NS: f64 = 30e6;
+const MOST_MARGIN: f64 = 0.13;
 /// Least and greatest part of the capacity at which packets are sent.
 const LEAST: f64 = 0.15;
 const MOST: f64 = 1.3;
@@ -51,6 +72,8 @@ const BEFORE_NS: u64 = 30_000_000;
 const AFTER_NS: u64 = 25_000_000;
 /// The part of the lowest capacity seen at such times at which packets are then sent.
 const LOWEST: f64 = 0.85;
+/// The part of the capacity that is taken for the lowest before others are known.
+const FIRST_LOWEST: f64 = 0.4;
 /// How long after a change it is compared with what was before, ns.
 const COMPARE_NS: u64 = 1_500_000_000;
 /// How many such times are remembered.
@@ -418,10 +441,7 @@ impl Feedback {
     /// When [`Feedback::turn`] changes the rate by itself, ns.
     #[must_use]
     pub fn turn_ns(&self) -> u64 {
-        let out_ns = match self.unanswered.front() {
-            Some(mark) if !self.out && self.reports > 0 => mark.sent_ns + self.rtt_ns + PATIENCE_NS,
-            _ => u64::MAX,
-        };
+        let out_ns = if self.out { u64::MAX } else { self.out_ns() };
         let cut_ns = match self.cut {
             None => self
                 .schedule
@@ -438,12 +458,19 @@ impl Feedback {
         out_ns.min(cut_ns).min(dip_ns)
     }
 
+    /// When an outage is assumed if no mark is answered until then, ns. One mark alone may have been lost.
+    fn out_ns(&self) -> u64 {
+        match self.unanswered.front() {
+            Some(mark) if self.reports > 0 && self.unanswered.len() > 1 => {
+                mark.sent_ns + self.rtt_ns + PATIENCE_NS
+            }
+            _ => u64::MAX,
+        }
+    }
+
     /// Changes the rate as time passes.
     pub fn turn(&mut self, now_ns: u64, sent: Sent) -> Steer {
-        let late = |mark: &Mark| mark.sent_ns + self.rtt_ns + PATIENCE_NS <= now_ns;
-        if self.reports > 0 && self.unanswered.front().is_some_and(late) {
-            self.out = true;
-        }
+        self.out |= self.out_ns() <= now_ns;
         match self.cut {
             None => self.begin_cut(now_ns),
             Some(Cut::Before(ns)) if ns <= now_ns => {
@@ -483,8 +510,8 @@ impl Feedback {
         }
         let bps = self.estimate.capacity_bps;
         self.levels_bps.push_back(bps);
-        if let (1, Some(lowest_bps)) = (self.levels_bps.len(), self.estimate.lowest_bps()) {
-            self.levels_bps.push_back(lowest_bps);
+        if self.levels_bps.len() == 1 {
+            self.levels_bps.push_back(FIRST_LOWEST * bps);
         }
         self.compare = Some((bps, self.estimate.base_ns(), next_ns + COMPARE_NS));
         self.cut = Some(Cut::Before(next_ns + AFTER_NS));
@@ -514,7 +541,7 @@ impl Feedback {
             let queue_ns = self.queue_now_ns(now_ns, sent);
             let noise_ns = self.estimate.noise_ns;
             let steer = 1.0 + (target_ns - queue_ns) / (HORIZON_NS + 10.0 * noise_ns);
-            let margin = (noise_ns / MARGIN_NS).min(0.1);
+            let margin = (noise_ns / MARGIN_NS).min(MOST_MARGIN);
             let mut bps = capacity_bps * (steer.clamp(LEAST, MOST) - margin);
             self.dips = now_ns < self.dip.until_ns;
             if self.dips {

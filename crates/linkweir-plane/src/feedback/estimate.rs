@@ -22,6 +22,8 @@ const HALF_MEMORY_NS: u64 = 5_000_000_000;
 const LATE_NS: u64 = 1_000_000_000;
 /// Marks further apart do not say when the path changed, ns.
 const CLOSE_NS: u64 = 60_000_000;
+/// A delay that rises by more than this from one mark to the next is an outage, ns.
+const OUTAGE_NS: i64 = 400_000_000;
 /// By how much one report may raise the capacity at the most.
 const MOST_RISE: f64 = 1.5;
 /// A queue of so little is none, ns.
@@ -45,6 +47,35 @@ impl Sample {
     /// How long it took, ns by two clocks that may differ by any amount.
     fn way_ns(&self) -> i64 {
         self.received_ns.wrapping_sub(self.sent_ns) as i64
+    }
+}
+
+/// What happened between two marks.
+#[derive(Clone, Copy, Debug)]
+struct Since {
+    sent_bps: f64,
+    allowed_bps: f64,
+    received_bps: f64,
+    /// The received rate without what noise alone may add: of many rates the greatest is too great.
+    surely_bps: f64,
+    /// By how much the delay rose, ns.
+    rose_ns: f64,
+}
+
+impl Since {
+    fn new(first: &Sample, last: &Sample, noise_ns: f64) -> Since {
+        let rate = |bits: f64, ns: u64| 1e9 * bits / ns.max(1) as f64;
+        let sent_ns = last.sent_ns - first.sent_ns;
+        let received_ns = last.received_ns.saturating_sub(first.received_ns);
+        let received_bits = last.received_bits - first.received_bits;
+        let doubtful_ns = (2.0 * noise_ns) as u64;
+        Since {
+            sent_bps: rate(last.sent_bits - first.sent_bits, sent_ns),
+            allowed_bps: rate(last.allowed_bits - first.allowed_bits, sent_ns),
+            received_bps: rate(received_bits, received_ns),
+            surely_bps: rate(received_bits, received_ns.saturating_add(doubtful_ns)),
+            rose_ns: last.way_ns().saturating_sub(first.way_ns()) as f64,
+        }
     }
 }
 
@@ -141,11 +172,6 @@ impl Estimate {
         self.base().unwrap_or(0)
     }
 
-    /// The lowest capacity of late, bit/s.
-    pub(super) fn lowest_bps(&self) -> Option<f64> {
-        Some(0.4 * self.capacity_bps)
-    }
-
     /// Ends all observations of the queue.
     fn settle(&mut self) {
         self.late = None;
@@ -180,6 +206,14 @@ impl Estimate {
             .len()
             .checked_sub(2)
             .map(|at| self.samples[at])?;
+        if sample.way_ns().saturating_sub(before.way_ns()) > OUTAGE_NS {
+            // The link stood still meanwhile, which says nothing about its rate.
+            self.samples.clear();
+            self.samples.push_back(sample);
+            self.queue_ns = measured_ns.max(0.0);
+            self.settle();
+            return None;
+        }
         let wrong_ns = sample.way_ns().saturating_sub(before.way_ns()) as f64
             - self.predicted_change_ns(&before, &sample);
         self.observe_queue(&before, &sample, measured_ns);
@@ -306,68 +340,29 @@ impl Estimate {
 
     /// Measures the capacity where the delay shows it.
     fn measure(&mut self, now_ns: u64, before: &Sample, last: &Sample, rtt_ns: u64, delay_ns: u64) {
-        let noise_ns = self.noise_ns;
-        let clear_ns = 0.7e6 + 2.5 * noise_ns;
-        let first = self.window(before, last, clear_ns);
-        let rate = |bits: f64, ns: u64| 1e9 * bits / ns.max(1) as f64;
-        let sent_bps = rate(
-            last.sent_bits - first.sent_bits,
-            last.sent_ns - first.sent_ns,
-        );
-        let received_bps = rate(
-            last.received_bits - first.received_bits,
-            last.received_ns.saturating_sub(first.received_ns),
-        );
-        self.received_bps = received_bps;
-        let allowed_bps = rate(
-            last.allowed_bits - first.allowed_bits,
-            last.sent_ns - first.sent_ns,
-        );
-        self.used = sent_bps >= USED * allowed_bps;
+        let clear_ns = 0.7e6 + 2.5 * self.noise_ns;
+        let since = Since::new(&self.window(before, last, clear_ns), last, self.noise_ns);
+        self.received_bps = since.received_bps;
+        self.used = since.sent_bps >= USED * since.allowed_bps;
         let time_ns = (last.sent_ns - before.sent_ns) as f64;
-        self.best_bps = received_bps.max(self.best_bps * (-time_ns / 1e9).exp());
-        let rose_ns = (last.way_ns().saturating_sub(first.way_ns())) as f64;
+        self.best_bps = since
+            .received_bps
+            .max(self.best_bps * (-time_ns / 1e9).exp());
         let target_ns = self.target_ns(delay_ns);
-        let empty_ns = (EMPTY_NS + 1.5 * noise_ns).max(target_ns / 2.0);
-        if rose_ns > clear_ns {
-            self.rises += 1;
-            self.shrinking = (0.0, self.queue_ns);
-            let full = self.used && sent_bps >= 0.9 * self.capacity_bps;
-            if received_bps > self.capacity_bps || full || (self.used && self.rises > 1) {
-                self.capacity_bps = received_bps.min(MOST_RISE * self.capacity_bps);
-                self.searching = false;
-            }
-        } else {
-            self.rises = 0;
-            let falls = self.used && rose_ns < -clear_ns && self.queue_ns > empty_ns;
-            if falls {
-                self.shrinking = (0.0, self.queue_ns);
-                // A path that became shorter looks as if the link had been faster.
-                self.capacity_bps = received_bps.min(MOST_RISE * self.capacity_bps);
-                self.searching = false;
-            } else {
-                // Of many rates measured with noise the greatest is too great.
-                let surely_bps = rate(
-                    last.received_bits - first.received_bits,
-                    (last.received_ns.saturating_sub(first.received_ns))
-                        .saturating_add((2.0 * noise_ns) as u64),
-                );
-                let surely_bps = surely_bps.min(MOST_RISE * self.capacity_bps);
-                self.capacity_bps = self.capacity_bps.max(surely_bps);
-            }
-        }
+        let empty_ns = (EMPTY_NS + 1.5 * self.noise_ns).max(target_ns / 2.0);
+        self.follow_delay(&since, clear_ns, empty_ns);
         if !self.used {
             self.empty_since_ns = None;
-            self.shrinking = (0.0, self.queue_ns);
             self.over_since_ns = None;
+            self.shrinking = (0.0, self.queue_ns);
             if self.is_growing(now_ns, delay_ns) {
-                self.capacity_bps = self.capacity_bps.min(received_bps);
+                self.capacity_bps = self.capacity_bps.min(since.received_bps);
                 self.late = None;
             }
             return;
         }
         self.late = None;
-        if self.queue_ns > target_ns + 2e6 + 2.0 * noise_ns {
+        if self.queue_ns > target_ns + 2e6 + 2.0 * self.noise_ns {
             self.over_since_ns.get_or_insert(now_ns);
         } else {
             self.over_since_ns = None;
@@ -379,6 +374,30 @@ impl Estimate {
         } else {
             self.empty_since_ns = None;
             self.test_base(before, last, now_ns);
+        }
+    }
+
+    /// Takes the rate received for the capacity while the delay rises or falls, because there is a queue then. Otherwise the
+    /// capacity is that rate at least.
+    fn follow_delay(&mut self, since: &Since, clear_ns: f64, empty_ns: f64) {
+        // A path that became shorter looks as if the link had been faster.
+        let most_bps = MOST_RISE * self.capacity_bps;
+        let is_there = if since.rose_ns > clear_ns {
+            self.rises += 1;
+            let full = since.sent_bps >= 0.9 * self.capacity_bps || self.rises > 1;
+            self.shrinking = (0.0, self.queue_ns);
+            since.received_bps > self.capacity_bps || (self.used && full)
+        } else {
+            self.rises = 0;
+            self.used && since.rose_ns < -clear_ns && self.queue_ns > empty_ns
+        };
+        if is_there {
+            self.shrinking = (0.0, self.queue_ns);
+            self.capacity_bps = since.received_bps.min(most_bps);
+            self.searching = false;
+        } else if self.rises == 0 {
+            let surely_bps = since.surely_bps.min(most_bps);
+            self.capacity_bps = self.capacity_bps.max(surely_bps);
         }
     }
 
@@ -406,18 +425,13 @@ impl Estimate {
         }
         let (expected_ns, was_ns) = self.shrinking;
         let fell_ns = was_ns - self.queue_ns;
-        if expected_ns > (4e6 + 3.0 * self.noise_ns).max(0.4 * self.queue_ns)
-            && fell_ns < 0.3 * expected_ns
-        {
-            self.rebase_smooth(now_ns);
+        let seen = expected_ns > (4e6 + 3.0 * self.noise_ns).max(0.4 * self.queue_ns);
+        if seen && fell_ns < 0.3 * expected_ns {
+            self.base_ns = [Some(self.smooth_way_ns()), None];
+            self.half_ns = now_ns;
+            self.settle();
+            self.queue_ns = 0.0;
         }
-    }
-
-    fn rebase_smooth(&mut self, now_ns: u64) {
-        self.base_ns = [Some(self.smooth_way_ns()), None];
-        self.half_ns = now_ns;
-        self.settle();
-        self.queue_ns = 0.0;
     }
 
     /// Whether marks were late for a second and the queueing delay has grown by `delay` since.

@@ -478,35 +478,6 @@ fn reports_of_unsent_marks_and_of_another_receiver_are_refused() {
     assert_eq!(feedback.estimate.queue_ns, 0.0);
 }
 
-/// What the rule does over a link that changes by schedule: how much of it is used, %, and the 99th percentile of the queue
-/// below, ms.
-fn by_schedule(seconds: u64) -> (f64, f64) {
-    let mut random = Pcg64::seed_from_u64(2);
-    let mut path = Path::new(10.0, 10);
-    path.queue_ns = S;
-    let (mut carried, mut capacity) = (0.0, 0.0);
-    let mut queues = Vec::new();
-    for step in 0..seconds * 20 {
-        if step % 300 == 0 {
-            path.capacity_bps =
-                3.5e6 + 12.5e6 * ((random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64);
-            path.way_ns = 18 * MS + random.next_u64() % (27 * MS);
-        }
-        carried += path.run(0.05) * 0.05;
-        capacity += path.capacity_bps * 0.05e-6;
-        queues.push(path.longest_ns as f64 / 1e6);
-    }
-    queues.sort_by(f64::total_cmp);
-    (100.0 * carried / capacity, queues[queues.len() * 99 / 100])
-}
-
-#[test]
-fn a_link_that_changes_by_schedule_is_used_and_its_queue_short() {
-    let (used, queue_ms) = by_schedule(600);
-    assert!(used > 92.0, "{used} %");
-    assert!(queue_ms < 30.0, "{queue_ms} ms");
-}
-
 /// The last known rate is taken up again, whether the packets of the outage are lost or come late.
 #[test]
 fn an_outage_does_not_cost_what_was_learned() {
@@ -592,4 +563,32 @@ fn peers_that_share_a_link_find_what_it_carries() {
         let bps = feedback.estimate.capacity_bps;
         assert!((0.8..1.3).contains(&(bps / CARRIES_BPS)), "{bps}");
     }
+}
+
+/// Gateways of the version before read and write the same messages: these bytes are theirs.
+#[test]
+fn messages_are_those_of_the_version_before() {
+    let header = "6000000000 28fd01 fe800000000000000000000000000001 fe800000000000000000000000000002 4c776662";
+    let message = |kind: &str, numbers: [u64; 4]| -> String {
+        let numbers = numbers.map(|number| format!("{number:016x}")).concat();
+        format!("{header}{kind}{numbers}").replace(' ', "")
+    };
+    let hex = |message: Message| -> String {
+        let bytes = message.packet();
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    assert_eq!(
+        hex(Message::Mark { sent_ns: 77 }),
+        message("01000000", [77, 0, 0, 0])
+    );
+    let report = Report {
+        sent_ns: 77,
+        received_ns: 1 << 60,
+        pkts: 3,
+        bytes: 4000,
+    };
+    assert_eq!(
+        hex(Message::Report(report)),
+        message("02000000", [77, 1 << 60, 3, 4000])
+    );
 }

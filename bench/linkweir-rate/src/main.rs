@@ -148,7 +148,7 @@ const COLUMNS: [(&str, Rule, Far); 6] = [
     ("FIFO", Rule::Fifo, Far::Today),
 ];
 
-/// `linkweir-bench-rate [SEEDS [CASE [log]]]`
+/// `linkweir-rate [SEEDS [CASE [short | log]]]`
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let seeds = arguments.first().and_then(|word| word.parse().ok());
