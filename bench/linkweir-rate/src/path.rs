@@ -184,6 +184,7 @@ impl<'t> Path<'t> {
                 pkts: Some(pkts),
                 ..Limit::NONE
             },
+            flows: None,
         });
         let capacity = Capacity {
             offered: Offered::Rate(Signal::Constant(begin_bps as f64)),
