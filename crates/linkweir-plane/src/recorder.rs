@@ -342,7 +342,8 @@ impl Tap {
         self.change_ns = ns.unwrap_or(NEVER);
     }
 
-    /// The capacity is this now, bit/s, since the time at which it was to change if that has passed. Small changes are recorded once per bin.
+    /// The capacity is this now, bit/s, or since the time at which it was to change, if that has passed. Small changes are
+    /// recorded once per bin.
     #[inline]
     pub(crate) fn capacity(&mut self, now_ns: u64, bps: u64) {
         let bps = bps.min(limits::RATE_BPS);
