@@ -22,7 +22,7 @@ from command import REPOSITORY, SCENARIOS, linkweir
 import linkweir as package
 from linkweir import _native
 from linkweir.deploy.filters import Filters
-from linkweir.deploy.gateway import gateway_configuration
+from linkweir.deploy.gateway import gateway_configuration, toml_table
 from linkweir.deploy.imported import imported
 from linkweir.deploy.matching import CODE_POINTS, Sorting, sorting
 from linkweir.deploy.policy import IN_MODULE
@@ -33,6 +33,7 @@ from linkweir.lab.experiment import Laboratory
 from linkweir.lab.exported import marked
 from linkweir.lab.gateways import VirtualGateways
 from linkweir.lab.world import staggered
+from linkweir.recording import Recording
 from linkweir.scenario import Scenario
 
 if sys.version_info >= (3, 11):
@@ -333,6 +334,22 @@ def test_a_configuration_of_the_gateway_becomes_the_scenario_again(name: str, tm
     assert any("duration, seed and flows" in note for note in alone.notes)
     counted = imported(gateway_configuration(scenario, tunnel_counted=True).text, wanted, tunnel_counted=True)
     assert Scenario.parse(counted.text).resolved == wanted.resolved
+
+
+def test_a_recording_has_the_flows_that_a_configuration_lacks(tmp_path: Path) -> None:
+    recording = REPOSITORY / "python/tests/data/voyage.lwrec"
+    settings = Recording.load([recording]).part().settings
+    own = toml_table("[gateway]", {"device": "lw0"}) + toml_table("[link]", {"rate": "9Mbit"})
+    own += toml_table("[scheduler]", settings["scheduler"])
+    own += "".join(toml_table("[[class]]", entry) for entry in settings["class"])
+    (tmp_path / "ground.toml").write_text(own)
+    done = linkweir("import", tmp_path / "ground.toml", "--with", recording, "--out", tmp_path / "back.toml")
+    assert done.returncode == 0, done.stderr
+    back = Scenario.load(tmp_path / "back.toml")
+    assert [flow["kind"] for flow in tomllib.loads(back.resolved)["flow"]] == ["replay"] * 3
+    arrived = {row["class"]: row["arrived_pkts"] for row in package.run(back).rows("classes")}
+    recorded = Recording.load([recording]).part().sums(1e9)[0]
+    assert list(arrived.values()) == [sums.arrived_pkts for sums in recorded]
 
 
 @pytest.mark.parametrize(

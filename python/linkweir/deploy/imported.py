@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from linkweir.deploy.copies import classes_of
@@ -56,7 +57,9 @@ def imported(text: str, other: Scenario | None = None, *, tunnel_counted: bool =
     if other is None:
         notes = (*found.notes, f"{missing}: the file has none; give --with SCENARIO, which has them")
         return Imported(_written({}, found, []), notes)
-    keys = tomllib.loads(other.resolved)
+    keys = _with_paths(
+        tomllib.loads(other.resolved), {name: str(Path(path).resolve()) for name, path, _ in other.inputs}
+    )
     found = _named(found, keys, rename=from_machine)
     path = {key: keys["link"][key] for key in _OF_THE_PATH if key in keys["link"]}
     found = Found({**found.link, **path}, found.scheduler, found.classes, found.notes)
@@ -74,6 +77,15 @@ def _found(text: str, *, tunnel_counted: bool) -> tuple[Found, bool]:
     except tomllib.TOMLDecodeError as error:
         raise unfit("FILE", "", f"is neither TOML nor what tc -j prints: {error}") from None
     return from_gateway(keys, tunnel_counted=tunnel_counted), False
+
+
+def _with_paths(value: Any, paths: Mapping[str, str]) -> Any:
+    """A resolved scenario that names its files where they are, not as a run directory has them."""
+    if isinstance(value, dict):
+        return {key: _with_paths(member, paths) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_with_paths(member, paths) for member in value]
+    return paths.get(value, value) if isinstance(value, str) else value
 
 
 def _named(found: Found, keys: Mapping[str, Any], *, rename: bool) -> Found:
