@@ -70,7 +70,9 @@ pub fn flows_of_a_class_do_not_change_while_the_gateway_runs() {
     let changed = text.replace("flows = \"fq_codel\"\n", "");
     let read = |text: &str| -> Config { config::parse(text, &file).unwrap() };
     assert!(read(&text).classes[0].flows.is_some() && read(&changed).classes[0].flows.is_none());
-    tunnel.folder.write("1.toml", &changed.replace("200p", "100p"));
+    tunnel
+        .folder
+        .write("1.toml", &changed.replace("200p", "100p"));
     let gateway = &tunnel.gateways[0];
     gateway.signal(Signal::SIGHUP);
     // It keeps what it has, and serves on.
