@@ -15,11 +15,11 @@
 //!
 //! * `estimate.rs` tells capacity, base delay and queue apart.
 //! * The queue now is that of the last answered mark, with what was sent since then, less what the link has sent meanwhile.
-//!   The pace is the capacity plus or minus what brings it to its target within [`HORIZON_NS`] ([`Feedback::pace`]).
+//!   The pace is the capacity plus or minus what brings it to its target within `HORIZON_NS` (`Feedback::pace`).
 //! * Now and then the pace dips, so that a queue shows that was there all the time, as in BBR (Cardwell, Cheng, Gunn, Yeganeh
 //!   and Jacobson, 2016).
 //! * While no mark is answered, little is sent. The capacity stays, so that its rate is taken up again after an outage.
-//! * `schedule.rs` learns the period at which the path changes. Little is sent while it does ([`Cut`]).
+//! * `schedule.rs` learns the period at which the path changes. Little is sent while it does (`Cut`).
 
 mod estimate;
 mod message;

@@ -108,6 +108,9 @@ impl Schedule {
             .filter(|one| one.size_ns >= least_ns)
             .copied()
             .collect();
+        if greatest.last().is_none_or(|one| one.at_ns != last_ns) {
+            return;
+        }
         let periods = greatest.iter().rev().map(|one| last_ns - one.at_ns);
         let periods = periods.filter(|ns| (SHORTEST_NS..=LONGEST_NS).contains(ns));
         for period_ns in periods.filter_map(whole) {
@@ -273,6 +276,17 @@ mod tests {
             schedule.changed(false);
         }
         assert_eq!(schedule.next_ns(), None);
+    }
+
+    #[test]
+    fn a_small_surprise_at_the_end_teaches_nothing() {
+        let mut schedule = Schedule::default();
+        for at in 0..3 {
+            schedule.surprised(surprise(15 * S * at, 30.0 + at as f64));
+        }
+        // Counted from this one, the first would be at 30.5 s.
+        schedule.surprised(surprise(30 * S + 500 * MS, 1.0));
+        assert_eq!(schedule.period_ns(), None);
     }
 
     #[test]
