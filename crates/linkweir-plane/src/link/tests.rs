@@ -532,3 +532,31 @@ fn a_class_with_a_least_share_gets_it_in_a_fade_below_the_reservation() {
         assert_eq!(link.starved_ns(2) > 2500 * MS, starved);
     }
 }
+
+/// Feedback paces at another rate than the capacity that it estimates. Only its reports take over from another source.
+#[test]
+fn feedback_steers_the_pace_and_the_scheduler_gets_the_capacity() {
+    let config = config("rate = \"20Mbit\"");
+    let mut link = link(&config);
+    let steer = |pace_bps, reported| Steer {
+        pace_bps,
+        capacity_bps: 12_000_000,
+        reported,
+    };
+    link.steer(0, steer(1_000_000, false));
+    assert_eq!(link.capacity_bps(0), 20_000_000, "nothing was reported");
+    link.steer(0, steer(8_000_000, true));
+    for _ in 0..10 {
+        link.arrive(0, 2, 1000, &[1]);
+    }
+    // 1000 bytes take 1 ms of the pace.
+    assert_eq!(serve(&mut link, 0, 4 * MS).len(), 4);
+    assert_eq!(link.capacity_bps(4 * MS), 12_000_000);
+    assert_eq!(link.mux().link_bps(), 12_000_000);
+    link.steer(4 * MS, steer(4_000_000, false));
+    assert_eq!(serve(&mut link, 4 * MS, 8 * MS).len(), 2);
+    // An operator reports an outage.
+    link.set_capacity(8 * MS, 0);
+    link.steer(9 * MS, steer(4_000_000, false));
+    assert_eq!(link.capacity_bps(9 * MS), 0);
+}
