@@ -168,8 +168,9 @@ fn next_of(surprises: &[Surprise], period_ns: u64, span_ns: u64) -> Option<u64> 
     let (mut misses, mut errors_ns) = (0_usize, 0_i64);
     let mut sizes = vec![last.size_ns];
     for back in 1..=span_ns / period_ns {
-        let expected_ns = last.at_ns - back * period_ns;
-        let error_ns = |one: &Surprise| one.at_ns as i64 - expected_ns as i64;
+        // Below 0 where that was before the clock began.
+        let expected_ns = last.at_ns as i64 - (back * period_ns) as i64;
+        let error_ns = |one: &Surprise| one.at_ns as i64 - expected_ns;
         let nearest = surprises
             .iter()
             .min_by_key(|one| error_ns(one).unsigned_abs())?;
