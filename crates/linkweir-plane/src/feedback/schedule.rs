@@ -193,10 +193,10 @@ fn next_of(surprises: &[Surprise], period_ns: u64, span_ns: u64) -> Option<u64> 
 }
 
 /// The size of great surprises since a time that did not come in its period, ns: seven in ten are smaller. 0: there are none.
-fn others(surprises: &[Surprise], from_ns: u64, period_ns: u64) -> f64 {
+fn others(surprises: &[Surprise], from_ns: i64, period_ns: u64) -> f64 {
     let other = |one: &&Surprise| {
-        let late_ns = (one.at_ns + NEAR_NS).checked_sub(from_ns);
-        late_ns.is_some_and(|ns| ns % period_ns > 2 * NEAR_NS)
+        let late_ns = (one.at_ns + NEAR_NS) as i64 - from_ns;
+        u64::try_from(late_ns).is_ok_and(|ns| ns % period_ns > 2 * NEAR_NS)
     };
     let mut sizes: Vec<f64> = surprises
         .iter()
