@@ -6,6 +6,7 @@ from typing import Any, TypedDict, final
 from linkweir.fault import RunError, ScenarioError
 
 __all__ = [
+    "Recording",
     "RunError",
     "Scenario",
     "ScenarioError",
@@ -48,6 +49,7 @@ class _Policy(TypedDict):
     name: str
     help: str
     max_classes: int
+    isolates_flows: bool
     params: list[_Param]
     class_params: list[_Param]
     stats: list[_Stat]
@@ -102,6 +104,29 @@ class Scenario:
         """Of the first packets that leave the device: 0 travels on, 1 is lost, 2 is held back; None if loss changes."""
     def opportunities(self) -> tuple[list[int], int]:
         """Instants in ns up to the end at which bytes may leave, and how many; none where the capacity is a rate."""
+
+_Sums = tuple[int, int, int, int, int, int, int]
+
+@final
+class Recording:
+    """A recording of a gateway. Times are ns on its clock; spans are a begin and an end."""
+
+    def __new__(cls, files: Sequence[bytes]) -> Recording: ...
+    @property
+    def sections(self) -> list[tuple[str, int, int, int, list[str], list[tuple[int, int]]]]:
+        """Settings, origin in ns of UNIX time, begin, end, texts of the peers, gaps."""
+    @property
+    def span_ns(self) -> tuple[int, int]: ...
+    @property
+    def damages(self) -> list[tuple[int, int, int]]:
+        """What could not be read: number of the file, first byte, how many bytes."""
+    @property
+    def peers(self) -> dict[str, _Sums]: ...
+    def sums(self, peer: str, classes: list[str], span_ns: tuple[int, int], interval_ns: int) -> list[list[_Sums]]:
+        """Per interval and class: arrived packets, bytes, TCP packets; sent packets, bytes; dropped packets, bytes."""
+    def capacity(self, peer: str, span_ns: tuple[int, int]) -> list[tuple[int, int]]:
+        """Changes: ns after the begin of the span, bit/s."""
+    def cut(self, peer: str, section: int, span_ns: tuple[int, int]) -> bytes: ...
 
 def codecs() -> list[_Codec]: ...
 def policies() -> list[_Policy]: ...

@@ -40,9 +40,15 @@ _PACKAGES = {
     "reproduce": ("linkweir.commands.reproduce", "Reproduce the figures and tables of three papers."),
     "plan": ("linkweir.commands.plan", "Compute the parameters of a policy from the rates that you want."),
     "compare": ("linkweir.commands.compare", "Compare policies: who keeps which promise, and what each class gets."),
+    "replay": ("linkweir.commands.replay", "Simulate what a gateway recorded, with another policy or another link."),
     "sweep": ("linkweir.commands.sweep", "Run many variants of a scenario and write one data set."),
     "view": ("linkweir.commands.view", "Open the report of a run, a sweep or a comparison in the browser."),
     "log": ("linkweir.commands.log", "Count the steps in a log of packets, or write it for Wireshark."),
+    "export": (
+        "linkweir.commands.export",
+        "Put a scenario's scheduler to use: a script for tc, or a configuration of the gateway.",
+    ),
+    "import": ("linkweir.commands.import_", "Make a scenario of a gateway's configuration, or of what tc shows."),
     "lab": ("linkweir.commands.lab", "Run scenarios on real kernels and gateways."),
 }
 """Commands with packages of their own, imported only when they are asked for."""

@@ -30,6 +30,14 @@ class ScenarioError(Error, ValueError):
     message: str = ""
 
 
+def unfit(key: str, value: object, message: str) -> ScenarioError:
+    """The error of a valid scenario that cannot be used for something."""
+    shown = f" = {value}" if value != "" else ""
+    error = ScenarioError(f"{key}{shown}: {message}")
+    error.key, error.value, error.message = key, str(value), message
+    return error
+
+
 class RunError(Error, RuntimeError):
     """A run failed although its scenario is valid."""
 

@@ -65,6 +65,7 @@ class Policy:
         name: value of ``scheduler.policy``.
         help: what it does.
         max_classes: largest number of classes.
+        isolates_flows: whether classes may have the key ``flows``.
         params: further keys of ``[scheduler]``.
         class_params: its keys in every ``[[class]]``.
         stats: state of each class that it shows over time.
@@ -73,6 +74,7 @@ class Policy:
     name: str
     help: str
     max_classes: int
+    isolates_flows: bool
     params: tuple[Parameter, ...]
     class_params: tuple[Parameter, ...]
     stats: tuple[Statistic, ...]
@@ -106,6 +108,7 @@ def policies() -> list[Policy]:
             name=policy["name"],
             help=policy["help"],
             max_classes=policy["max_classes"],
+            isolates_flows=policy["isolates_flows"],
             params=tuple(map(_parameter, policy["params"])),
             class_params=tuple(map(_parameter, policy["class_params"])),
             stats=tuple(Statistic(stat["column"], stat["help"], stat["unit"]) for stat in policy["stats"]),

@@ -216,7 +216,7 @@ def test_policies_are_those_of_the_core() -> None:
     memory = next(param for param in pss["class_params"] if param["name"] == "memory")
     assert memory["default"] == "100ms"
     shown = linkweir("policies", "pss").stdout
-    assert pss["max_classes"] == 4096
+    assert (pss["max_classes"], pss["isolates_flows"]) == (4096, True)
     assert "at most 4096 classes" in shown
     for param in pss["params"] + pss["class_params"]:
         assert param["name"] in shown

@@ -96,6 +96,13 @@ def test_a_key_of_the_same_meaning_stays() -> None:
     assert changes("codes", faired) == {"scheduler.policy": "codes"}
 
 
+def test_flows_are_isolated_only_below_policies_that_leave_the_choice_to_another() -> None:
+    isolated = {**PSS, "scheduler": {"policy": "strict"}, "class": [{"name": "a", "flows": "fq_codel"}]}
+    assert changes("drr", isolated) == {"scheduler.policy": "drr"}
+    for policy in ("codel", "fq_codel", "pds", "bps_like"):
+        assert changes(policy, isolated) == {"scheduler.policy": policy, "class.a.flows": None}, policy
+
+
 def test_reservations_become_shares_of_what_more_urgent_classes_leave() -> None:
     # EF is on half of the time: 0.5 of 4 Mbit/s. AF's 1 Mbit/s is 2/7 of the rest, CS0 gets 5/7.
     assert changes("drr") == {

@@ -45,6 +45,9 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/reference/report.md", "linkweir view *"): WINDOW,
     ("docs/results/voice.md", "bench/voice.py *"): "needs recorded traces that are not ours to distribute",
     ("docs/results/transport.md", "python lab/transport/transport.py *"): LABORATORY,
+    ("docs/howto/deploy.md", "linkweir lab run *"): "test_deploy.py runs such, where the laboratory's kernel is",
+    ("docs/howto/deploy.md", "{ tc *"): KERNEL,
+    ("docs/howto/deploy.md", "linkweir import shown.txt *"): "reads what tc shows; test_deploy.py does",
     ("docs/howto/gateway.md", "cargo build --release -p linkweir-gateway"): MINUTES,
     ("docs/howto/gateway.md", "linkweir-gateway keygen *"): DOCUMENTATION,
     ("docs/howto/gateway.md", "linkweir-gateway check *"): DOCUMENTATION,
@@ -104,6 +107,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ): "needs traces A and B; the command of docs/howto/compare.md is run",
     ("docs/howto/sweep.md", ".venv/bin/python -m pip wheel *"): "takes minutes; test_wheel.py does this",
     ("docs/howto/sweep.md", "python3 -m venv lw && lw/bin/pip install *"): "installs packages",
+    ("docs/howto/replay.md", "linkweir replay *"): "needs a recording; test_replay.py runs such",
     ("docs/howto/sweep.md", "dask *"): DASK,
     ("docs/howto/sweep.md", "linkweir sweep plan.toml --dask *"): DASK,
     ("docs/howto/sweep.md", "linkweir reproduce codes *"): MINUTES,
@@ -486,6 +490,7 @@ def test_plans_and_gateways_in_toml_are_checked_elsewhere() -> None:
         "docs/howto/gateway.md": "crates/linkweir-gateway/tests/documentation.rs",
         "docs/howto/own-policy.md": "python/tests/test_own_policies.py",
         "docs/howto/editor.md": "python/tests/test_schema.py",
+        "docs/howto/deploy.md": "python/tests/test_deploy.py",
     }
     assert {block.page for block in ALL if block.language == "toml"} == {*SCENARIO_PAGES, *elsewhere}
     for page, test in elsewhere.items():

@@ -128,6 +128,7 @@ def fifo(**changes: Any) -> dict[str, Any]:
             "class.limit",
         ),
         (fifo(scheduler={"policy": "fq_codel", "mtu": "1kB"}), "scheduler.mtu"),
+        (fifo(**{"class": [{"name": "all", "flows": "fq_codel"}]}), "class[0].flows"),
         (
             {
                 **fifo(),
@@ -218,7 +219,7 @@ def test_tc_gets_the_papers_parameters() -> None:
     settings = pss.PssOptions("tcp", True, 30.0, 1)
     case = next(case for case in pss.FIGURES["7"](settings).cases if case.labels["point"].memory_s is None)
     script = world(linkweir.Scenario.from_dict(case.scenario), KINDS).job["run"].decode()
-    assert "class 2 limit 833 level 2 low_level 4 rate 1500000 mtu 1500 lr 900" in script
+    assert "class 2 limit 833 level 2 low_level 4 rate 1500kbit mtu 1500 lr 900" in script
     dwrr = next(case for case in pss.FIGURES["6"](settings).cases if case.labels["point"].scheduler == "dwrr")
     script = world(linkweir.Scenario.from_dict(dwrr.scenario), KINDS).job["run"].decode()
     assert "drr quantum 1500\n" in script

@@ -18,7 +18,21 @@ ANY = "*"
 VALUES = {"linkweir_config::signal"}
 READER = {
     f"linkweir_config::{name}"
-    for name in ("Fault", "fault", "limits", "link", "parameters", "queue", "reader", "trace", "units", "values")
+    for name in (
+        "Fault",
+        "fault",
+        "limits",
+        "link",
+        "matching",
+        "parameters",
+        "placeholders",
+        "queue",
+        "reader",
+        "recording",
+        "trace",
+        "units",
+        "values",
+    )
 }
 MAY_USE: dict[str, dict[str, set[str]]] = {
     "linkweir-core": {
@@ -82,7 +96,7 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
         "tos": set(),
         "waits": set(),
         "starved": {"linkweir_core"},
-        "classify": {"bytes"},
+        "classify": {"bytes", "linkweir_config::matching"},
         "mss": {"bytes"},
         "pace": VALUES,
         ANY: {ANY},

@@ -46,7 +46,7 @@ BEYOND = [
     r"the last source would start|raise interval|whole segments|the first time|knows its users|mean capacity",
     r"cannot be read|does not say its unit|must be left out|must be [01] in front|satellites join|is no use",
     r"has no packet of flow|is for a capture|places to compute|more than .* (packets|classes|flows)",
-    r"must be (cubic|false|a file and a class)",
+    r"must be (cubic|false|a file and a class)|needs a policy that leaves the choice",
     rf"\(({'|'.join(policy.name for policy in policies())})(, link\.nominal = .*)?\)$",  # what a policy checks
 ]
 """What parsers refuse and schemas do not: ranges of quantities, rules across keys, and the content of files."""
@@ -339,7 +339,9 @@ def inline(value: Any) -> str:
 KEY = "A" * 43 + "="
 GATEWAYS: dict[str, dict[str, Any]] = {
     "link": {"stale": "5s", "floor": "1Mbit", "feedback": {"ceiling": "40Mbit", "delay": "9ms"}, "nominal": "9Mbit"},
+    "unknown": {"feedback": True, "floor": "1Mbit"},
     "shared": {"across": {"policy": "drr", "quantum": "3kB"}, "below": "9kB", "mpu": "84B", "follow": False},
+    "unknown and shared": {"across": {"policy": "drr"}, "feedback": {"delay": "9ms"}},
     "over time": {"rate": {"steps": [["0s", "20Mbit"], ["1s", "5Mbit"]], "end": "loop", "period": "2s"}},
 }
 
@@ -390,8 +392,9 @@ def test_the_gateways_schema_has_every_key_of_its_page() -> None:
     tables = {
         "[gateway]": schema["gateway"],
         "[link], and each peer": schema["link"],
-        "feedback": schema["link"]["properties"]["feedback"],
+        "feedback": schema["link"]["properties"]["feedback"]["anyOf"][1],
         "[[peer]]": schema["peer"]["items"],
+        "[record]": schema["record"],
     }
     for heading, table in tables.items():
         assert set(pages.rows("gateway", heading)) <= set(table["properties"]), heading

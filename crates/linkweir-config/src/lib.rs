@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! How inputs are written, the same for simulator and gateway: quantities with units, TOML tables in which every key is
-//! read once, faults with file, line, key and cure, values over time, capacity traces, what a link offers, and the
-//! parameters of the core's policies. It knows no scenario and no gateway.
+//! read once, faults with file, line, key and cure, values over time, capacity traces, what a link offers, which
+//! packets belong to a class, and the parameters of the core's policies. It knows no scenario and no gateway.
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]
 
 pub mod fault;
 pub mod limits;
 pub mod link;
+pub mod matching;
 pub mod parameters;
+pub mod placeholders;
 pub mod queue;
 pub mod reader;
+pub mod recording;
 pub mod signal;
 mod spelling;
 mod syntax;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a class may hold: the keys `limit`, `limit_bytes`, `max_age`, `full` and `least` of scenarios and of gateways.
+//! What a class may hold, and whether its flows are isolated: the keys `limit`, `limit_bytes`, `max_age`, `full`, `least` and
+//! `flows` of scenarios and of gateways.
 
-use linkweir_core::{Full, Limit, TimeLimit};
+use linkweir_core::{Full, Isolation, Limit, TimeLimit};
 
 use crate::reader::{quote, show_ppm, Entry, Section};
 use crate::units::{self, Kind};
 use crate::Fault;
 
 /// Keys of a class that are read here.
-pub const KEYS: [&str; 5] = ["limit", "limit_bytes", "max_age", "full", "least"];
+pub const KEYS: [&str; 6] = ["limit", "limit_bytes", "max_age", "full", "least", "flows"];
 
 /// A limit by time, ns.
 const TIME_NS: (u64, u64) = (1_000_000, 60_000_000_000);
@@ -97,6 +98,32 @@ pub fn read(section: &mut Section<'_, '_>, bounds: Bounds) -> Result<Limit, Faul
         },
         least_ppm,
     })
+}
+
+/// Reads how the flows of a class are isolated from each other, below a policy of this name; `nests` says whether its queues
+/// may be scheduled by other policies.
+///
+/// # Errors
+/// A value that is not allowed, or any under a policy that does not nest.
+pub fn isolation(
+    section: &mut Section<'_, '_>,
+    policy: &str,
+    nests: bool,
+) -> Result<Option<Isolation>, Fault> {
+    let Some(entry) = section.find("flows") else {
+        return Ok(None);
+    };
+    let isolation = Isolation::ALL[entry.choice(&Isolation::ALL.map(Isolation::name))?];
+    if !nests {
+        let known = linkweir_core::policies().iter().filter(|info| info.nests());
+        let names: Vec<_> = known.map(|info| info.name).collect();
+        return Err(entry.fault(format!(
+            "needs a policy that leaves the choice among the packets of a class to another, and {policy} does not; leave flows out, or use one of {}",
+            names.join(", ")
+        )));
+    }
+    section.write("flows", quote(isolation.name()));
+    Ok(Some(isolation))
 }
 
 /// Refuses least shares that leave the policy too little.

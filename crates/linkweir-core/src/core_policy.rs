@@ -323,7 +323,7 @@ impl Policy for CorePolicy {
         })
     }
 
-    #[inline]
+    #[inline(always)] // a departure asks once, but is too long for the compiler to inline this by itself
     fn leaving(&mut self, view: &View<'_>, q: usize, ecn: bool) -> Verdict {
         let Some(leaving) = self.info.table.leaving else {
             return Verdict::Pass;

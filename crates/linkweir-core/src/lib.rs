@@ -5,20 +5,23 @@
 mod core_policy;
 mod distribution;
 mod ffi;
+mod flows;
 mod info;
 mod loaded;
 mod maker;
 mod mux;
 mod policy;
+mod waiting;
 
 pub use core_policy::{check, in_range, refused, CorePolicy, Fault, Snapshot};
 pub use distribution::Distribution;
 pub use ffi::Queue;
+pub use flows::{Isolation, FLOW_QUEUES};
 pub use info::{
     policies, policy, Declaration, Param, PolicyInfo, Stat, Unit, MAX_NOW_NS, MAX_PACKET_BYTES,
     MAX_QUEUES, MAX_RATE_BPS, MIN_RATE_BPS, MOST_DROPS, UNSET,
 };
 pub use loaded::load;
 pub use maker::Maker;
-pub use mux::{Counters, Departure, DropReason, Full, Limit, Mux, Step, TimeLimit};
+pub use mux::{Arrival, Counters, Departure, DropReason, Full, Limit, Mux, Step, TimeLimit};
 pub use policy::{Broken, Pick, Policy, Verdict, Victim, View};

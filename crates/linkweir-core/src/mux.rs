@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Packet queues around a policy: one FIFO per class, limits, the arrival and departure protocol, counters.
+//! Packet queues around a policy: one FIFO per class, or one per flow of a class ([`Mux::isolate`]), limits, the arrival and
+//! departure protocol, counters.
 //!
 //! There is no input or output and no clock: callers pass the time. They also choose what a packet is (`T`); the queues
 //! know only its class and its accounted length.
@@ -25,8 +26,10 @@ use std::collections::VecDeque;
 use crate::core_policy::{CorePolicy, Fault};
 use crate::distribution::Distribution;
 use crate::ffi::Queue;
+use crate::flows::{End, FlowQueues, Isolation};
 use crate::info::{MAX_PACKET_BYTES, MOST_DROPS};
 use crate::policy::{Pick, Policy, Verdict, View};
+use crate::waiting::Waiting;
 
 /// Most a class may hold, for how long, and what is dropped where there is no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,10 +71,11 @@ pub struct TimeLimit {
     pub least_bytes: u64,
 }
 
-/// What a class drops when it has no room for a packet that comes.
+/// What a class drops when it has no room for a packet that comes. Where flows are isolated, it is a packet of the flow that
+/// would have the most bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Full {
-    /// The packet that comes.
+    /// The packet that comes, or the newest of another flow.
     #[default]
     Tail,
     /// Its oldest packets, until the new one has room.
@@ -83,12 +87,26 @@ pub enum Full {
 pub enum DropReason {
     /// The limit of its class refused it on arrival.
     Limit,
-    /// It was the oldest of its class, whose limit had no room for a newer one ([`Full::Head`]).
+    /// It was the oldest of its class, whose limit had no room for a newer one ([`Full::Head`]). Or it made room for another
+    /// flow's packet.
     Head,
     /// It had waited longer than its class lets it ([`Limit::max_age_ns`]).
     Age,
     /// The policy named its class as victim, or dropped it because it had waited too long.
     Policy,
+}
+
+/// A packet that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its class.
+    pub class: usize,
+    /// A number of its flow, or a hash; it counts only where the flows of the class are isolated ([`Mux::isolate`]).
+    pub flow: u32,
+    /// Its accounted length.
+    pub bytes: u32,
+    /// Packets in it: more than one in a train.
+    pub pkts: u32,
 }
 
 /// A packet that leaves.
@@ -188,6 +206,8 @@ pub struct Mux<P, T> {
     /// No packet is too old before this time, ns; [`NEVER`] where no class has a bound. It is looked for when this time has
     /// come, not on each packet.
     aged_ns: u64,
+    /// Classes whose flows are isolated, with events since the policy of their flows was asked which packet goes next.
+    unlooked: Vec<usize>,
     /// Whether a class has a least share.
     assured: bool,
     /// Whether a class has a limit by time.
@@ -222,7 +242,13 @@ impl Scene {
 
 #[derive(Debug)]
 struct Class<T> {
+    /// Its packets. If its flows are isolated, a packet is here only while it is handed over to `flows` or from there, so
+    /// that the code for other classes stays as short as it is without flows.
     waiting: VecDeque<Waiting<T>>,
+    /// How its flows are isolated, if they are.
+    isolation: Option<Isolation>,
+    /// Its packets if its flows are isolated; made for the first packet, so that a class without any takes no memory.
+    flows: Option<Box<FlowQueues<T>>>,
     /// Packets that wait, each of a train counted.
     waiting_pkts: u32,
     limit: Limit,
@@ -244,15 +270,42 @@ impl<T> Class<T> {
         });
         self.most_bytes = self.limit.bytes.unwrap_or(u64::MAX).min(by_time);
     }
-}
 
-#[derive(Debug)]
-struct Waiting<T> {
-    arrival_ns: u64,
-    bytes: u32,
-    /// Packets in it: more than one in a train.
-    pkts: u32,
-    item: T,
+    /// The packet that goes next.
+    fn head(&self) -> Option<&Waiting<T>> {
+        match &self.flows {
+            None => self.waiting.front(),
+            Some(flows) => flows.head(),
+        }
+    }
+
+    /// Whether the class, where it is full, may drop a packet that waits for one that comes.
+    #[inline]
+    fn gives_way(&self) -> bool {
+        self.limit.full == Full::Head || self.isolation.is_some()
+    }
+
+    /// Which packet of the full class makes room for one that comes; none: that one is refused.
+    fn end_that_gives_way(&self, flow: u32, bytes: u32) -> Option<End> {
+        let Some(flows) = &self.flows else {
+            return (self.limit.full == Full::Head).then_some(End::Head);
+        };
+        let coming = FlowQueues::<T>::queue_of(flow);
+        let longest = flows.longest(coming, bytes);
+        match self.limit.full {
+            Full::Tail => (longest != coming).then_some(End::NewestOf(longest)),
+            Full::Head => flows.is_busy(longest).then_some(End::OldestOf(longest)),
+        }
+    }
+
+    /// When the packet that has waited for longest arrived, ns.
+    fn oldest_ns(&self) -> Option<u64> {
+        let oldest = match &self.flows {
+            None => self.waiting.front(),
+            Some(flows) => flows.oldest(),
+        };
+        oldest.map(|oldest| oldest.arrival_ns)
+    }
 }
 
 impl<P: Policy, T> Mux<P, T> {
@@ -281,6 +334,8 @@ impl<P: Policy, T> Mux<P, T> {
             .iter()
             .map(|&limit| Class {
                 waiting: VecDeque::new(),
+                isolation: None,
+                flows: None,
                 waiting_pkts: 0,
                 limit,
                 most_bytes: u64::MAX,
@@ -294,6 +349,7 @@ impl<P: Policy, T> Mux<P, T> {
             classes,
             retry_ns: None,
             aged_ns: NEVER,
+            unlooked: Vec::new(),
             assured: false,
             timed: false,
             channels: false,
@@ -308,6 +364,20 @@ impl<P: Policy, T> Mux<P, T> {
     pub fn unmeasured(mut self) -> Mux<P, T> {
         self.measured = false;
         self
+    }
+
+    /// Isolates the flows of a class from each other. Its packets wait in [`FLOW_QUEUES`](crate::FLOW_QUEUES) queues then, by
+    /// the number of their flow, which a policy of the core schedules; the policy of the classes sees one queue, whose head
+    /// is the packet that goes next. That policy must be one that [nests](crate::PolicyInfo::nests).
+    ///
+    /// # Panics
+    /// When packets of the class wait.
+    pub fn isolate(&mut self, class: usize, isolation: Option<Isolation>) {
+        self.unlooked.retain(|unlooked| *unlooked != class);
+        let class = &mut self.classes[class];
+        assert_eq!(class.waiting_pkts, 0, "packets of the class wait");
+        class.isolation = isolation;
+        class.flows = None;
     }
 
     /// Takes a packet that arrives. Every packet dropped because of it, this one or another, goes to `dropped` with its
@@ -325,24 +395,34 @@ impl<P: Policy, T> Mux<P, T> {
         item: T,
         dropped: impl FnMut(T, usize, DropReason),
     ) {
-        self.enqueue_train(now_ns, class, bytes, 1, item, dropped);
+        let arrival = Arrival {
+            class,
+            flow: 0,
+            bytes,
+            pkts: 1,
+        };
+        self.arrive(now_ns, arrival, item, dropped);
     }
 
-    /// As [`Mux::enqueue`], for a train: one item that holds `pkts` packets, `bytes` long together. Limits and counters
-    /// count each of them; the policy schedules them as one.
+    /// As [`Mux::enqueue`], also for a packet of a flow, and for a train: one item that holds several packets, `bytes` long
+    /// together. Limits and counters count each of them; the policy schedules them as one.
     ///
     /// # Panics
-    /// As [`Mux::enqueue`], and when `pkts` is 0.
+    /// As [`Mux::enqueue`], and when it holds no packets.
     #[inline]
-    pub fn enqueue_train(
+    pub fn arrive(
         &mut self,
         now_ns: u64,
-        class: usize,
-        bytes: u32,
-        pkts: u32,
+        arrival: Arrival,
         item: T,
         mut dropped: impl FnMut(T, usize, DropReason),
     ) {
+        let Arrival {
+            class,
+            flow,
+            bytes,
+            pkts,
+        } = arrival;
         assert!(
             bytes < MAX_PACKET_BYTES,
             "a packet of {bytes} bytes is too long to be scheduled"
@@ -359,14 +439,14 @@ impl<P: Policy, T> Mux<P, T> {
             {
                 break;
             }
-            let Some(item) = self.drop_one(class, DropReason::Policy, VecDeque::pop_front) else {
+            let Some(item) = self.drop_one(class, DropReason::Policy, End::Head) else {
                 break;
             };
             dropped(item, class, DropReason::Policy);
             room = self.has_room_for(class, pkts, bytes);
         }
-        if !room && self.classes[class].limit.full == Full::Head {
-            room = self.make_room(class, pkts, bytes, &mut dropped);
+        if !room && self.classes[class].gives_way() {
+            room = self.make_room((class, flow), pkts, bytes, &mut dropped);
         }
         let counters = &mut self.classes[class].counters;
         counters.arrived_pkts += u64::from(pkts);
@@ -387,18 +467,18 @@ impl<P: Policy, T> Mux<P, T> {
         }
         queue.backlog_pkts += 1;
         queue.backlog_bytes += u64::from(bytes);
-        let Class {
-            waiting,
-            waiting_pkts,
-            ..
-        } = &mut self.classes[class];
-        *waiting_pkts += pkts;
-        waiting.push_back(Waiting {
+        let waiting = Waiting {
             arrival_ns: self.scene.now_ns,
             bytes,
             pkts,
             item,
-        });
+        };
+        let to = &mut self.classes[class];
+        to.waiting_pkts += pkts;
+        to.waiting.push_back(waiting);
+        if to.isolation.is_some() {
+            self.hand_over(class, flow);
+        }
 
         // The packet is at the tail when the policy names victims, so it may be the victim itself. What is above a limit after
         // MOST_DROPS is dropped by later arrivals.
@@ -407,12 +487,8 @@ impl<P: Policy, T> Mux<P, T> {
             let Some(victim) = self.policy.victim(&self.scene.view(), class, bytes) else {
                 break;
             };
-            let pop = if victim.head {
-                VecDeque::pop_front
-            } else {
-                VecDeque::pop_back
-            };
-            let Some(item) = self.drop_one(victim.queue, DropReason::Policy, pop) else {
+            let end = if victim.head { End::Head } else { End::Newest };
+            let Some(item) = self.drop_one(victim.queue, DropReason::Policy, end) else {
                 debug_assert!(false, "the policy named an empty queue as victim");
                 break;
             };
@@ -464,15 +540,25 @@ impl<P: Policy, T> Mux<P, T> {
             }
         }
         let (class, picked) = self.choose(now_ns)?;
-        let head = self.classes[class].waiting.front();
-        let ecn = head.is_some_and(|head| ecn(&head.item));
+        let isolated = self.classes[class].flows.is_some();
+        let ecn = if isolated {
+            self.head(class).is_some_and(ecn)
+        } else {
+            let head = self.classes[class].waiting.front();
+            head.is_some_and(|head| ecn(&head.item))
+        };
         // Asked once for each departure, while the head is still in the view: a policy counts its judgements. What it did
         // not pick it does not judge.
-        let verdict = if picked {
+        let mut verdict = if picked {
             self.policy.leaving(&self.scene.view(), class, ecn)
         } else {
             Verdict::Pass
         };
+        if isolated && verdict != Verdict::Drop {
+            // The policy of the flows has picked the head in any case.
+            let own = self.hand_back(class, ecn);
+            verdict = if own == Verdict::Pass { verdict } else { own };
+        }
         let marked = match verdict {
             Verdict::Pass => false,
             Verdict::Mark => true,
@@ -532,6 +618,21 @@ impl<P: Policy, T> Mux<P, T> {
     #[inline]
     fn choose(&mut self, now_ns: u64) -> Option<(usize, bool)> {
         self.clock(now_ns);
+        if !self.unlooked.is_empty() {
+            self.look();
+        }
+        self.choose_as_shown()
+    }
+
+    /// As [`Mux::next_class`], but the head of a class whose flows are isolated is the one that it had when its policy was last
+    /// asked, or the oldest packet. So the answer may change, and the flows' policy is not asked before the link is free.
+    pub fn next_class_so_far(&mut self, now_ns: u64) -> Option<usize> {
+        self.clock(now_ns);
+        self.choose_as_shown().map(|(class, _)| class)
+    }
+
+    #[inline]
+    fn choose_as_shown(&mut self) -> Option<(usize, bool)> {
         if self.assured {
             if let Some(class) = self.owed_class() {
                 self.retry_ns = None;
@@ -547,6 +648,90 @@ impl<P: Policy, T> Mux<P, T> {
                 self.retry_ns = retry_ns;
                 None
             }
+        }
+    }
+
+    /// Hands a packet that has arrived over to its flow.
+    #[cold]
+    #[inline(never)]
+    fn hand_over(&mut self, class: usize, flow: u32) {
+        let Class {
+            waiting,
+            isolation: Some(isolation),
+            flows,
+            ..
+        } = &mut self.classes[class]
+        else {
+            return;
+        };
+        let Some(packet) = waiting.pop_back() else {
+            return;
+        };
+        flows
+            .get_or_insert_with(|| Box::new(FlowQueues::new(packet.arrival_ns, *isolation)))
+            .push(flow, packet);
+        self.touch(class);
+    }
+
+    /// Asks the policy of a class's flows for its verdict on the packet that goes next. Unless it is dropped, it is handed back
+    /// to be sent, and the next one is the head.
+    #[cold]
+    #[inline(never)]
+    fn hand_back(&mut self, class: usize, ecn: bool) -> Verdict {
+        let now_ns = self.scene.now_ns;
+        let Class { waiting, flows, .. } = &mut self.classes[class];
+        let Some(flows) = flows else {
+            return Verdict::Pass;
+        };
+        let verdict = flows.verdict(now_ns, ecn);
+        if verdict != Verdict::Drop {
+            waiting.extend(flows.send(now_ns));
+            self.touch(class);
+        }
+        verdict
+    }
+
+    /// Takes a packet out of the flows of a class, to be dropped.
+    #[cold]
+    #[inline(never)]
+    fn hand_back_dropped(&mut self, class: usize, end: End) {
+        let Class { waiting, flows, .. } = &mut self.classes[class];
+        if let Some(flows) = flows {
+            waiting.extend(flows.drop_one(self.scene.now_ns, end));
+            self.touch(class);
+        }
+    }
+
+    /// Notes that the flows of a class have changed, and shows the policy its head.
+    fn touch(&mut self, class: usize) {
+        if let Some(flows) = &mut self.classes[class].flows {
+            if flows.touch() {
+                self.unlooked.push(class);
+            }
+            self.show_head(class);
+        }
+    }
+
+    /// Asks the policies of flows which packets go next, and shows these as heads. As they are others without an event of
+    /// the class, the policy of the classes learns of them from `rated`.
+    #[cold]
+    fn look(&mut self) {
+        let mut changed = false;
+        for at in 0..self.unlooked.len() {
+            let class = self.unlooked[at];
+            let Some(flows) = &mut self.classes[class].flows else {
+                continue;
+            };
+            flows.look(self.scene.now_ns);
+            let queue = &self.scene.queues[class];
+            let before = (queue.head_arrival_ns, queue.head_bytes);
+            self.show_head(class);
+            let queue = &self.scene.queues[class];
+            changed |= before != (queue.head_arrival_ns, queue.head_bytes);
+        }
+        self.unlooked.clear();
+        if changed {
+            self.policy.rated(&self.scene.view());
         }
     }
 
@@ -583,10 +768,10 @@ impl<P: Policy, T> Mux<P, T> {
         }
     }
 
-    /// The packet at the head of a class, if any.
+    /// The packet at the head of a class, if any. Where flows are isolated, [`Mux::next_class`] may change it.
     #[must_use]
     pub fn head(&self, class: usize) -> Option<&T> {
-        self.classes[class].waiting.front().map(|head| &head.item)
+        self.classes[class].head().map(|head| &head.item)
     }
 
     /// Drops the head of a class, if it has one. It counts as a drop by the policy, to which it is reported.
@@ -594,7 +779,7 @@ impl<P: Policy, T> Mux<P, T> {
         self.clock(now_ns);
         let bytes = self.scene.queues[class].head_bytes;
         let reason = DropReason::Policy;
-        let item = self.drop_one(class, reason, VecDeque::pop_front)?;
+        let item = self.drop_one(class, reason, End::Head)?;
         Some(Step::Dropped {
             class,
             item,
@@ -630,12 +815,8 @@ impl<P: Policy, T> Mux<P, T> {
             let Some(most_ns) = self.classes[class].limit.max_age_ns else {
                 continue;
             };
-            loop {
-                let queue = &self.scene.queues[class];
-                let at_ns = aged_at(queue.head_arrival_ns, most_ns);
-                if queue.backlog_pkts == 0 {
-                    break;
-                }
+            while let Some(oldest_ns) = self.classes[class].oldest_ns() {
+                let at_ns = aged_at(oldest_ns, most_ns);
                 if now_ns < at_ns {
                     next_ns = next_ns.min(at_ns);
                     break;
@@ -644,12 +825,13 @@ impl<P: Policy, T> Mux<P, T> {
                     // It stays due.
                     return count;
                 }
-                let bytes = queue.head_bytes;
-                let Some(item) = self.drop_one(class, DropReason::Age, VecDeque::pop_front) else {
+                let held_bytes = self.scene.queues[class].backlog_bytes;
+                let Some(item) = self.drop_one(class, DropReason::Age, End::Oldest) else {
                     break;
                 };
                 count += 1;
-                dropped(item, class, bytes);
+                let bytes = held_bytes - self.scene.queues[class].backlog_bytes;
+                dropped(item, class, bytes as u32);
             }
         }
         self.aged_ns = next_ns;
@@ -663,11 +845,11 @@ impl<P: Policy, T> Mux<P, T> {
         (self.aged_ns != NEVER).then_some(self.aged_ns)
     }
 
-    /// Drops heads of a class for a packet that its limit has no room for; returns whether it has room then.
+    /// Drops packets of a class for one that its limit has no room for; returns whether it has room then.
     #[cold]
     fn make_room(
         &mut self,
-        class: usize,
+        (class, flow): (usize, u32),
         pkts: u32,
         bytes: u32,
         mut dropped: impl FnMut(T, usize, DropReason),
@@ -682,7 +864,10 @@ impl<P: Policy, T> Mux<P, T> {
             if !fits_alone || self.has_room_for(class, pkts, bytes) {
                 break;
             }
-            let Some(item) = self.drop_one(class, DropReason::Head, VecDeque::pop_front) else {
+            let Some(end) = self.classes[class].end_that_gives_way(flow, bytes) else {
+                break;
+            };
+            let Some(item) = self.drop_one(class, DropReason::Head, end) else {
                 break;
             };
             dropped(item, class, DropReason::Head);
@@ -700,7 +885,7 @@ impl<P: Policy, T> Mux<P, T> {
             if queue.backlog_pkts == 0 || waited_ns <= most_ns {
                 return;
             }
-            match self.drop_one(class, DropReason::Policy, VecDeque::pop_front) {
+            match self.drop_one(class, DropReason::Policy, End::Head) {
                 Some(item) => dropped(item),
                 None => return,
             }
@@ -856,13 +1041,11 @@ impl<P: Policy, T> Mux<P, T> {
         self.policy.observe(&self.scene.view(), class, values);
     }
 
-    /// Drops the packet that `pop` takes from a class, its head or its tail.
-    fn drop_one(
-        &mut self,
-        class: usize,
-        reason: DropReason,
-        pop: impl FnOnce(&mut VecDeque<Waiting<T>>) -> Option<Waiting<T>>,
-    ) -> Option<T> {
+    /// Drops a packet of a class.
+    fn drop_one(&mut self, class: usize, reason: DropReason, end: End) -> Option<T> {
+        if self.classes[class].flows.is_some() {
+            self.hand_back_dropped(class, end);
+        }
         let Class {
             waiting,
             waiting_pkts,
@@ -871,7 +1054,10 @@ impl<P: Policy, T> Mux<P, T> {
         } = &mut self.classes[class];
         let Waiting {
             bytes, pkts, item, ..
-        } = pop(waiting)?;
+        } = match end {
+            End::Newest | End::NewestOf(_) => waiting.pop_back(),
+            End::Head | End::Oldest | End::OldestOf(_) => waiting.pop_front(),
+        }?;
         *waiting_pkts -= pkts;
         let (counted_pkts, counted_bytes) = match reason {
             DropReason::Policy => (
@@ -898,6 +1084,15 @@ impl<P: Policy, T> Mux<P, T> {
         }
         self.policy.dropped(&self.scene.view(), class, bytes);
         Some(item)
+    }
+
+    /// Shows the policy the packet of a class that goes next.
+    fn show_head(&mut self, class: usize) {
+        if let Some(head) = self.classes[class].head() {
+            let queue = &mut self.scene.queues[class];
+            queue.head_arrival_ns = head.arrival_ns;
+            queue.head_bytes = head.bytes;
+        }
     }
 
     fn rated(&mut self) {

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use linkweir_core::{
-    policies, CorePolicy, Departure, DropReason, Fault, Limit, Mux, Pick, Policy, PolicyInfo, View,
-    MOST_DROPS,
+    policies, Arrival, CorePolicy, Departure, DropReason, Fault, Limit, Mux, Pick, Policy,
+    PolicyInfo, View, MOST_DROPS,
 };
 use proptest::prelude::*;
 
@@ -400,7 +400,13 @@ fn the_packets_of_a_train_are_counted_and_scheduled_as_one() {
         ('d', 1, 4500),
         ('e', 1, 1),
     ] {
-        mux.enqueue_train(0, 0, bytes, pkts, name, |name, _, reason| {
+        let train = Arrival {
+            class: 0,
+            flow: 0,
+            bytes,
+            pkts,
+        };
+        mux.arrive(0, train, name, |name, _, reason| {
             assert_eq!(reason, DropReason::Limit);
             refused.push(name);
         });
@@ -448,7 +454,13 @@ fn a_train_without_packets_is_refused() {
         CorePolicy::new(fifo, view, &[], &[])
     })
     .unwrap();
-    mux.enqueue_train(0, 0, 100, 0, (), |(), _, _| {});
+    let train = Arrival {
+        class: 0,
+        flow: 0,
+        bytes: 100,
+        pkts: 0,
+    };
+    mux.arrive(0, train, (), |(), _, _| {});
 }
 
 #[test]

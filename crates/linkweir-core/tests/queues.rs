@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use linkweir_core::{
-    policy, CorePolicy, DropReason, Full, Limit, Mux, Param, TimeLimit, Unit, UNSET,
+    policy, Arrival, CorePolicy, DropReason, Full, Isolation, Limit, Mux, Param, TimeLimit, Unit,
+    UNSET,
 };
 
 fn values<'l>(words: &[&'l str]) -> Vec<(&'l str, &'l str)> {
@@ -103,6 +104,7 @@ fn replay(path: &Path) -> u64 {
     let nqueues: usize = header("queues").parse().unwrap();
     let (mut params, mut qparams) = (info.default_params(), info.default_qparams(nqueues));
     let mut limits = vec![Limit::NONE; nqueues];
+    let mut isolations = Vec::new();
     let mut mux: Option<Mux<CorePolicy, u64>> = None;
     let mut number = 0;
     for (at, words) in lines.iter().enumerate() {
@@ -115,12 +117,20 @@ fn replay(path: &Path) -> u64 {
                 set(&info.qparams, &mut qparams[q * n..(q + 1) * n], rest);
             }
             ["limit", q, ref rest @ ..] => limits[q.parse::<usize>().unwrap()] = limit(rest),
+            ["flows", q, name] => {
+                let known = Isolation::ALL.into_iter();
+                let isolation = known.into_iter().find(|known| known.name() == name);
+                isolations.push((q.parse().unwrap(), isolation));
+            }
             ["at", ns, "init"] => {
                 let bps = header("link").parse().unwrap();
                 let made = Mux::new(ns.parse().unwrap(), bps, &limits, |view| {
                     CorePolicy::new(info, view, &params, &qparams)
                 });
-                mux = Some(made.unwrap());
+                let made = mux.insert(made.unwrap());
+                for (class, isolation) in &isolations {
+                    made.isolate(*class, *isolation);
+                }
             }
             ["at", ns, operation, ref rest @ ..] => {
                 let (now_ns, mux) = (ns.parse().unwrap(), mux.as_mut().unwrap());
@@ -128,8 +138,14 @@ fn replay(path: &Path) -> u64 {
                 let mut drops = |item, class, why| gone.push((reason(why), class, item));
                 match (operation, rest) {
                     ("arrive", [q, bytes, rest @ ..]) => {
-                        let (q, bytes) = (q.parse().unwrap(), bytes.parse().unwrap());
-                        mux.enqueue(now_ns, q, bytes, number, &mut drops);
+                        let (class, flow) = q.split_once('.').unwrap_or((q, "0"));
+                        let arrival = Arrival {
+                            class: class.parse().unwrap(),
+                            flow: flow.parse().unwrap(),
+                            bytes: bytes.parse().unwrap(),
+                            pkts: 1,
+                        };
+                        mux.arrive(now_ns, arrival, number, &mut drops);
                         number += 1;
                         same(&place, &gone, rest);
                     }
@@ -173,5 +189,5 @@ fn classes_with_limits_drop_and_send_what_the_naive_data_plane_does() {
         aged += replay(&file.unwrap().path());
         files += 1;
     }
-    assert!(files >= 24 && aged > 1000, "{files} files, {aged} too old");
+    assert!(files >= 39 && aged > 3000, "{files} files, {aged} too old");
 }

@@ -32,6 +32,7 @@ $(cd "$examples" && find . -type f | sed 's|^\./|./usr/share/doc/linkweir-gatewa
 ./usr/share/doc/linkweir-gateway/monitoring/alerts.yml
 ./usr/share/doc/linkweir-gateway/monitoring/grafana.json
 ./usr/share/doc/linkweir-gateway/reference/gateway.md
+./usr/share/doc/linkweir-gateway/reference/recordings.md
 ./usr/share/fish/vendor_completions.d/linkweir-gateway.fish
 ./usr/share/man/man8/linkweir-gateway.8
 ./usr/share/zsh/vendor-completions/_linkweir-gateway

@@ -92,7 +92,13 @@ fn execute(command: Command) -> Result<(), Failure> {
                 sound.mtu
             );
             for class in &sound.classes {
-                println!("  class {}: {}", class.name, queue::describe(&class.limit));
+                let limit = queue::describe(&class.limit);
+                let flows = class.flows.map(|flows| format!(", flows {}", flows.name()));
+                println!(
+                    "  class {}: {limit}{}",
+                    class.name,
+                    flows.unwrap_or_default()
+                );
             }
             for fault in denied {
                 eprintln!("linkweir-gateway: not checked: {fault}");

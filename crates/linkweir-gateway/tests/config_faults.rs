@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use linkweir_core::{Full, Limit, PolicyInfo, TimeLimit};
+use linkweir_core::{Full, Isolation, Limit, PolicyInfo, TimeLimit};
 use linkweir_gateway::config::{self, Config, Fault};
 
 const SHIPPED: &str = include_str!("../configs/ground.toml");
@@ -57,15 +57,14 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("rate = \"20Mbit\"", "rate = \"20Mbit\"\ncommand = [\"/nowhere/rate\"]", "ground.toml:15: link.command = [\"/nowhere/rate\"]: /nowhere/rate is not a file; name a program"),
     ("rate = \"20Mbit\"", "command = [\"modem\"]", "ground.toml:14: link.command = [\"modem\"]: needs a rate to begin with; write rate = \"20Mbit\" next to it"),
     ("rate = \"20Mbit\"", "rate = { mean = \"20Mbit\", amplitude = 0.3, period = \"15s\" }\ncommand = [\"modem\"]", "ground.toml:15: link.command = [\"modem\"]: needs a rate that does not change by itself; leave one out"),
-    ("overhead = \"14B\"", "feedback = { ceiling = \"40Mbit\" }", "ground.toml:15: link.feedback = { ceiling = \"40Mbit\" }: needs stale = \"3s\" at least, because an idle link is reported once a second, and floor, the least rate it may report"),
-    ("overhead = \"14B\"", "feedback = true", "ground.toml:15: link.feedback = true: must be a table like { ceiling = \"40Mbit\" }"),
-    ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { delay = \"9ms\" }", "ground.toml:17: link.feedback.ceiling: is missing; write ceiling = \"40Mbit\""),
+    ("overhead = \"14B\"", "stale = \"2s\"\nfloor = \"1Mbit\"\nfeedback = true", "ground.toml:17: link.feedback = true: needs stale = \"3s\" at least, because an idle link is reported once a second"),
+    ("overhead = \"14B\"", "feedback = 5", "ground.toml:15: link.feedback = 5: must be true, or a table like { ceiling = \"40Mbit\" }"),
+    ("overhead = \"14B\"", "floor = \"30Mbit\"\nfeedback = true", "ground.toml:16: link.feedback = true: rate is the first capacity and must lie between floor and ceiling, 30Mbit .. 1Gbit"),
     ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"900kbit\" }", "ground.toml:17: link.feedback.ceiling = \"900kbit\": must be 1Mbit .. 400Gbit"),
     ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"10Mbit\" }", "ground.toml:17: link.feedback.ceiling = \"10Mbit\": rate is the first capacity and must lie between floor and ceiling, 1Mbit .. 10Mbit"),
     ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\", delay = \"2s\" }", "ground.toml:17: link.feedback.delay = \"2s\": must be 1ms .. 1s"),
     ("overhead = \"14B\"", "command = [\"modem\"]\nfeedback = { ceiling = \"40Mbit\" }", "ground.toml:16: link.feedback = { ceiling = \"40Mbit\" }: and command exclude each other: both report the capacity; leave one out"),
-    ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }\nacross = { policy = \"pf\" }", "ground.toml:17: link.feedback = { ceiling = \"40Mbit\" }: and link.across exclude each other: the rate a peer receives on a shared link is not the rate of its channel; leave one out"),
-    ("rate = \"20Mbit\"", "feedback = { ceiling = \"40Mbit\" }", "ground.toml:14: link.feedback = { ceiling = \"40Mbit\" }: is only for a table with rate or trace"),
+    ("rate = \"20Mbit\"", "feedback = false", "ground.toml:40: peer[0].rate: is missing here and in [link]; write rate = \"20Mbit\" in one of them"),
     ("endpoint =", "report = \"yes\"\nendpoint =", "ground.toml:42: peer[0].report = \"yes\": must be true or false, not a string"),
     ("overhead = \"14B\"", "below = \"1kB\"", "ground.toml:15: link.below = \"1kB\": must be 3kB .. 10MB"),
     ("overhead = \"14B\"", "below = 16000", "ground.toml:15: link.below = 16000: needs a unit: one of"),
@@ -95,6 +94,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("limit = \"100p\"", "limit = \"0.1ms\"", "ground.toml:24: class[0].limit = \"0.1ms\": must be 1ms .. 60s"),
     ("limit = \"100p\"", "max_age = \"2h\"", "ground.toml:24: class[0].max_age = \"2h\": must be 1ms .. 3600s"),
     ("limit = \"100p\"", "full = \"front\"", "ground.toml:24: class[0].full = \"front\": must be one of tail, head"),
+    ("limit = \"100p\"", "flows = \"sfq\"", "ground.toml:24: class[0].flows = \"sfq\": must be one of fq_codel, drr"),
     ("limit = \"100p\"", "least = \"95%\"", "ground.toml:24: class[0].least = \"95%\": must be "),
     ("level = 2\n", "level = 2\nleast = \"50%\"\n[[class]]\nname = \"more\"\nmatch = [{ port = 7 }]\nlevel = 4\nleast = \"50%\"\n", "ground.toml:43: class[3].least = \"50%\": must leave the policy something: with the other classes it is "),
     ("low_level = 3", "low_level = 2", "ground.toml:37: class[2].level = 2: another queue has this level"),
@@ -331,6 +331,52 @@ fn peers_of_a_sealed_tunnel_have_keys() {
 }
 
 #[test]
+fn feedback_needs_no_number() {
+    let alone = |link: &str| parse(&changed("rate = \"20Mbit\"", link)).unwrap();
+    let of = |config: &Config| {
+        let capacity = &config.peers[0].capacity;
+        let bounds = capacity.feedback.unwrap();
+        assert_eq!(bounds.delay_ns, 25_000_000);
+        let begins_bps = capacity.nominal_bps;
+        (
+            begins_bps,
+            bounds.floor_bps,
+            bounds.ceiling_bps,
+            capacity.stale_ns,
+        )
+    };
+    let gbit = 1_000_000_000;
+    for (link, expected) in [
+        ("feedback = true", (10_000_000, 64_000, gbit, None)),
+        ("feedback = {}", (10_000_000, 64_000, gbit, None)),
+        (
+            "feedback = true\nacross = { policy = \"pf\" }",
+            (10_000_000, 64_000, gbit, None),
+        ),
+        (
+            "rate = \"2Gbit\"\nfeedback = true",
+            (2 * gbit, 64_000, 2 * gbit, None),
+        ),
+        (
+            "floor = \"1Mbit\"\nfeedback = true",
+            (10_000_000, 1_000_000, gbit, None),
+        ),
+        (
+            "feedback = { ceiling = \"8Mbit\" }",
+            (8_000_000, 64_000, 8_000_000, None),
+        ),
+        (
+            "stale = \"3s\"\nfloor = \"1Mbit\"\nfeedback = true",
+            (10_000_000, 1_000_000, gbit, Some(3_000_000_000)),
+        ),
+    ] {
+        assert_eq!(of(&alone(link)), expected, "{link}");
+    }
+    let without = alone("rate = \"20Mbit\"\nfeedback = false");
+    assert_eq!(without.peers[0].capacity.feedback, None);
+}
+
+#[test]
 fn a_peer_may_have_a_capacity_of_its_own() {
     let text = changed("endpoint =", "rate = \"6Mbit\"\nendpoint =");
     assert_eq!(
@@ -367,7 +413,6 @@ fn peers_that_share_a_link_have_parameters_of_their_own() {
     for (old, new, expected) in [
         ("weight = 3", "weight = 0", "ground.toml:48: peer[1].across.weight = 0: must be a whole number 1 .. 65535 (multiplies"),
         ("weight = 3", "wight = 3", "ground.toml:48: peer[1].across.wight = 3: unknown key; did you mean weight?"),
-        ("across = { weight = 3 }", "rate = \"9Mbit\"\nstale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }", "ground.toml:51: peer[1].feedback = { ceiling = \"40Mbit\" }: and link.across exclude each other:"),
         ("{ weight = 3 }", "3", "ground.toml:48: peer[1].across = 3: must be a table like { weight = 2 }"),
     ] {
         let fault = parse(&text.replace(old, new)).unwrap_err().to_string();
@@ -660,6 +705,39 @@ fn mistakes_in_a_link_are_found_at_their_lines() {
             fault.starts_with(expected),
             "{new}\n  got      {fault}\n  expected {expected}"
         );
+    }
+}
+
+#[test]
+fn flows_are_isolated_below_policies_that_nest() {
+    let flows = |text: &str| -> Vec<Option<Isolation>> {
+        let classes = parse(text).unwrap().classes;
+        classes.into_iter().map(|class| class.flows).collect()
+    };
+    assert_eq!(flows(SHIPPED), [None; 3]);
+    let isolated = changed("limit = \"100p\"", "limit = \"100p\"\nflows = \"fq_codel\"");
+    assert_eq!(flows(&isolated), [Some(Isolation::FqCodel), None, None]);
+    let (before, _) = SHIPPED.split_once("[scheduler]").unwrap();
+    let (_, peers) = SHIPPED.split_once("[[peer]]").unwrap();
+    for info in linkweir_core::policies() {
+        let text = format!(
+            "{before}[scheduler]\npolicy = \"{}\"\n[[class]]\nname = \"all\"\nflows = \"drr\"\n[[peer]]{peers}",
+            info.name
+        );
+        match parse(&text) {
+            Ok(config) => {
+                assert!(info.nests(), "{}", info.name);
+                assert_eq!(config.classes[0].flows, Some(Isolation::Drr));
+            }
+            Err(fault) => {
+                assert!(!info.nests(), "{fault}");
+                let expected = with_policies(&format!(
+                    "class[0].flows = \"drr\": needs a policy that leaves the choice among the packets of a class to another, and {} does not; leave flows out, or use one of {{nesting}}",
+                    info.name
+                ));
+                assert!(fault.to_string().ends_with(&expected), "{fault}");
+            }
+        }
     }
 }
 

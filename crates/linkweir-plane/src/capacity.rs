@@ -2,6 +2,7 @@
 //! What a link is known to carry. The configuration gives a capacity; a program, the control socket or the far end may report
 //! another, and the interface below may be measured. Reports and measurements expire after `stale`, and then `floor` holds.
 
+use crate::feedback::Steer;
 use crate::pace::Pace;
 use crate::setup::Capacity;
 
@@ -22,6 +23,8 @@ pub(crate) struct KnownCapacity {
     measured: bool,
     /// Whether a capacity has expired since the last report.
     expired: bool,
+    /// The capacity that feedback estimates, bit/s, while it sends at another pace; none: the pace is the capacity.
+    estimated_bps: Option<u64>,
 }
 
 impl KnownCapacity {
@@ -36,6 +39,7 @@ impl KnownCapacity {
             below: None,
             measured,
             expired: false,
+            estimated_bps: None,
         }
     }
 
@@ -44,6 +48,7 @@ impl KnownCapacity {
         if self.until_ns.is_some_and(|until_ns| until_ns <= now_ns) {
             self.until_ns = None;
             self.expired = true;
+            self.estimated_bps = None;
             self.pace.set_rate(now_ns, self.floor_bps);
         }
         if let Some((bps, Some(until_ns))) = self.below {
@@ -67,8 +72,28 @@ impl KnownCapacity {
     /// Sets a reported capacity, bit/s.
     pub(crate) fn report(&mut self, now_ns: u64, bps: u64) {
         self.pace.set_rate(now_ns, bps);
+        self.estimated_bps = None;
         self.expired = false;
         self.until_ns = self.stale_ns.map(|ns| now_ns + ns);
+    }
+
+    /// Sets the pace that feedback asks for and the capacity that it estimates. Only a report makes them hold for `stale`, or
+    /// takes over from another source.
+    pub(crate) fn steer(&mut self, now_ns: u64, steer: Steer) {
+        if steer.reported {
+            self.report(now_ns, steer.pace_bps);
+        } else if !self.has_expired(now_ns) && self.estimated_bps.is_some() {
+            self.pace.set_rate(now_ns, steer.pace_bps);
+        } else {
+            return;
+        }
+        self.estimated_bps = Some(steer.capacity_bps);
+    }
+
+    /// The capacity now, bit/s: the estimate where feedback has one, otherwise the pace.
+    pub(crate) fn capacity_bps(&mut self, now_ns: u64) -> u64 {
+        let bps = self.rate_bps(now_ns);
+        self.estimated_bps.unwrap_or(bps)
     }
 
     /// Sets the measured rate of the interface below, bit/s.
@@ -82,7 +107,7 @@ impl KnownCapacity {
         self.below.map(|(bps, _)| bps)
     }
 
-    /// The capacity now, bit/s.
+    /// The rate at which packets leave now, bit/s.
     pub(crate) fn rate_bps(&mut self, now_ns: u64) -> u64 {
         self.expire(now_ns);
         self.pace.rate_bps(now_ns)
@@ -90,7 +115,7 @@ impl KnownCapacity {
 
     /// The lower of the capacity and the measured rate of the interface below, bit/s.
     pub(crate) fn known_bps(&mut self, now_ns: u64) -> u64 {
-        let bps = self.rate_bps(now_ns);
+        let bps = self.capacity_bps(now_ns);
         self.below.map_or(bps, |(below_bps, _)| below_bps.min(bps))
     }
 
@@ -119,6 +144,7 @@ impl KnownCapacity {
             // The packet on the link gets 1 ms to finish: at the old rate it might take for ever.
             let free_ns = self.pace.free_ns();
             self.pace = Pace::new(&new.offered, now_ns.max(free_ns.min(now_ns + 1_000_000)));
+            self.estimated_bps = None;
             let stale_ns = new.stale_ns.filter(|_| !self.measured);
             self.until_ns = stale_ns.map(|ns| now_ns + ns);
         } else if at_floor && old.floor_bps != new.floor_bps {

@@ -1,87 +1,71 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Which class a packet belongs to: the first rule that matches, else the class without rules. Later fragments carry no
-//! ports and follow their first.
+//! Which class a packet belongs to: the first rule that matches, else the class without rules. In a class that isolates
+//! flows, also which flow: a hash of addresses, protocol and ports, with a key that senders do not know. Later fragments
+//! carry no ports and follow their first.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
+use linkweir_config::matching::{Rule, Rules};
 
-use crate::bytes::packet::{Header, ICMP, ICMP6, SCTP, TCP, UDP};
+use crate::bytes::packet::Header;
 
 /// Fragmented datagrams remembered at once.
 const FRAGMENTED: usize = 4096;
 /// How long one is remembered, ns: receivers wait no longer for the rest (RFC 8200, section 4.5).
 const FRAGMENTED_NS: u64 = 60_000_000_000;
 
-/// The conditions of a rule. An empty one matches every packet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rule {
-    /// Class of the packets that match.
-    pub class: usize,
-    /// Code points, as a set of bits.
-    pub dscp: Option<u64>,
-    /// Protocols above IP.
-    pub protocols: Vec<u8>,
-    /// Source or destination ports.
-    pub ports: Vec<RangeInclusive<u16>>,
-    /// Source ports.
-    pub source_ports: Vec<RangeInclusive<u16>>,
-    /// Destination ports.
-    pub destination_ports: Vec<RangeInclusive<u16>>,
-    /// Source or destination addresses.
-    pub addresses: Vec<IpNet>,
-    /// Source addresses.
-    pub sources: Vec<IpNet>,
-    /// Destination addresses.
-    pub destinations: Vec<IpNet>,
-}
-
-impl Rule {
-    fn matches(&self, header: &Header) -> bool {
-        let port = |ranges: &[RangeInclusive<u16>], wanted: &dyn Fn((u16, u16)) -> [u16; 2]| {
-            ranges.is_empty()
-                || header.ports.is_some_and(|ports| {
-                    let ports = wanted(ports);
-                    ranges
-                        .iter()
-                        .any(|range| ports.iter().any(|port| range.contains(port)))
-                })
-        };
-        let address = |nets: &[IpNet], addresses: [IpAddr; 2]| {
-            nets.is_empty()
-                || nets
+fn matches(rule: &Rule, header: &Header) -> bool {
+    let port = |ranges: &[RangeInclusive<u16>], wanted: &dyn Fn((u16, u16)) -> [u16; 2]| {
+        ranges.is_empty()
+            || header.ports.is_some_and(|ports| {
+                let ports = wanted(ports);
+                ranges
                     .iter()
-                    .any(|net| addresses.iter().any(|address| net.contains(address)))
-        };
-        let (source, destination) = (header.source, header.destination);
-        self.dscp.is_none_or(|set| set >> header.dscp() & 1 == 1)
-            && (self.protocols.is_empty() || self.protocols.contains(&header.protocol))
-            && port(&self.ports, &|(s, d)| [s, d])
-            && port(&self.source_ports, &|(s, _)| [s, s])
-            && port(&self.destination_ports, &|(_, d)| [d, d])
-            && address(&self.addresses, [source, destination])
-            && address(&self.sources, [source, source])
-            && address(&self.destinations, [destination, destination])
-    }
+                    .any(|range| ports.iter().any(|port| range.contains(port)))
+            })
+    };
+    let address = |nets: &[IpNet], addresses: [IpAddr; 2]| {
+        nets.is_empty()
+            || nets
+                .iter()
+                .any(|net| addresses.iter().any(|address| net.contains(address)))
+    };
+    let (source, destination) = (header.source, header.destination);
+    rule.dscp.is_none_or(|set| set >> header.dscp() & 1 == 1)
+        && (rule.protocols.is_empty() || rule.protocols.contains(&header.protocol))
+        && port(&rule.ports, &|(s, d)| [s, d])
+        && port(&rule.source_ports, &|(s, _)| [s, s])
+        && port(&rule.destination_ports, &|(_, d)| [d, d])
+        && address(&rule.addresses, [source, destination])
+        && address(&rule.sources, [source, source])
+        && address(&rule.destinations, [destination, destination])
 }
 
-/// Rules in order, and the class of packets that match none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rules {
-    /// The rules. The first that matches counts.
-    pub rules: Vec<Rule>,
-    /// Class of all other packets.
-    pub rest: usize,
+fn class_of(rules: &Rules, header: &Header) -> usize {
+    rules
+        .rules
+        .iter()
+        .find(|rule| matches(rule, header))
+        .map_or(rules.rest, |rule| rule.class)
 }
 
-impl Rules {
-    fn class(&self, header: &Header) -> usize {
-        self.rules
-            .iter()
-            .find(|rule| rule.matches(header))
-            .map_or(self.rest, |rule| rule.class)
+/// What a packet belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Its class.
+    pub class: usize,
+    /// A hash of its flow; 0 in a class that does not isolate flows.
+    pub flow: u32,
+}
+
+impl From<usize> for Label {
+    /// A class whose flows are not isolated.
+    fn from(class: usize) -> Label {
+        Label { class, flow: 0 }
     }
 }
 
@@ -92,11 +76,14 @@ struct Datagram {
     id: u32,
 }
 
-/// Rules, and the classes of fragmented datagrams of which the first fragment was seen.
+/// Rules, and the labels of fragmented datagrams of which the first fragment was seen.
 #[derive(Debug)]
 pub struct Classifier {
     rules: Rules,
-    fragmented: HashMap<Datagram, (usize, u64)>,
+    /// Which classes isolate flows.
+    isolating: Vec<bool>,
+    key: [u64; 2],
+    fragmented: HashMap<Datagram, (Label, u64)>,
     oldest_first: VecDeque<(Datagram, u64)>,
 }
 
@@ -106,9 +93,19 @@ impl Classifier {
     pub fn new(rules: Rules) -> Classifier {
         Classifier {
             rules,
+            isolating: Vec::new(),
+            key: [0; 2],
             fragmented: HashMap::new(),
             oldest_first: VecDeque::new(),
         }
+    }
+
+    /// Tells flows apart in some classes. A sender that does not know `key` cannot choose flows that share a queue.
+    #[must_use]
+    pub fn isolating(mut self, classes: impl Iterator<Item = bool>, key: [u64; 2]) -> Classifier {
+        self.isolating = classes.collect();
+        self.key = key;
+        self
     }
 
     /// Replaces the rules. Fragmented datagrams keep their class if it still exists.
@@ -116,10 +113,10 @@ impl Classifier {
         self.rules = rules;
     }
 
-    /// The class of a packet that comes at `now_ns`.
-    pub fn class(&mut self, now_ns: u64, header: &Header) -> usize {
+    /// The class of a packet that comes at `now_ns`, and its flow.
+    pub fn label(&mut self, now_ns: u64, header: &Header) -> Label {
         let Some(fragment) = header.fragment else {
-            return self.rules.class(header);
+            return self.own_label(header);
         };
         let datagram = Datagram {
             source: header.source,
@@ -128,15 +125,37 @@ impl Classifier {
         };
         self.forget(now_ns);
         if fragment.first {
-            let class = self.rules.class(header);
-            self.fragmented.insert(datagram, (class, now_ns));
+            let label = self.own_label(header);
+            self.fragmented.insert(datagram, (label, now_ns));
             self.oldest_first.push_back((datagram, now_ns));
-            return class;
+            return label;
         }
         match self.fragmented.get(&datagram) {
-            Some((class, _)) => *class,
-            None => self.rules.class(header),
+            Some((label, _)) => *label,
+            None => self.own_label(header),
         }
+    }
+
+    /// What a packet's own header says.
+    fn own_label(&self, header: &Header) -> Label {
+        let class = class_of(&self.rules, header);
+        let flow = if self.isolating.get(class) == Some(&true) {
+            self.flow_of(header)
+        } else {
+            0
+        };
+        Label { class, flow }
+    }
+
+    /// A hash of the flow. Queues are chosen by its remainder, so all bits count.
+    fn flow_of(&self, header: &Header) -> u32 {
+        // SipHash; the key comes first, because this hasher takes none.
+        let mut hasher = DefaultHasher::new();
+        self.key.hash(&mut hasher);
+        header.source.hash(&mut hasher);
+        header.destination.hash(&mut hasher);
+        (header.protocol, header.ports).hash(&mut hasher);
+        hasher.finish() as u32
     }
 
     fn forget(&mut self, now_ns: u64) {
@@ -157,46 +176,11 @@ impl Classifier {
     }
 }
 
-/// What [`dscp`] knows, in words.
-pub const CODE_POINTS: &str = "EF, VOICE-ADMIT, AF11 .. AF43, CS0 .. CS7, LE, DF or 0 .. 63";
-
-/// A code point by name (RFC 2474, 2597, 3246, 5865, 8622) or number.
-#[must_use]
-pub fn dscp(name: &str) -> Option<u8> {
-    if let Ok(number) = name.parse::<u8>() {
-        return (number < 64).then_some(number);
-    }
-    let name = name.to_ascii_uppercase();
-    let digit = |at: usize| name.as_bytes().get(at).map(|b| b.wrapping_sub(b'0'));
-    match (name.as_str(), name.len()) {
-        ("EF", _) => Some(46),
-        ("VOICE-ADMIT" | "VA", _) => Some(44),
-        ("LE", _) => Some(1),
-        ("DF" | "BE", _) => Some(0),
-        (_, 3) if name.starts_with("CS") => digit(2).filter(|x| *x < 8).map(|x| 8 * x),
-        (_, 4) if name.starts_with("AF") => match (digit(2)?, digit(3)?) {
-            (x @ 1..=4, y @ 1..=3) => Some(8 * x + 2 * y),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// Protocols by name; `icmp` is that of either version of IP.
-pub const PROTOCOLS: [(&str, &[u8]); 6] = [
-    ("tcp", &[TCP]),
-    ("udp", &[UDP]),
-    ("icmp", &[ICMP, ICMP6]),
-    ("sctp", &[SCTP]),
-    ("esp", &[50]),
-    ("gre", &[47]),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bytes::packet::tests::{v4, v6};
-    use crate::bytes::packet::{parse, UDP};
+    use crate::bytes::packet::{parse, ICMP, TCP, UDP};
 
     fn rules() -> Rules {
         let dscp = Rule {
@@ -222,7 +206,9 @@ mod tests {
     }
 
     fn class(packet: &[u8]) -> usize {
-        Classifier::new(rules()).class(0, &parse(packet).unwrap())
+        Classifier::new(rules())
+            .label(0, &parse(packet).unwrap())
+            .class
     }
 
     #[test]
@@ -246,7 +232,9 @@ mod tests {
         let mut classifier = Classifier::new(rules());
         let sip = [0x13, 0xc4, 0, 1];
         let mut of = |now_ns, id, fragment| {
-            classifier.class(now_ns, &parse(&v4(UDP, 0, id, fragment, &sip)).unwrap())
+            classifier
+                .label(now_ns, &parse(&v4(UDP, 0, id, fragment, &sip)).unwrap())
+                .class
         };
         assert_eq!(of(0, 7, 185), 3, "its first was not seen");
         assert_eq!(of(0, 7, 0x2000), 1);
@@ -256,47 +244,79 @@ mod tests {
         assert_eq!(of(FRAGMENTED_NS, 7, 370), 3, "too late");
     }
 
+    fn isolating() -> Classifier {
+        Classifier::new(rules()).isolating([false, true, true, true].into_iter(), [3, 4])
+    }
+
+    #[test]
+    fn packets_of_one_flow_have_one_hash() {
+        let mut classifier = isolating();
+        let mut flow = |packet: &[u8]| classifier.label(0, &parse(packet).unwrap()).flow;
+        let ports = |to: u8, more: u8| [0x80, 0, 0, to, more, 9];
+        let first = flow(&v4(UDP, 0, 1, 0, &ports(53, 0)));
+        assert_eq!(
+            first,
+            flow(&v4(UDP, 8, 2, 0, &ports(53, 7))),
+            "only the payload and the code point differ"
+        );
+        let others = [
+            flow(&v4(UDP, 0, 1, 0, &ports(54, 0))),
+            flow(&v4(TCP, 0, 1, 0, &ports(53, 0))),
+            flow(&v6(UDP, 0, &ports(53, 0))),
+            flow(&v4(ICMP, 0, 1, 0, &ports(53, 0))),
+        ];
+        assert!(!others.contains(&first));
+        let header = parse(&v4(UDP, 0, 1, 0, &ports(53, 0))).unwrap();
+        let mut keyed = Classifier::new(rules()).isolating([true; 4].into_iter(), [3, 5]);
+        assert_ne!(keyed.label(0, &header).flow, first, "another key");
+        // Expedited forwarding isolates no flows here, so no hash is computed.
+        let voice = parse(&v4(UDP, 46 << 2, 1, 0, &ports(53, 0))).unwrap();
+        assert_eq!(isolating().label(0, &voice), Label { class: 0, flow: 0 });
+    }
+
+    #[test]
+    fn hashes_of_flows_spread_over_queues() {
+        let mut classifier = isolating();
+        let mut used = [0_u32; 1024];
+        for port in 0..16 * used.len() as u32 {
+            let ports = [0x80, 0, (port >> 8) as u8, port as u8];
+            let header = parse(&v4(TCP, 0, 1, 0, &ports)).unwrap();
+            used[classifier.label(0, &header).flow as usize % used.len()] += 1;
+        }
+        // The number of flows in a queue is binomial with mean 16: a queue has 45 or more, or none, less than once in 10^6.
+        assert!(used.iter().all(|flows| (1..45).contains(flows)), "{used:?}");
+    }
+
+    #[test]
+    fn fragments_belong_to_the_flow_of_their_first() {
+        let mut classifier = isolating();
+        let sip = [0x13, 0xc4, 0, 1];
+        let other = [0x13, 0xc5, 0, 1];
+        let mut of = |id, fragment, ports: &[u8]| {
+            classifier.label(0, &parse(&v4(UDP, 0, id, fragment, ports)).unwrap())
+        };
+        let whole = of(1, 0, &sip);
+        assert_eq!(of(7, 0x2000, &sip), whole);
+        assert_eq!(of(7, 185, &[1, 2, 3, 4]), whole);
+        assert_ne!(of(8, 0x2000, &other).flow, whole.flow);
+        let lost = of(9, 185, &[1, 2, 3, 4]);
+        assert_eq!(
+            lost,
+            of(10, 185, &[5, 6, 7, 8]),
+            "by addresses and protocol"
+        );
+    }
+
     #[test]
     fn datagrams_in_pieces_take_bounded_room() {
         let mut classifier = Classifier::new(rules());
         for id in 0..60_000_u64 {
             let mut header = parse(&v4(UDP, 0, 0, 0x2000, &[0x13, 0xc4, 0, 1])).unwrap();
             header.fragment.as_mut().unwrap().id = id as u32 % 50_000;
-            classifier.class(id, &header);
+            classifier.label(id, &header);
             assert!(classifier.fragmented.len() <= FRAGMENTED);
             assert!(classifier.oldest_first.len() <= FRAGMENTED);
         }
         assert_eq!(classifier.fragmented.len(), FRAGMENTED);
-    }
-
-    #[test]
-    fn code_points_have_names() {
-        for (name, value) in [
-            ("EF", 46),
-            ("ef", 46),
-            ("VOICE-ADMIT", 44),
-            ("AF11", 10),
-            ("AF43", 38),
-            ("CS0", 0),
-            ("CS7", 56),
-            ("LE", 1),
-            ("DF", 0),
-            ("63", 63),
-        ] {
-            assert_eq!(dscp(name), Some(value), "{name}");
-        }
-        for name in [
-            "",
-            "AF14",
-            "AF50",
-            "CS8",
-            "64",
-            "-1",
-            "AF",
-            "EFX",
-            "\u{e9}\u{e9}",
-        ] {
-            assert_eq!(dscp(name), None, "{name}");
-        }
     }
 }

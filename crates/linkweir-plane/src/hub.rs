@@ -121,12 +121,18 @@ impl Hub {
         }
     }
 
-    /// Reports to the policy what happened to the queues towards a peer.
+    /// Reports to the policy what happened to the queues towards a peer. The policies of flows are not asked for their next
+    /// packets before the link is free.
     pub fn update(&mut self, now_ns: u64, at: usize, link: &mut Link) {
+        let head = link.head_so_far(now_ns);
+        self.report(now_ns, at, link, head);
+    }
+
+    /// As [`Hub::update`], with the packet that goes next.
+    fn report(&mut self, now_ns: u64, at: usize, link: &mut Link, head: Option<Queue>) {
         self.aged_ns = self.aged_ns.min(link.aged_ns().unwrap_or(u64::MAX));
         let Hub { policy, view, .. } = self;
         view.clock(now_ns);
-        let head = link.head(now_ns, |_| false);
         if view.waiting_pkts == 0 && self.occupied.free_ns() <= now_ns {
             self.occupied.idle();
         }
@@ -145,7 +151,7 @@ impl Hub {
             // Each event is shown with the head there is after the last of them. If none is left, a packet that was enqueued
             // and dropped since is shown as its own head.
             match (head, event) {
-                (Some((head, _)), _) => {
+                (Some(head), _) => {
                     queue.head_bytes = head.head_bytes;
                     queue.head_arrival_ns = head.head_arrival_ns;
                 }
@@ -225,7 +231,13 @@ impl Hub {
                 Verdict::Pass | Verdict::Mark => link.take(now_ns, &ecn),
             };
             let before = self.view.queues[at];
-            self.update(now_ns, at, link);
+            if taken.is_some() {
+                self.update(now_ns, at, link);
+            } else {
+                // The next pick follows at once.
+                let head = link.head(now_ns, |_| false);
+                self.report(now_ns, at, link, head.map(|(head, _)| head));
+            }
             let after = self.view.queues[at];
             if after.backlog_pkts == before.backlog_pkts {
                 // Without this, a faulty policy that names an empty queue would be called for ever.

@@ -17,6 +17,7 @@ pub mod link;
 pub mod mss;
 pub mod pace;
 pub mod path_mtu;
+pub mod recorder;
 pub mod routing;
 pub mod setup;
 mod starved;

@@ -6,11 +6,16 @@
 
 use linkweir_config::signal::Instant;
 use linkweir_core::{
-    CorePolicy, DropReason, Fault, Limit, Mux, Queue, Step, MAX_PACKET_BYTES, MOST_DROPS,
+    Arrival, CorePolicy, Departure, DropReason, Fault, Limit, Mux, Queue, Step, MAX_PACKET_BYTES,
+    MOST_DROPS,
 };
 
+use crate::bytes::packet;
 use crate::bytes::superpacket::Packet;
 use crate::capacity::KnownCapacity;
+use crate::classify::Label;
+use crate::feedback::Steer;
+use crate::recorder::{self, Tap};
 use crate::setup::{Capacity, Class, LinkSetup, Scheduler};
 use crate::starved::Starved;
 use crate::waits::Waits;
@@ -77,6 +82,8 @@ pub struct Link {
     waits: Vec<Option<Box<Waits>>>,
     /// Which classes send nothing while others do.
     starved: Starved,
+    /// Where all this is recorded, if it is.
+    tap: Option<Box<Tap>>,
 }
 
 /// The answer to: which packet is sent next?
@@ -120,10 +127,13 @@ impl Link {
             .iter()
             .map(|class| applied(class.limit))
             .collect();
-        let mux = Mux::new(now_ns, capacity.nominal_bps, &limits, |view| {
+        let mut mux = Mux::new(now_ns, capacity.nominal_bps, &limits, |view| {
             CorePolicy::new(info, view, params, qparams)
         })?
         .unmeasured();
+        for (at, class) in setup.classes.iter().enumerate() {
+            mux.isolate(at, class.flows);
+        }
         Ok(Link {
             mux,
             capacity: KnownCapacity::new(now_ns, capacity, measured),
@@ -133,12 +143,46 @@ impl Link {
             events: setup.shared.then(Vec::new),
             waits: vec![None; setup.classes.len()],
             starved: Starved::new(setup.classes.len()),
+            tap: None,
         })
     }
 
+    /// Records what happens from now on, or no longer.
+    pub fn record_to(&mut self, tap: Option<Tap>) {
+        self.tap = tap.map(Box::new);
+    }
+
+    /// Records the capacity, 0 without a session, where the queues are recorded.
+    pub fn record_capacity(&mut self, now_ns: u64) {
+        if !self.tap.as_ref().is_some_and(|tap| tap.is_used()) {
+            return;
+        }
+        let bps = if self.open { self.known_bps(now_ns) } else { 0 };
+        self.record_known(now_ns, bps);
+    }
+
+    /// Records the capacity that is known.
+    fn record_known(&mut self, now_ns: u64, bps: u64) {
+        if let Some(tap) = &mut self.tap {
+            tap.capacity(now_ns, bps);
+            if tap.passes(now_ns) {
+                tap.set_change(self.capacity.pace.next_change_ns(now_ns));
+            }
+        }
+    }
+
+    /// Records a capacity that was reported just now.
+    fn record_report(&mut self, now_ns: u64) {
+        if let Some(tap) = &mut self.tap {
+            tap.set_change(None);
+        }
+        self.record_capacity(now_ns);
+    }
+
     /// A packet arrives that takes `wire_bytes` on the link.
-    pub fn arrive(&mut self, now_ns: u64, class: usize, wire_bytes: u32, packet: &[u8]) {
-        self.enqueue(now_ns, class, wire_bytes, packet.into());
+    pub fn arrive(&mut self, now_ns: u64, label: impl Into<Label>, wire_bytes: u32, packet: &[u8]) {
+        let bytes = (wire_bytes, wire_bytes);
+        self.enqueue(now_ns, label.into(), bytes, packet.into());
     }
 
     /// A packet or super-packet arrives; `wire_bytes` gives the bytes on the link of a packet of some length. A
@@ -147,14 +191,16 @@ impl Link {
     pub fn arrive_any(
         &mut self,
         now_ns: u64,
-        class: usize,
+        label: impl Into<Label>,
         packet: Packet,
         wire_bytes: impl Fn(usize) -> u32,
     ) {
+        let label = label.into();
         self.drop_aged(now_ns);
         let pkts = packet.pkts();
         if pkts == 1 && packet.header_bytes() == 0 {
-            self.enqueue(now_ns, class, wire_bytes(packet.len()), packet);
+            let bytes = wire_bytes(packet.len());
+            self.enqueue(now_ns, label, (bytes, bytes), packet);
             return;
         }
         let bytes = packet.sum(&wire_bytes);
@@ -162,51 +208,78 @@ impl Link {
             u128::from(self.known_bps(now_ns)) * u128::from(SUPER_PACKET_NS) / 8_000_000_000;
         let short = u128::from(bytes) <= whole_bytes && bytes < u64::from(MAX_PACKET_BYTES);
         let (bytes, pkts) = (bytes as u32, pkts as u32);
-        if short && self.mux.has_room_for(class, pkts, bytes) {
-            self.enqueue(now_ns, class, bytes, packet);
+        if short && self.mux.has_room_for(label.class, pkts, bytes) {
+            let each_bytes = wire_bytes(packet.pkt_bytes(0));
+            self.enqueue(now_ns, label, (bytes, each_bytes), packet);
             return;
         }
         for packet in packet.split() {
-            self.enqueue(now_ns, class, wire_bytes(packet.len()), packet);
+            let bytes = wire_bytes(packet.len());
+            self.enqueue(now_ns, label, (bytes, bytes), packet);
         }
     }
 
-    fn enqueue(&mut self, now_ns: u64, class: usize, wire_bytes: u32, packet: Packet) {
+    /// Enqueues a packet or super-packet that takes `wire_bytes` on the link, each of its packets but the last `each_bytes`.
+    fn enqueue(
+        &mut self,
+        now_ns: u64,
+        label: Label,
+        (wire_bytes, each_bytes): (u32, u32),
+        packet: Packet,
+    ) {
         if self.waiting_pkts == 0 && self.capacity.pace.free_ns() <= now_ns {
             self.capacity.pace.idle();
         }
         let pkts = packet.pkts() as u32;
         self.waiting_pkts += pkts;
+        if let Some(tap) = &mut self.tap {
+            if tap.lacks_capacity(now_ns) {
+                self.record_capacity(now_ns);
+            }
+        }
         let Link {
             mux,
             waiting_pkts,
             events,
+            tap,
             ..
         } = self;
+        if let Some(tap) = tap {
+            let arrival = recorder::Arrival {
+                pkts,
+                bytes: wire_bytes,
+                each_bytes,
+                tcp: packet::is_tcp(&packet),
+            };
+            tap.arrived(now_ns, label.class, arrival);
+        }
         let first = events.as_mut().map_or(0, |events| {
             events.push(Event::Enqueued(wire_bytes));
             events.len() - 1
         });
         let mut refused = false;
         let waiting = Waiting { packet, wire_bytes };
-        mux.enqueue_train(
-            now_ns,
-            class,
-            wire_bytes,
+        let arrival = Arrival {
+            class: label.class,
+            flow: label.flow,
+            bytes: wire_bytes,
             pkts,
-            waiting,
-            |dropped, _, reason| {
-                *waiting_pkts -= dropped.packet.pkts() as u32;
-                match reason {
-                    DropReason::Limit => refused = true,
-                    DropReason::Head | DropReason::Age | DropReason::Policy => {
-                        if let Some(events) = events {
-                            events.push(Event::Dropped(dropped.wire_bytes));
-                        }
+        };
+        mux.arrive(now_ns, arrival, waiting, |dropped, class, reason| {
+            let pkts = dropped.packet.pkts() as u32;
+            *waiting_pkts -= pkts;
+            if let Some(tap) = tap {
+                tap.dropped(now_ns, class, pkts, dropped.wire_bytes);
+            }
+            match reason {
+                DropReason::Limit => refused = true,
+                DropReason::Head | DropReason::Age | DropReason::Policy => {
+                    if let Some(events) = events {
+                        events.push(Event::Dropped(dropped.wire_bytes));
                     }
                 }
-            },
-        );
+            }
+        });
         // A packet refused by its own limit was never in the queue, as far as the hub is concerned.
         if let (true, Some(events)) = (refused, &mut self.events) {
             events.remove(first);
@@ -219,10 +292,15 @@ impl Link {
             mux,
             waiting_pkts,
             events,
+            tap,
             ..
         } = self;
-        mux.drop_aged(now_ns, MOST_DROPS, |dropped, _, _| {
-            *waiting_pkts -= dropped.packet.pkts() as u32;
+        mux.drop_aged(now_ns, MOST_DROPS, |dropped, class, _| {
+            let pkts = dropped.packet.pkts() as u32;
+            *waiting_pkts -= pkts;
+            if let Some(tap) = tap {
+                tap.dropped(now_ns, class, pkts, dropped.wire_bytes);
+            }
             if let Some(events) = events {
                 events.push(Event::Dropped(dropped.wire_bytes));
             }
@@ -247,6 +325,7 @@ impl Link {
     /// Sets the measured rate of the interface below, bit/s. The scheduler gets the lower of it and the capacity.
     pub fn set_below(&mut self, now_ns: u64, bps: u64) {
         self.capacity.set_below(now_ns, bps);
+        self.record_report(now_ns);
         if self.follow {
             self.update_scheduler(now_ns);
         }
@@ -274,20 +353,26 @@ impl Link {
         if now_ns < ready_ns {
             return Next::At(self.or_expiry_ns(ready_ns)).or_at(self.aged_ns());
         }
-        if self.follow {
-            self.update_scheduler(now_ns);
+        if self.follow || self.tap.is_some() {
+            let bps = self.known_bps(now_ns);
+            if self.follow {
+                self.give_scheduler(now_ns, bps);
+            }
+            self.record_known(now_ns, bps);
         }
         for _ in 0..MOST_DROPS {
             match self.mux.step(now_ns, |waiting| ecn(&waiting.packet)) {
                 Some(Step::Leaves(departure)) => {
-                    let pkts = departure.item.packet.pkts();
-                    self.left(now_ns, departure.class, departure.sojourn_ns, pkts);
+                    self.left(now_ns, &departure);
                     let Waiting { packet, .. } = departure.item;
                     self.waiting_pkts -= packet.pkts() as u32;
                     self.capacity.pace.begin(now_ns, departure.bytes);
                     return Next::Send(packet, departure.marked);
                 }
-                Some(Step::Dropped { item, .. }) => {
+                Some(Step::Dropped {
+                    class, item, bytes, ..
+                }) => {
+                    self.lost(now_ns, class, &item, bytes);
                     self.waiting_pkts -= item.packet.pkts() as u32;
                 }
                 None => {
@@ -341,6 +426,19 @@ impl Link {
         Some(self.or_expiry_ns(ready_ns))
     }
 
+    /// The queue whose head is sent next, as far as that is known before the policies of flows are asked
+    /// ([`Mux::next_class_so_far`]).
+    pub fn head_so_far(&mut self, now_ns: u64) -> Option<Queue> {
+        if self.waiting_pkts == 0 {
+            return None;
+        }
+        if self.follow {
+            self.update_scheduler(now_ns);
+        }
+        let class = self.mux.next_class_so_far(now_ns)?;
+        Some(self.mux.queues()[class])
+    }
+
     /// The queue whose head is sent next, and whether that packet can carry an ECN mark.
     pub fn head(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Option<(Queue, bool)> {
         if self.waiting_pkts == 0 {
@@ -357,13 +455,13 @@ impl Link {
     /// All queues as one, as the policy across peers sees them.
     pub fn as_queue(&mut self, now_ns: u64) -> Queue {
         let rate_bps = self.channel_bps(now_ns);
-        let head = self.head(now_ns, |_| false);
+        let head = self.head_so_far(now_ns);
         let queues = self.mux.queues();
         Queue {
             backlog_bytes: queues.iter().map(|queue| queue.backlog_bytes).sum(),
             backlog_pkts: queues.iter().map(|queue| queue.backlog_pkts).sum(),
             rate_bps,
-            ..head.map(|(head, _)| head).unwrap_or_default()
+            ..head.unwrap_or_default()
         }
     }
 
@@ -385,12 +483,24 @@ impl Link {
         }
     }
 
-    /// Counts packets of a class that leave.
-    fn left(&mut self, now_ns: u64, class: usize, waited_ns: u64, pkts: usize) {
+    /// Counts packets that leave.
+    fn left(&mut self, now_ns: u64, departure: &Departure<Waiting>) {
+        let class = departure.class;
+        let pkts = departure.item.packet.pkts();
         self.waits[class]
             .get_or_insert_default()
-            .record(now_ns, waited_ns, pkts as u64);
+            .record(now_ns, departure.sojourn_ns, pkts as u64);
         self.starved.left(now_ns, class, self.mux.queues());
+        if let Some(tap) = &mut self.tap {
+            tap.sent(now_ns, class, pkts as u32, departure.bytes);
+        }
+    }
+
+    /// Counts packets that a step dropped.
+    fn lost(&mut self, now_ns: u64, class: usize, waiting: &Waiting, bytes: u32) {
+        if let Some(tap) = &mut self.tap {
+            tap.dropped(now_ns, class, waiting.packet.pkts() as u32, bytes);
+        }
     }
 
     /// How long packets of a class waited; none before the first left.
@@ -412,9 +522,12 @@ impl Link {
     }
 
     fn record(&mut self, now_ns: u64, step: Step<Waiting>) -> Option<(Packet, bool)> {
-        if let Step::Leaves(departure) = &step {
-            let pkts = departure.item.packet.pkts();
-            self.left(now_ns, departure.class, departure.sojourn_ns, pkts);
+        self.record_capacity(now_ns);
+        match &step {
+            Step::Leaves(departure) => self.left(now_ns, departure),
+            Step::Dropped {
+                class, item, bytes, ..
+            } => self.lost(now_ns, *class, item, *bytes),
         }
         let (waiting, event, sent) = match step {
             Step::Leaves(departure) => (
@@ -438,7 +551,13 @@ impl Link {
 
     /// Gives the scheduler the capacity if it differs by more than 1 % from the one it has.
     fn update_scheduler(&mut self, now_ns: u64) {
-        let bps = self.known_bps(now_ns).max(LEAST_BPS);
+        let bps = self.known_bps(now_ns);
+        self.give_scheduler(now_ns, bps);
+    }
+
+    /// Gives the scheduler this capacity if it differs by more than 1 % from the one it has.
+    fn give_scheduler(&mut self, now_ns: u64, bps: u64) {
+        let bps = bps.max(LEAST_BPS);
         if differs(bps, self.mux.link_bps()) {
             self.set_scheduler_rate(now_ns, bps);
         }
@@ -454,6 +573,15 @@ impl Link {
     /// Sets a reported capacity, bit/s. It holds for `stale_ns`.
     pub fn set_capacity(&mut self, now_ns: u64, bps: u64) {
         self.capacity.report(now_ns, bps);
+        self.record_report(now_ns);
+        if self.follow {
+            self.update_scheduler(now_ns);
+        }
+    }
+
+    /// Sets the pace that feedback asks for, and the capacity that it estimates.
+    pub fn steer(&mut self, now_ns: u64, steer: Steer) {
+        self.capacity.steer(now_ns, steer);
         if self.follow {
             self.update_scheduler(now_ns);
         }
@@ -519,7 +647,7 @@ impl Link {
 
     /// The capacity now, bit/s.
     pub fn capacity_bps(&mut self, now_ns: u64) -> u64 {
-        self.capacity.pace.rate_bps(now_ns)
+        self.capacity.capacity_bps(now_ns)
     }
 
     /// The queues, for statistics.
@@ -529,4 +657,4 @@ impl Link {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

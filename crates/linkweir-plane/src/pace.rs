@@ -275,6 +275,15 @@ impl Pace {
         self.offered = Offered::Rate(rate);
     }
 
+    /// When the configured rate changes its course next, ns; none: never, or it is no rate.
+    pub(crate) fn next_change_ns(&mut self, now_ns: u64) -> Option<u64> {
+        let Offered::Rate(rate) = &mut self.offered else {
+            return None;
+        };
+        let next_ns = rate.next_change_ns(now_ns.saturating_sub(self.origin_ns));
+        next_ns.map(|ns| ns.saturating_add(self.origin_ns))
+    }
+
     /// The capacity now, bit/s; of listed instants, their mean.
     pub fn rate_bps(&mut self, now_ns: u64) -> u64 {
         match &mut self.offered {

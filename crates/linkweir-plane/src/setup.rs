@@ -2,7 +2,7 @@
 //! The settings of a link, as plain data. The configuration fills them in; nothing here reads a file.
 
 use linkweir_config::signal::{self, Signal};
-use linkweir_core::{Limit, PolicyInfo};
+use linkweir_core::{Isolation, Limit, PolicyInfo};
 
 /// The policy and its parameters.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub struct Class {
     pub name: String,
     /// Most it may hold, per peer.
     pub limit: Limit,
+    /// How its flows are isolated from each other, if they are.
+    pub flows: Option<Isolation>,
 }
 
 /// The capacity of a link over time, and who reports changes of it.

@@ -14,6 +14,7 @@ mod inputs;
 mod panics;
 mod policies;
 mod python_policy;
+mod recording;
 mod run;
 mod scenario;
 
@@ -35,6 +36,8 @@ mod _native {
     use super::inputs::{quantity, show, trace};
     #[pymodule_export]
     use super::policies::policies;
+    #[pymodule_export]
+    use super::recording::Recording;
     #[pymodule_export]
     use super::run::{optional_tables, run};
     #[pymodule_export]

@@ -45,6 +45,7 @@ pub fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         dict.set_item("name", info.name)?;
         dict.set_item("help", info.help)?;
         dict.set_item("max_classes", info.max_queues)?;
+        dict.set_item("isolates_flows", info.nests())?;
         for (key, params) in [("params", &info.params), ("class_params", &info.qparams)] {
             let described = params
                 .iter()

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use linkweir_core::{Declaration, Limit, Maker};
+use linkweir_core::{Declaration, Isolation, Limit, Maker};
 pub use linkweir_core::{Full, TimeLimit};
 
 use crate::satellite::rain::{Attenuation, Rain};
@@ -270,6 +270,8 @@ pub struct Class {
     pub full: Full,
     /// Least share of what leaves while packets of the class wait, millionths.
     pub least_ppm: u32,
+    /// How its flows are isolated from each other, if they are.
+    pub flows: Option<Isolation>,
 }
 
 impl Class {

@@ -11,8 +11,10 @@ from typing import Annotated
 import typer
 
 from linkweir.lab import choice, kernel
+from linkweir.lab.exported import marked
 from linkweir.present import show_result
 from linkweir.provenance import free_directory
+from linkweir.scenario import Scenario
 
 app = typer.Typer(help="Run scenarios on real kernels and gateways.", no_args_is_help=True, add_completion=False)
 
@@ -72,6 +74,9 @@ def run(
         str, typer.Option(help="virtual: in virtual time; real: in network namespaces of this machine, as root.")
     ] = "virtual",
     gateway: Gateway = None,
+    exported: Annotated[
+        bool, typer.Option("--exported", help="Run what linkweir export writes; traffic is marked for its class.")
+    ] = False,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed in place of the scenario's.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Run directory to make.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier run directory.")] = False,
@@ -82,7 +87,9 @@ def run(
     """
     _refuse(_faults(on, where))
     directory = free_directory(f"{scenario.stem}-{where}") if out is None else out
-    result = choice.experiments(on, where, gateway, say=_say).run(scenario, seed=seed, out=directory, force=force)
+    made = choice.experiments(on, where, gateway, exported=exported, say=_say)
+    wanted = marked(Scenario.load(scenario, seed=seed)) if exported else scenario
+    result = made.run(wanted, seed=seed, out=directory, force=force)
     show_result(result, as_json=as_json)
 
 

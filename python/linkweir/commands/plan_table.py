@@ -63,4 +63,9 @@ def show(answer: dict[str, Any]) -> None:
     print_all(headings, rows, left=0)
     for text in answer["warnings"]:
         console.print(f"\n[yellow]warning:[/yellow] {text}", soft_wrap=True)
-    console.print("\n" + answer["toml"], markup=False, highlight=False)
+    for heading, text in (
+        ("For a scenario:", answer["toml"]),
+        ("For Linux, on eth0 (see linkweir export tc):", "\n".join(answer["tc"]) + "\n"),
+        ("For the gateway (see linkweir export gateway):", answer["gateway"]),
+    ):
+        console.print(f"\n{heading}\n\n{text}", markup=False, highlight=False, soft_wrap=True)

@@ -26,7 +26,7 @@ from linkweir.sweeps.keys import Key
 Scenario = Mapping[str, Any]
 """A scenario as written."""
 
-_CLASS_KEYS = ("name", "count", "limit", "limit_bytes", "max_age", "full", "least")
+_CLASS_KEYS = ("name", "count", "match", "limit", "limit_bytes", "max_age", "full", "least", "flows")
 _RESERVING = "pss"
 _SHARING = {"drr": "quantum", "wrr": "weight"}
 """Policies that share a level, and the parameter that says in what proportion."""
@@ -63,6 +63,17 @@ def _parameters() -> dict[str, tuple[dict[str, Parameter], dict[str, Parameter]]
     return found | {name: ({}, {}) for name in IN_SIMULATOR}
 
 
+@lru_cache(maxsize=1)
+def _isolating() -> frozenset[str]:
+    """Policies below which the flows of a class may be isolated."""
+    return frozenset(policy.name for policy in policies() if policy.isolates_flows)
+
+
+def _class_keys(policy: str) -> list[str]:
+    """The keys of a class that are no parameters of the policy."""
+    return [key for key in _CLASS_KEYS if key != "flows" or policy in _isolating()]
+
+
 def known_policies() -> list[str]:
     """Names of the policies that a scenario may have."""
     return list(_parameters())
@@ -71,7 +82,7 @@ def known_policies() -> list[str]:
 def keys_of(policy: str) -> dict[str, list[str]]:
     """The keys that ``scheduler`` and each ``class`` of a scenario of this policy, a built-in one, may have."""
     of_scheduler, of_classes = _parameters()[policy]
-    return {"scheduler": ["policy", *of_scheduler], "class": [*_CLASS_KEYS, *of_classes]}
+    return {"scheduler": ["policy", *of_scheduler], "class": [*_class_keys(policy), *of_classes]}
 
 
 def fit(scenario: Scenario, policy: str, nominal_bps: float, brought: str | None = None) -> Fitted:
@@ -94,8 +105,9 @@ def fit(scenario: Scenario, policy: str, nominal_bps: float, brought: str | None
     if dropped:
         notes.append(f"left out: {_listed(dropped)} of the scheduler")
     by_class = {}
+    kept = _class_keys(policy)
     for entry in _classes(scenario):
-        keys = [key for key in entry if key not in _CLASS_KEYS and not _same(key, before[1], after[1])]
+        keys = [key for key in entry if key not in kept and not _same(key, before[1], after[1])]
         changes |= {("class", str(entry["name"]), key): None for key in keys}
         if keys:
             by_class[str(entry["name"])] = keys

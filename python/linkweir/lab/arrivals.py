@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkweir import _native
-from linkweir.lab.fault import unfit
+from linkweir.fault import unfit
 from linkweir.lab.signal import Signal
 
 HEADER_BYTES = 28

@@ -134,7 +134,7 @@ def shown(text: str) -> list[dict[str, Shown]]:
     answers: list[dict[str, Shown]] = []
     for part in re.split(r"^class ", text, flags=re.MULTILINE)[1:]:
         kind, handle, *_ = part.split(maxsplit=2)
-        if kind == "labline" and handle == "1:1":
+        if kind in ("labline", "htb") and handle == "1:1":
             answers.append({})
         _, *rest = part.splitlines()
         lines = [line.strip() for line in rest if line.strip()]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from linkweir.lab import guest, host, kernel
 from linkweir.lab.collect import tables
+from linkweir.lab.exported import exported
 from linkweir.lab.world import STAGGER_S, World, world
 from linkweir.result import Result
 from linkweir.scenario import Scenario, as_scenario
@@ -155,6 +156,7 @@ class Laboratory(Experiments):
     Args:
         variant: of the kernel, see `kernel.VARIANTS`.
         stagger_s: TCP connections start at random within this after their time.
+        exported_script: the script of `linkweir export tc` sets up the link and the scheduler.
         say: called with what is built now.
 
     Raises:
@@ -165,13 +167,21 @@ class Laboratory(Experiments):
     where = "virtual"
 
     def __init__(
-        self, variant: str = "fast", *, stagger_s: float = STAGGER_S, say: Callable[[str], None] = lambda _: None
+        self,
+        variant: str = "fast",
+        *,
+        stagger_s: float = STAGGER_S,
+        exported_script: bool = False,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._stagger_s = stagger_s
+        self._exported = exported_script
         self.guest = guest.prepare(kernel.build(variant, say=say))
         self.identity = self.guest.identity
 
     def _made(self, scenario: Scenario) -> World:
+        if self._exported:
+            return exported(scenario, stagger_s=self._stagger_s)
         return world(scenario, self.guest.kinds, stagger_s=self._stagger_s)
 
     def _files(self, made: World, _processor: int | None) -> dict[str, bytes]:

@@ -31,14 +31,15 @@ class OverGateways(Experiments):
 
     on = "gateway"
 
-    def __init__(self, below: Mapping[str, Any]) -> None:
+    def __init__(self, below: Mapping[str, Any], *, exported: bool = False) -> None:
         self._below = below
+        self._exported = exported
 
     def stop(self) -> None:
         """Ends all runs."""
 
     def _made(self, scenario: Scenario) -> World:
-        return tunnel(scenario, self._below)
+        return tunnel(scenario, self._below, exported=self._exported)
 
     def _tables(self, made: World, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
         return tables(made, files, gateway_counters)
@@ -58,6 +59,7 @@ class Gateways(OverGateways):
     Args:
         gateway: the program `linkweir-gateway`; the one cargo built, or the one installed, when None.
         below: keys of the emulated link towards the receiver, but for its delay.
+        exported: the sender has the configuration that `linkweir export gateway` writes.
 
     Raises:
         LaboratoryError: runs are not possible here; it names everything that is missing.
@@ -65,8 +67,10 @@ class Gateways(OverGateways):
 
     where = "real"
 
-    def __init__(self, gateway: Path | None = None, *, below: Mapping[str, Any] = LINK_BELOW) -> None:
-        super().__init__(below)
+    def __init__(
+        self, gateway: Path | None = None, *, below: Mapping[str, Any] = LINK_BELOW, exported: bool = False
+    ) -> None:
+        super().__init__(below, exported=exported)
         found = gateway or namespaces.find_gateway()
         self._folder = tempfile.TemporaryDirectory(prefix="linkweir-")
         self.tools = namespaces.prepare(found, Path(self._folder.name))
@@ -96,9 +100,10 @@ class VirtualGateways(OverGateways):
         gateway: Path | None = None,
         *,
         below: Mapping[str, Any] = LINK_BELOW,
+        exported: bool = False,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        super().__init__(below)
+        super().__init__(below, exported=exported)
         found = gateway or namespaces.find_gateway()
         if found is None:
             raise LaboratoryError(f"missing here: {namespaces.NO_GATEWAY}")

@@ -18,13 +18,14 @@ in virtual time. TCP is the kernel's; acknowledgements return over a link on whi
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from linkweir import _native
-from linkweir.lab.fault import unfit
+from linkweir.deploy.copies import classes_of
+from linkweir.deploy.gateway import gateway_configuration, toml_table
+from linkweir.fault import unfit
 from linkweir.lab.signal import Signal
 from linkweir.lab.world import (
     CHANGE_S,
@@ -33,7 +34,6 @@ from linkweir.lab.world import (
     bins_of,
     check_flows,
     check_link,
-    copies,
     due,
     flows_of,
     workloads,
@@ -56,12 +56,13 @@ ENDS = {"sender": 1, "receiver": 2}
 RECEIVER = f"10.77.0.{ENDS['receiver']}"
 
 
-def tunnel(scenario: Scenario, below: Mapping[str, Any] = LINK_BELOW) -> World:
+def tunnel(scenario: Scenario, below: Mapping[str, Any] = LINK_BELOW, *, exported: bool = False) -> World:
     """Makes a scenario ready.
 
     Args:
         scenario: what is run.
         below: keys of the emulated link towards the receiver, but for its delay.
+        exported: the sender has the configuration that `linkweir export gateway` writes.
 
     Raises:
         ScenarioError: something in it cannot be had from real gateways.
@@ -69,7 +70,7 @@ def tunnel(scenario: Scenario, below: Mapping[str, Any] = LINK_BELOW) -> World:
     keys = tomllib.loads(scenario.resolved)
     link = keys["link"]
     check_link(link)
-    classes = [{**entry, "name": name} for entry in keys["class"] for name in copies(entry)]
+    classes = classes_of(keys)
     flows = flows_of(keys, scenario)
     check_flows(keys, flows)
     _check_tunnel(keys)
@@ -86,7 +87,9 @@ def tunnel(scenario: Scenario, below: Mapping[str, Any] = LINK_BELOW) -> World:
         "link.toml": _emulated(
             scenario, {**below, "delay": link["delay"]}, {**LINK_BELOW, "delay": link["return_delay"]}
         ),
-        "sender.toml": _gateway("sender", _link(link, capacity, overhead), keys["scheduler"], classes),
+        "sender.toml": _exported(scenario)
+        if exported
+        else _gateway("sender", _link(link, capacity, overhead), keys["scheduler"], classes),
         "receiver.toml": _gateway(
             "receiver", {"rate": "10Gbit"}, {"policy": "fifo"}, [{"name": "all", "limit": "100000p"}]
         ),
@@ -119,30 +122,13 @@ def _check_tunnel(keys: Mapping[str, Any]) -> None:
 # --- Configurations -------------------------------------------------------------------------------------------------
 
 
-def _table(name: str, keys: Mapping[str, Any]) -> str:
-    return f"{name}\n" + "".join(f"{key} = {_value(value)}\n" for key, value in keys.items()) + "\n"
-
-
-def _value(value: Any) -> str:
-    """A value of a resolved scenario as TOML.
-
-    >>> _value({"mean": "20Mbit", "amplitude": 0.3}), _value([["0s", "1Mbit"]]), _value(True)
-    ('{ mean = "20Mbit", amplitude = 0.3 }', '[["0s", "1Mbit"]]', 'true')
-    """
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_value(member)}" for key, member in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(_value(member) for member in value) + "]"
-    return json.dumps(value)
-
-
 def _emulated(scenario: Scenario, there: Mapping[str, Any], back: Mapping[str, Any]) -> str:
     ends = [
-        _table(f"[{end}]", {"device": "sat", "netns": host, "address": f"192.0.2.{ENDS[host]}/24"})
+        toml_table(f"[{end}]", {"device": "sat", "netns": host, "address": f"192.0.2.{ENDS[host]}/24"})
         for end, host in (("a", "sender"), ("b", "receiver"))
     ]
     top = f'mtu = "{INNER_BYTES + OUTER_BYTES}B"\nseed = {scenario.seed}\n'
-    return top + "".join(ends) + _table("[a_to_b]", there) + _table("[b_to_a]", back)
+    return top + "".join(ends) + toml_table("[a_to_b]", there) + toml_table("[b_to_a]", back)
 
 
 def _link(link: Mapping[str, Any], capacity: Signal, overhead: int) -> dict[str, Any]:
@@ -171,26 +157,39 @@ def _capacity_schedule(capacity: Signal, duration_s: float) -> str:
 def _gateway(
     host: str, link: Mapping[str, Any], scheduler: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]
 ) -> str:
-    other = 3 - ENDS[host]
-    gateway = {
-        "device": "lw0",
-        "address": f"10.77.0.{ENDS[host]}/24",
-        "listen": f"192.0.2.{ENDS[host]}:51820",
-        "mode": "cleartext",
-        "underlay_mtu": f"{INNER_BYTES + OUTER_BYTES}B",
-        "user": "root",
-        "control": f"{host}.sock",
-    }
-    peer = {"name": "other", "endpoint": f"192.0.2.{other}:51820", "allowed_ips": f"10.77.0.{other}/32"}
-    text = _table("[gateway]", gateway) + _table("[link]", link) + _table("[scheduler]", scheduler)
+    text = toml_table("[gateway]", {**_own(host), "mode": "cleartext"}) + toml_table("[link]", link)
+    text += toml_table("[scheduler]", scheduler)
     for number, entry in enumerate(classes, 1):
-        keys = {key: value for key, value in entry.items() if key != "count"}
+        keys = dict(entry)
         if number < len(classes):
             keys["match"] = [{"dscp": number}]
         if number == _EF:  # as in the simulator, whatever the code point means elsewhere
             keys |= {"max_age": "3600s", "full": "tail"}
-        text += _table("[[class]]", keys)
-    return text + _table("[[peer]]", peer)
+        text += toml_table("[[class]]", keys)
+    return text + toml_table("[[peer]]", _peer(host))
+
+
+def _exported(scenario: Scenario) -> str:
+    return gateway_configuration(
+        scenario, [_peer("sender")], mode="cleartext", tunnel_counted=True, own=_own("sender")
+    ).text
+
+
+def _own(host: str) -> dict[str, str]:
+    """Keys of `[gateway]`."""
+    return {
+        "device": "lw0",
+        "address": f"10.77.0.{ENDS[host]}/24",
+        "listen": f"192.0.2.{ENDS[host]}:51820",
+        "underlay_mtu": f"{INNER_BYTES + OUTER_BYTES}B",
+        "user": "root",
+        "control": f"{host}.sock",
+    }
+
+
+def _peer(host: str) -> dict[str, str]:
+    other = 3 - ENDS[host]
+    return {"name": "other", "endpoint": f"192.0.2.{other}:51820", "allowed_ips": f"10.77.0.{other}/32"}
 
 
 # --- The job --------------------------------------------------------------------------------------------------------

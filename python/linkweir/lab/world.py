@@ -27,8 +27,10 @@ from typing import Any
 import numpy as np
 
 from linkweir import _native
+from linkweir.deploy.copies import copies
+from linkweir.deploy.policy import policy_lines
+from linkweir.fault import unfit
 from linkweir.lab.arrivals import arrivals
-from linkweir.lab.fault import unfit
 from linkweir.lab.line import Line
 from linkweir.lab.signal import Signal
 from linkweir.scenario import Scenario
@@ -127,7 +129,9 @@ def world(scenario: Scenario, kinds: frozenset[str], *, stagger_s: float = STAGG
     line = Line.of(scenario, isinstance(link.get("rate"), dict) and "steps" not in link["rate"], CHANGE_S)
     overhead = round(_native.quantity(link["overhead"], "size"))
     nominal_bps = _native.quantity(link["nominal"], "rate")
-    policy, handles = _policy(keys["scheduler"], [entry for _, entry in classes], nominal_bps, kinds)
+    policy, handles = policy_lines(
+        keys["scheduler"], [entry for _, entry in classes], nominal_bps, "r1", _Marked(len(classes)), kinds=kinds
+    )
     bins = bins_of(scenario)
     run = workloads(flows, scenario, RECEIVER, "/job", "/out", stagger_s=stagger_s)
     job = {
@@ -167,7 +171,7 @@ def check_link(link: Mapping[str, Any]) -> None:
         raise unfit("link.mpu", link["mpu"], "must be 0B in the laboratory")
 
 
-_ONLY_HERE = ("max_age", "full", "least")
+_ONLY_HERE = ("max_age", "full", "least", "flows")
 """Keys of classes that the qdiscs do not have."""
 
 
@@ -193,12 +197,6 @@ def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
             raise unfit(f"flow[{number}].cc", flow["cc"], f"must be one of {', '.join(KERNEL_CC)} in the laboratory")
 
 
-def copies(entry: Mapping[str, Any]) -> list[str]:
-    """Names of a class or flow that is there several times."""
-    count = entry["count"]
-    return [entry["name"]] if count == 1 else [f"{entry['name']}-{n}" for n in range(1, count + 1)]
-
-
 def flows_of(keys: Mapping[str, Any], scenario: Scenario) -> tuple[Flow, ...]:
     """The sources of a resolved scenario."""
     places: dict[str, list[int]] = {}
@@ -222,135 +220,18 @@ def flows_of(keys: Mapping[str, Any], scenario: Scenario) -> tuple[Flow, ...]:
 # --- The scheduler --------------------------------------------------------------------------------------------------
 
 
-def _value(text: str | float, unit: str) -> str:
-    """A parameter as tc reads it, exactly."""
-    if unit in ("number", "choice"):
-        return str(text)
-    if unit == "fraction":
-        amount = float(text) if not isinstance(text, str) else _native.quantity(text, "fraction")
-        return f"{100 * amount:.4f}%"
-    amount = _native.quantity(str(text), unit)
-    return f"{round(1e9 * amount)}ns" if unit == "time" else str(round(amount))
+@dataclass(frozen=True)
+class _Marked:
+    """Packets of class n, from 1, carry the code point n."""
 
+    classes: int
 
-def _settings(keys: Mapping[str, Any], params: list[Any]) -> list[str]:
-    words = []
-    for param in params:
-        value = keys.get(param["name"])
-        if value is not None and value != param["default"]:
-            words += [param["name"], _value(value, param["unit"])]
-    return words
+    def words(self) -> list[str]:
+        return ["dscp", ",".join(f"{n}={n}" for n in range(1, self.classes + 1))]
 
-
-def _limit(entry: Mapping[str, Any]) -> list[str]:
-    words = []
-    if "limit" in entry:
-        words += ["limit", str(round(_native.quantity(entry["limit"], "packets")))]
-    if "limit_bytes" in entry:
-        words += ["limit_bytes", str(round(_native.quantity(entry["limit_bytes"], "size")))]
-    return words
-
-
-def _policy(
-    scheduler: Mapping[str, Any], classes: list[Mapping[str, Any]], nominal_bps: float, kinds: frozenset[str]
-) -> tuple[list[str], tuple[str, ...]]:
-    """Lines of tc that put the policy below class 1:1, and the handles of the classes."""
-    name = scheduler["policy"]
-    if not isinstance(name, str):
-        raise unfit("scheduler.policy", next(iter(name.values())), "runs in the simulator only; name a policy of Linux")
-    if name in kinds:
-        return _own(name, scheduler, classes, nominal_bps), tuple(f"10:{n:x}" for n in range(1, len(classes) + 1))
-    if name in ("drr", "strict"):
-        return _in_tree(name, classes)
-    if name == "fifo":
-        if len(classes) > 1:
-            raise unfit("scheduler.policy", name, "has one class in the laboratory, as Linux's has one queue for all")
-        return [f"qdisc add dev r1 parent 1:1 handle 10: {_linux_fifo(classes[0])}"], ("1:1",)
-    if name == "fq_codel":
-        return _fq_codel(scheduler, classes)
-    known = ", ".join(sorted([*kinds, "drr", "strict", "fifo", "fq_codel"]))
-    raise unfit("scheduler.policy", name, f"must be one of {known} in the laboratory")
-
-
-def _own(name: str, scheduler: Mapping[str, Any], classes: list[Mapping[str, Any]], nominal_bps: float) -> list[str]:
-    policy = next(policy for policy in _native.policies() if policy["name"] == name)
-    codes = ",".join(f"{n}={n}" for n in range(1, len(classes) + 1))
-    words = [name, "classes", str(len(classes)), "link", f"{round(nominal_bps)}bit", "dscp", codes]
-    words += _settings(scheduler, policy["params"])
-    for n, entry in enumerate(classes, 1):
-        words += ["class", str(n), *_limit(entry), *_settings(entry, policy["class_params"])]
-    return [f"qdisc add dev r1 parent 1:1 handle 10: {' '.join(words)}"]
-
-
-def _linux_fifo(entry: Mapping[str, Any]) -> str:
-    if "limit_bytes" not in entry:
-        return f"pfifo {' '.join(_limit(entry))}"
-    if "limit" in entry:
-        raise unfit(
-            "class.limit", entry["limit"], "Linux's FIFO counts packets or bytes: leave out limit or limit_bytes"
-        )
-    return f"bfifo limit {round(_native.quantity(entry['limit_bytes'], 'size'))}"
-
-
-def _fq_codel(scheduler: Mapping[str, Any], classes: list[Mapping[str, Any]]) -> tuple[list[str], tuple[str, ...]]:
-    """Linux's fq_codel with a flow queue for each class, because the simulator's queues are classes."""
-    policy = next(policy for policy in _native.policies() if policy["name"] == "fq_codel")
-    usual = {param["name"]: param["default"] for param in policy["params"]}
-    values = {**usual, **{name: value for name, value in scheduler.items() if name in usual}}
-    for name in ("mtu", "memory"):
-        if _native.quantity(values[name], "size") != _native.quantity(str(usual[name]), "size"):
-            raise unfit(f"scheduler.{name}", values[name], f"must be {usual[name]} in the laboratory, as in Linux")
-    limit = round(_native.quantity(values["limit"], "packets"))
-    for entry in classes:
-        if "limit_bytes" in entry or round(_native.quantity(entry["limit"], "packets")) < limit:
-            key = "limit_bytes" if "limit_bytes" in entry else "limit"
-            least = f"{limit}p, the scheduler's limit: Linux's fq_codel has no other"
-            raise unfit(f"class.{key}", entry[key], f"give limit, at least {least}")
-    times = [f"{name} {1e6 * _native.quantity(values[name], 'time'):.0f}us" for name in ("target", "interval")]
-    quantum = round(_native.quantity(values["quantum"], "size"))
-    ecn = "ecn" if values["ecn"] == "yes" else "noecn"
-    words = f"fq_codel limit {limit} flows {len(classes)} quantum {quantum} {' '.join(times)} {ecn}"
-    handles = tuple(f"10:{n:x}" for n in range(1, len(classes) + 1))
-    filters = [_filter("10:", n, handle) for n, handle in enumerate(handles)]
-    return [f"qdisc add dev r1 parent 1:1 handle 10: {words}", *filters], handles
-
-
-def _in_tree(name: str, classes: list[Mapping[str, Any]]) -> tuple[list[str], tuple[str, ...]]:
-    """Kernel's prio between the levels, its drr within each that has several classes, a FIFO for each class."""
-    levels: dict[int, list[int]] = {}
-    for n, entry in enumerate(classes):
-        levels.setdefault(entry.get("level", n), []).append(n)
-        if "limit_bytes" in entry:
-            raise unfit("class.limit_bytes", entry["limit_bytes"], f"{name} counts packets here: give limit")
-    if len(levels) > 16:
-        raise unfit("class.level", len(levels), "must be at most 16 levels: the kernel's prio has 16 bands")
-    bands = max(2, len(levels))
-    others = " ".join([str(bands - 1)] * 16)  # the band of packets that no filter matches
-    lines = [f"qdisc add dev r1 parent 1:1 handle 10: prio bands {bands} priomap {others}"]
-    handles = [""] * len(classes)
-    for band, (_, mine) in enumerate(sorted(levels.items()), 1):
-        lines += [_filter("10:", n, f"10:{band:x}") for n in mine]
-        if len(mine) == 1:
-            handles[mine[0]] = f"10:{band:x}"
-            lines.append(_fifo(f"10:{band:x}", 0x100 + mine[0], classes[mine[0]]))
-            continue
-        lines.append(f"qdisc add dev r1 parent 10:{band:x} handle {0x20 + band:x}: drr")
-        for at, n in enumerate(mine, 1):
-            handles[n] = f"{0x20 + band:x}:{at:x}"
-            quantum = round(_native.quantity(classes[n]["quantum"], "size"))
-            lines.append(f"class add dev r1 parent {0x20 + band:x}: classid {handles[n]} drr quantum {quantum}")
-            lines.append(_filter(f"{0x20 + band:x}:", n, handles[n]))
-            lines.append(_fifo(handles[n], 0x100 + n, classes[n]))
-    return lines, tuple(handles)
-
-
-def _fifo(parent: str, handle: int, entry: Mapping[str, Any]) -> str:
-    return f"qdisc add dev r1 parent {parent} handle {handle:x}: pfifo {' '.join(_limit(entry))}"
-
-
-def _filter(parent: str, n: int, classid: str) -> str:
-    tos = (n + 1) << 2
-    return f"filter add dev r1 parent {parent} protocol ip prio 1 u32 match ip dsfield {tos:#x} 0xfc flowid {classid}"
+    def lines(self, parent: str, places: Mapping[int, str]) -> list[str]:
+        match = f"filter add dev r1 parent {parent} protocol ip prio 1 u32 match ip dsfield"
+        return [f"{match} {(n + 1) << 2:#x} 0xfc flowid {place}" for n, place in places.items()]
 
 
 # --- The job --------------------------------------------------------------------------------------------------------
@@ -367,19 +248,23 @@ def _script(policy: list[str], access: list[str], run: list[str], overhead: int,
     )
 
 
-_NETEM = "netem limit 10000000"
+NETEM = "netem limit 10000000"
+"""Words of tc for a queue that only delays."""
 
 
-def _delay(wait_s: float) -> str:
+def netem_delay(wait_s: float) -> str:
+    """Words of netem for a delay."""
     return f"delay {1e6 * wait_s:.3f}us"
 
 
 def _impairments(line: Line, loss: float) -> str:
     """Netem's words for loss and reordering; with `gap 1` it holds back all but the part that `reorder` names."""
-    words = _NETEM
+    words = NETEM
     if line.reorder is not None:
         probability, held_s = line.reorder
-        words += f" {_delay(held_s)}" + (f" reorder {100 * (1 - probability):.7f}% gap 1" if probability < 1 else "")
+        words += f" {netem_delay(held_s)}" + (
+            f" reorder {100 * (1 - probability):.7f}% gap 1" if probability < 1 else ""
+        )
     return f"{words} loss random {100 * loss:.7f}%"
 
 
@@ -389,7 +274,7 @@ def _paths(line: Line, back_s: float) -> list[str]:
     if line.fates is None:
         lines.append(f"tc -n relay qdisc add dev y1 root {_impairments(line, line.loss.values[0])}")
     if back_s:
-        lines.append(f"tc -n receiver qdisc add dev d0 root {_NETEM} {_delay(back_s)}")
+        lines.append(f"tc -n receiver qdisc add dev d0 root {NETEM} {netem_delay(back_s)}")
     return lines
 
 
@@ -420,7 +305,7 @@ def _access(flows: tuple[Flow, ...]) -> list[str]:
     for end in ("sender qdisc add dev s0", "router qdisc add dev r0"):
         lines.append(f"tc -n {end} root handle {ACCESS_HANDLE:x}: prio bands {len(known) + 1} priomap" + 16 * " 0")
         for delay_ns, band in known.items():
-            lines.append(f"tc -n {end} parent {ACCESS_HANDLE:x}:{band:x} {_NETEM} {_delay(delay_ns / 1e9)}")
+            lines.append(f"tc -n {end} parent {ACCESS_HANDLE:x}:{band:x} {NETEM} {netem_delay(delay_ns / 1e9)}")
     first = 0
     while first < len(flows):
         last = first

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from linkweir.schema.matching import CLASS, NET, code_point, one_or_more, rules_of
 from linkweir.schema.pages import Row, rows
 from linkweir.schema.scenario import DIALECT, by_policy, columns, of_core, only, over_time
 from linkweir.schema.values import (
@@ -14,7 +15,6 @@ from linkweir.schema.values import (
     a_list,
     described,
     merged,
-    number,
     one_of,
     simple,
     table,
@@ -24,18 +24,11 @@ from linkweir.schema.values import (
 _PAGE = "gateway"
 _LINK = "[link], and each peer"
 _UNDERLAYS = "Several underlays"
-_CLASS = "[scheduler] and [[class]]"
+_RECORD = "[record]"
 _ONLY_IN_LINK = ("below", "overhead", "mpu")
-_NET: Schema = {"type": "string", "pattern": r"^[0-9a-fA-F:.]+(/[0-9]+)?$"}
 _NAMED = r"^([A-Za-z0-9_][A-Za-z0-9_-]{0,62}\.)*[A-Za-z0-9_]*[A-Za-z][A-Za-z0-9_-]*:[1-9][0-9]{0,4}$"
 _SOCKET: Schema = {"type": "string", "pattern": r"^([0-9.]+|\[[0-9a-fA-F:.%]+\]):[0-9]+$"}
 _WORD: Schema = {"type": "string", "pattern": r"^\S+$"}
-_PORT: Schema = {
-    "type": ["integer", "string"],
-    "minimum": 1,
-    "maximum": 65535,
-    "pattern": r"^\s*[0-9]+\s*-\s*[0-9]+\s*$",
-}
 
 
 def gateway() -> Schema:
@@ -62,18 +55,23 @@ def gateway() -> Schema:
         "$schema": DIALECT,
         "title": "Linkweir gateway",
         "description": "The configuration of linkweir-gateway up; see docs/reference/gateway.md.",
-        **table(tables, tables),
+        **table(tables | {"record": _record()}, tables),
         "allOf": by_policy(policies, _class_keys()),
     }
+
+
+def _record() -> Schema:
+    found = rows(_PAGE, _RECORD)
+    return table(_keys(_RECORD), [key for key, row in found.items() if row.required])
 
 
 def _form(row: Row) -> Schema:
     cell = row.values
     forms: dict[str, Schema] = {
-        "address with prefix length, or a list": one_or_more(_NET),
+        "address with prefix length, or a list": one_or_more(NET),
         "address:port": _SOCKET,
         "address:port, or name:port": one_of(_SOCKET, {"type": "string", "pattern": _NAMED}),
-        "a code point": _code_point(),
+        "a code point": code_point(),
         "a word": _WORD,
         "a user": _WORD,
         "a group": _WORD,
@@ -93,11 +91,6 @@ def _form(row: Row) -> Schema:
     if base is not None and "over time" in cell:
         return over_time(base)
     return base or {}
-
-
-def one_or_more(schema: Schema) -> Schema:
-    """A value, or a list of such."""
-    return one_of(schema, a_list(schema))
 
 
 def _keys(heading: str, nth: int = 0) -> dict[str, Schema]:
@@ -120,7 +113,7 @@ def _link_keys() -> dict[str, Schema]:
     keys = _keys(_LINK)
     feedback = rows(_PAGE, "feedback")
     inner = table(_keys("feedback"), [key for key, row in feedback.items() if row.required])
-    keys["feedback"] = described(rows(_PAGE, _LINK)["feedback"], inner)
+    keys["feedback"] = described(rows(_PAGE, _LINK)["feedback"], one_of({"type": "boolean"}, inner))
     return keys
 
 
@@ -142,28 +135,7 @@ def _across(*, own: bool) -> Schema:
 
 
 def _class_keys() -> dict[str, Schema]:
-    keys = _keys(_CLASS)
-    rules = rows(_PAGE, _CLASS, 1)
-    forms = {
-        "dscp": one_or_more(_code_point()),
-        "protocol": one_or_more(_protocol(rules["protocol"])),
-        **{key: one_or_more(_PORT) for key in ("port", "source_port", "destination_port")},
-        **{key: one_or_more(_NET) for key in ("address", "source", "destination")},
-    }
-    rule = table({key: described(row, forms[key]) for key, row in rules.items()}) | {"minProperties": 1}
-    keys["match"] = described(rows(_PAGE, _CLASS)["match"], a_list(rule))
-    return keys
-
-
-def _code_point() -> Schema:
-    cell = rows(_PAGE, _CLASS, 1)["dscp"].values
-    names = [name for name in re.findall(r"`([^`]+)`", cell) if not name[-1].isdigit()]
-    classes = [f"AF{level}{drop}" for level in range(1, 5) for drop in range(1, 4)]
-    return one_of(words([*names, *classes, *(f"CS{n}" for n in range(8))]), number(0, 63, whole=True))
-
-
-def _protocol(row: Row) -> Schema:
-    return one_of(words(re.findall(r"`([^`]+)`", row.values)), number(0, 255, whole=True))
+    return _keys(CLASS) | {"match": rules_of(rows(_PAGE, CLASS)["match"])}
 
 
 def _peer() -> Schema:

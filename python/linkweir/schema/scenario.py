@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from linkweir.policy import IN_SIMULATOR, policies
+from linkweir.schema.matching import rules_of
 from linkweir.schema.pages import Row, rows
 from linkweir.schema.values import (
     TEXT,
@@ -245,7 +246,8 @@ def _any_scheduler() -> Schema:
 
 
 def _class_keys() -> dict[str, Schema]:
-    return {key: _key(row) for key, row in rows(_PAGE, "[[class]]").items()}
+    found = rows(_PAGE, "[[class]]")
+    return {key: _key(row) for key, row in found.items()} | {"match": rules_of(found["match"])}
 
 
 def _any_class() -> Schema:

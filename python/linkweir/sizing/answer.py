@@ -8,6 +8,7 @@ from typing import Any
 
 from linkweir import quantity, theory
 from linkweir.sizing import pss
+from linkweir.sizing.in_use import commands_and_tables
 from linkweir.sizing.requirements import Requirements, Span
 
 
@@ -26,6 +27,8 @@ def answer(required: Requirements) -> dict[str, Any]:
     reserved_bps = sum(queue.reserved_bps for queue in queues)
     targets = [queue.target_bps for queue in queues]
     trace = required.memory.trace
+    tables = _toml(required, queues)
+    commands, gateway = commands_and_tables(tables, quantity.rate_text(required.link_bps))
     return {
         "link_bps": required.link_bps,
         "ef_expected_bps": required.ef_expected_bps,
@@ -40,7 +43,9 @@ def answer(required: Requirements) -> dict[str, Any]:
             for load in sorted({0.0, required.ef_expected_bps, *required.loads})
         ],
         "warnings": warnings,
-        "toml": _toml(required, queues),
+        "toml": tables,
+        "tc": commands,
+        "gateway": gateway,
     }
 
 

@@ -50,12 +50,6 @@ impl<'s, 'i> Across<'s, 'i> {
 
     /// Refuses capacities that a shared link cannot have: there, the time of a packet follows from the rate to its peer.
     pub(super) fn fits(&self, capacity: &Capacity, place: &Section<'_, '_>) -> Result<(), Fault> {
-        if capacity.feedback.is_some() {
-            return Err(place.fault_at(
-                "feedback",
-                "and link.across exclude each other: the rate a peer receives on a shared link is not the rate of its channel; leave one out, or let a command report the capacity",
-            ));
-        }
         match capacity.offered {
             signal::Capacity::Rate(_) => Ok(()),
             signal::Capacity::Opportunities { .. } => Err(place.fault_at(

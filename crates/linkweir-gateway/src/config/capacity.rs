@@ -21,6 +21,13 @@ const LEAST_BPS: u64 = 1000;
 const MEAN_NS: u64 = 3_600_000_000_000;
 /// Least `stale` with `feedback`, ns: three reports of an idle link.
 const FEEDBACK_STALE_NS: u64 = 3_000_000_000;
+/// The first capacity with `feedback` where none is given, bit/s.
+const FIRST_BPS: u64 = 10_000_000;
+/// The least and the greatest capacity with `feedback` where none is given, bit/s.
+const FEEDBACK_FLOOR_BPS: u64 = 64_000;
+const FEEDBACK_CEILING_BPS: u64 = 1_000_000_000;
+/// `delay` of `feedback` where none is given, ns.
+const DELAY_NS: u64 = 25_000_000;
 /// Most words of a command.
 const WORDS: usize = 64;
 
@@ -35,7 +42,13 @@ pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fa
     let follow = section.find("follow");
     let stale = section.find("stale");
     let floor = section.find("floor");
-    let feedback = section.find("feedback");
+    let feedback = asked(section.find("feedback"))?;
+    let unknown = Signal::Constant(FIRST_BPS as f64);
+    let given = offered.is_some();
+    let offered = offered.or_else(|| {
+        let alone = feedback.is_some() && command.is_none();
+        alone.then_some((signal::Capacity::Rate(unknown), None))
+    });
     let Some((offered, trace)) = offered else {
         if let Some((_, entry)) = command {
             return Err(
@@ -51,15 +64,29 @@ pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fa
     let reporter = (command.as_ref().map(|(_, entry)| entry), feedback.as_ref());
     reported_once(reporter, &offered)?;
     let bounds = (LEAST_BPS, limits::RATE_BPS);
-    let nominal_bps = match nominal {
-        Some(entry) => entry.whole(Kind::Rate, bounds)?,
-        None => mean_bps(&offered).clamp(bounds.0, bounds.1),
+    // With feedback, floor alone is the least capacity; nothing expires.
+    let least_bps = match (&feedback, &stale, &floor) {
+        (Some(_), None, Some(floor)) => Some(floor.whole(Kind::Rate, bounds)?),
+        (Some(_), None, None) => Some(FEEDBACK_FLOOR_BPS.min(mean_bps(&offered))),
+        _ => None,
     };
+    let floor = floor.filter(|_| feedback.is_none() || stale.is_some());
     let follow = follow.map_or(Ok(true), |entry| entry.flag())?;
     let (stale_ns, floor_bps) = read_stale(stale.as_ref(), floor.as_ref(), bounds)?;
     let feedback = match feedback {
-        Some(entry) => Some(read_bounds(&entry, &offered, stale_ns, floor_bps)?),
+        Some(entry) => {
+            let floor_bps = least_bps.unwrap_or(floor_bps);
+            Some(read_bounds(&entry, (&offered, given), stale_ns, floor_bps)?)
+        }
         None => None,
+    };
+    let offered = match feedback {
+        Some(bounds) if !given => first(bounds),
+        _ => offered,
+    };
+    let nominal_bps = match nominal {
+        Some(entry) => entry.whole(Kind::Rate, bounds)?,
+        None => mean_bps(&offered).clamp(bounds.0, bounds.1),
     };
     Ok(Some(Capacity {
         offered,
@@ -128,40 +155,68 @@ fn read_stale(
     Ok((stale_ns, floor_bps))
 }
 
-/// Reads `feedback`; the floor is that of stale capacities.
+/// `feedback`, if it is asked for; false is as if it was not written.
+fn asked<'a, 's>(entry: Option<Entry<'a, 's>>) -> Result<Option<Entry<'a, 's>>, Fault> {
+    let Some(entry) = entry else {
+        return Ok(None);
+    };
+    let is_asked = match entry.flag() {
+        Ok(flag) => flag,
+        Err(_) if entry.table().is_some() => true,
+        Err(_) => return Err(entry.fault("must be true, or a table like { ceiling = \"40Mbit\" }")),
+    };
+    Ok(is_asked.then_some(entry))
+}
+
+/// The capacity to begin with where none is given.
+fn first(bounds: Bounds) -> signal::Capacity {
+    let bps = FIRST_BPS.clamp(bounds.floor_bps, bounds.ceiling_bps);
+    signal::Capacity::Rate(Signal::Constant(bps as f64))
+}
+
+/// Reads `feedback`, a table or true, next to a capacity that may be `given`; `floor_bps` is the least capacity.
 fn read_bounds(
     entry: &Entry<'_, '_>,
-    offered: &signal::Capacity,
+    (offered, given): (&signal::Capacity, bool),
     stale_ns: Option<u64>,
     floor_bps: u64,
 ) -> Result<Bounds, Fault> {
-    let example = "{ ceiling = \"40Mbit\" }";
-    let Some(mut table) = entry.table() else {
-        return Err(entry.fault(format!("must be a table like {example}")));
-    };
-    if stale_ns.is_none_or(|ns| ns < FEEDBACK_STALE_NS) {
+    if stale_ns.is_some_and(|ns| ns < FEEDBACK_STALE_NS) {
         return Err(entry.fault(format!(
-            "needs stale = \"{}\" at least, because an idle link is reported once a second, and floor, the least rate it may report",
+            "needs stale = \"{}\" at least, because an idle link is reported once a second",
             units::show_whole(FEEDBACK_STALE_NS, Kind::Time)
         )));
     }
-    let ceiling = table.need("ceiling", "\"40Mbit\"")?;
-    let ceiling_bps = ceiling.whole(Kind::Rate, (floor_bps, limits::RATE_BPS))?;
-    let delay_ns = table.whole("delay", Kind::Time, (1_000_000, 1_000_000_000), 25_000_000)?;
-    table.finish()?;
+    let mut bounds = Bounds {
+        floor_bps,
+        ceiling_bps: FEEDBACK_CEILING_BPS.max(floor_bps),
+        delay_ns: DELAY_NS,
+    };
     let begin_bps = mean_bps(offered);
-    if !(floor_bps..=ceiling_bps).contains(&begin_bps) {
-        return Err(ceiling.fault(format!(
+    if given {
+        bounds.ceiling_bps = bounds.ceiling_bps.max(begin_bps);
+    }
+    let place = match entry.table() {
+        Some(mut table) => {
+            let ceiling = table.find("ceiling");
+            if let Some(ceiling) = &ceiling {
+                bounds.ceiling_bps = ceiling.whole(Kind::Rate, (floor_bps, limits::RATE_BPS))?;
+            }
+            bounds.delay_ns =
+                table.whole("delay", Kind::Time, (1_000_000, 1_000_000_000), DELAY_NS)?;
+            table.finish()?;
+            ceiling
+        }
+        None => None,
+    };
+    if given && !(bounds.floor_bps..=bounds.ceiling_bps).contains(&begin_bps) {
+        return Err(place.as_ref().unwrap_or(entry).fault(format!(
             "rate is the first capacity and must lie between floor and ceiling, {} .. {}",
-            units::show_whole(floor_bps, Kind::Rate),
-            units::show_whole(ceiling_bps, Kind::Rate)
+            units::show_whole(bounds.floor_bps, Kind::Rate),
+            units::show_whole(bounds.ceiling_bps, Kind::Rate)
         )));
     }
-    Ok(Bounds {
-        floor_bps,
-        ceiling_bps,
-        delay_ns,
-    })
+    Ok(bounds)
 }
 
 /// A rate or a trace, with the trace's other columns.

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
+use linkweir_config::matching::nets;
 use linkweir_config::reader::{Entry, Section, Source};
 use linkweir_config::signal::Signal;
 use linkweir_config::trace;
@@ -12,7 +13,7 @@ use linkweir_config::values::{self, Values};
 use linkweir_config::Fault;
 
 use super::capacity::{mean_bps, offered};
-use super::names::{device, nets};
+use super::names::device;
 use super::{FILE_BYTES, MTU_LEAST};
 use linkweir_plane::setup::Direction;
 

@@ -12,6 +12,7 @@ mod mode;
 mod names;
 pub mod paths;
 mod peers;
+mod record;
 mod underlays;
 pub mod wg_quick;
 
@@ -19,12 +20,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
+use linkweir_config::matching::{code_point, nets, Rules};
 use linkweir_config::reader::{Entry, Section, Source};
 use linkweir_config::units::{self, Kind};
-use linkweir_config::{parameters, trace};
+use linkweir_config::{parameters, placeholders, trace};
 use linkweir_core::Limit;
 
-use linkweir_plane::classify::Rules;
 use linkweir_plane::setup::{Capacity, Class, LinkSetup, Scheduler, Wire};
 use linkweir_plane::tos::Model;
 
@@ -33,10 +34,11 @@ pub use capacity::{capacity_bps, reported_bps};
 use keys::KeyFile;
 pub use linkweir_config::Fault;
 pub use mode::Mode;
-use names::{device, nets, socket_address, word, WIREGUARD};
+use names::{device, socket_address, word, WIREGUARD};
 pub use names::{is_dual, HostName};
 use paths::path;
 pub use peers::Peer;
+pub use record::Record;
 pub use underlays::Way;
 
 /// Largest configuration, bytes: more than 500 for each peer.
@@ -118,6 +120,8 @@ pub struct Config {
     pub rules: Rules,
     /// The other ends.
     pub peers: Vec<Peer>,
+    /// The flight recorder; none: nothing is recorded.
+    pub record: Option<Record>,
 }
 
 impl Config {
@@ -184,6 +188,7 @@ pub fn read_text(file: &Path) -> Result<String, Fault> {
 pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let source = Source::new(text, Some(file));
     let document = source.parse(FILE_BYTES)?;
+    placeholders::refuse(&source, document.get_ref())?;
     let mut top = Section::new(&source, document.get_ref(), String::new(), 0);
 
     top.renamed(&WIREGUARD)?;
@@ -210,6 +215,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         link.across.as_ref(),
     )?;
     link.one_interface(peers.len())?;
+    let record = record::read(&mut top)?;
     let mut fwmark = own.fwmark;
     if own.routes {
         peers::endpoints_outside(&peers, &peer_sections)?;
@@ -274,6 +280,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         classes,
         rules,
         peers,
+        record,
     })
 }
 
@@ -445,7 +452,7 @@ fn dscp(gateway: &mut Section<'_, '_>) -> Result<Model, Fault> {
     let model = gateway.choice("dscp", &["out", "uniform", "pipe"], 0)?;
     let outer = gateway.find("outer_dscp");
     match (model, outer) {
-        (2, Some(entry)) => Ok(Model::Pipe(classes::code_point(&entry)?)),
+        (2, Some(entry)) => Ok(Model::Pipe(code_point(&entry)?)),
         (2, None) => Ok(Model::Pipe(0)),
         (_, Some(entry)) => Err(entry.fault("is only for dscp = \"pipe\"")),
         (1, None) => Ok(Model::Uniform),

@@ -3,7 +3,6 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use ipnet::IpNet;
 use linkweir_config::reader::Entry;
 use linkweir_config::Fault;
 
@@ -119,24 +118,4 @@ pub(super) fn endpoint(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<Sock
 /// Whether a socket that listens there carries both versions of IP.
 pub fn is_dual(listen: SocketAddr) -> bool {
     listen.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED)
-}
-
-/// Addresses with prefix lengths.
-pub(super) fn nets(entry: &Entry<'_, '_>) -> Result<Vec<IpNet>, Fault> {
-    const MOST: usize = 1024;
-    let net = |entry: &Entry<'_, '_>| {
-        let text = entry.text()?;
-        let net = text.parse::<IpNet>();
-        net.or_else(|_| text.parse().map(|address: IpAddr| address.into()))
-            .map_err(|_| {
-                entry.fault(
-                    "must be an address with a prefix length, like \"10.0.0.0/8\" or \"fd00::/8\"",
-                )
-            })
-    };
-    if entry.is_list() {
-        entry.list(MOST)?.iter().map(net).collect()
-    } else {
-        Ok(vec![net(entry)?])
-    }
 }

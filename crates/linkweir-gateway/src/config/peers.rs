@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use ipnet::IpNet;
+use linkweir_config::matching::nets;
 use linkweir_config::reader::Section;
 use linkweir_config::units::Kind;
 use linkweir_config::Fault;
@@ -13,7 +14,7 @@ use super::across::{self, Across};
 use super::capacity;
 use super::keys::KeyFile;
 use super::mode::Mode;
-use super::names::{endpoint, host_name, nets, word, HostName, WIREGUARD};
+use super::names::{endpoint, host_name, word, HostName, WIREGUARD};
 use super::underlays::{self, Way};
 use crate::tunnel::seal::{self, Key};
 use linkweir_plane::routing::Routing;

@@ -46,6 +46,10 @@ pub(crate) enum Event {
     DeviceDown,
     /// It is up again.
     DeviceUp,
+    /// Recordings cannot be written.
+    RecordFailed,
+    /// They are written again.
+    RecordResumed,
     /// Somebody without a place in the configuration began a handshake.
     UnknownPeer,
 }
@@ -64,6 +68,8 @@ impl Event {
             Event::ClassStarved => "class_starved",
             Event::DeviceDown => "device_down",
             Event::DeviceUp => "device_up",
+            Event::RecordFailed => "record_failed",
+            Event::RecordResumed => "record_resumed",
             Event::UnknownPeer => "unknown_peer",
         }
     }

@@ -9,6 +9,7 @@ pub(crate) mod paths;
 pub mod poll;
 pub(crate) mod priority;
 pub mod privileges;
+pub(crate) mod recordings;
 pub(crate) mod service;
 pub(crate) mod tun;
 pub mod underlay;

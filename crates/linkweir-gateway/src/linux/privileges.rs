@@ -78,7 +78,11 @@ fn find_group(name: &str) -> io::Result<Group> {
     })
 }
 
-fn find(user: Option<&str>) -> io::Result<User> {
+/// The user that [`drop_all`] becomes.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn find(user: Option<&str>) -> io::Result<User> {
     let name = user.unwrap_or(NOBODY);
     User::from_name(name)?.ok_or_else(|| {
         let message = format!("there is no user {name}; name another one as gateway.user");

@@ -4,11 +4,12 @@
 use linkweir_plane::below::Below;
 
 use super::peers::Peers;
+use super::recording::Recording;
 use super::station::{shown, Reasons};
 use super::Gateway;
 use crate::config::{self, Config};
 use crate::show::control::{Answers, Reply, Request, Response};
-use crate::show::figures::{self, BelowShow, Show};
+use crate::show::figures::{self, BelowShow, RecordShow, Show};
 
 impl Gateway {
     /// Serves the client with this key.
@@ -21,6 +22,7 @@ impl Gateway {
             egress,
             dropped,
             started_ns,
+            recording,
             ..
         } = self;
         let mut answers = Figures {
@@ -29,6 +31,7 @@ impl Gateway {
             config,
             peers,
             below: egress.below.as_ref(),
+            record: recording.as_ref().map(Recording::show),
             dropped,
         };
         control.serve(now_ns, key, poll, &mut answers);
@@ -42,6 +45,7 @@ struct Figures<'g> {
     config: &'g Config,
     peers: &'g mut Peers,
     below: Option<&'g Below>,
+    record: Option<RecordShow>,
     dropped: &'g Reasons,
 }
 
@@ -84,6 +88,7 @@ impl Figures<'_> {
                 capacity_bps: below.capacity_bps(),
                 fulls: below.fulls(),
             }),
+            record: self.record.clone(),
             peers: Vec::new(),
         }
     }

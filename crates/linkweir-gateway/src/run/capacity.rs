@@ -17,14 +17,15 @@ impl Gateway {
     pub(super) fn receive_message(&mut self, at: usize, message: Option<Message>) {
         let now_ns = now_ns();
         self.peers.wakes.wake(at);
+        let sent = self.peers.sent(at);
         let station = &mut self.peers.stations[at];
         match (message, &mut station.reporter, &mut station.feedback) {
             (Some(Message::Mark { sent_ns }), Some(reporter), _) => {
                 reporter.marked(now_ns, sent_ns);
             }
             (Some(Message::Report(report)), _, Some(feedback)) => {
-                if let Some(bps) = feedback.reported(now_ns, report, self.config.wire()) {
-                    self.peers.set_capacity(now_ns, at, bps);
+                if let Some(steer) = feedback.reported(now_ns, report, sent, self.config.wire()) {
+                    self.peers.steer(now_ns, at, steer);
                 }
             }
             (Some(_), ..) => count(&mut station.dropped, "unasked"),
@@ -40,10 +41,12 @@ impl Gateway {
         let stations = self.peers.stations.len();
         let sharing = self.peers.hub.as_ref().map_or(1, |_| stations as u64);
         let wire_bytes = self.config.wire_bytes(feedback::MESSAGE_BYTES);
+        let sent = self.peers.sent(at);
         let station = &mut self.peers.stations[at];
-        let Some(message) = station.message(now_ns, wire_bytes, sharing) else {
+        let Some(message) = station.message(now_ns, sent, wire_bytes, sharing) else {
             return;
         };
+        self.peers.sent_bytes += u64::from(wire_bytes);
         match &mut self.peers.hub {
             Some(hub) => hub.occupy(now_ns, at, wire_bytes, &mut station.link),
             None => station.link.occupy(now_ns, wire_bytes),
@@ -65,6 +68,19 @@ impl Gateway {
         }
         station.had_expired = expired;
         Some(station.link.or_expiry_ns(u64::MAX)).filter(|ns| *ns != u64::MAX)
+    }
+
+    /// Changes the pace towards a peer as time passes, where its reports set it. Returns when it changes next, ns.
+    pub(super) fn check_feedback(&mut self, now_ns: u64, at: usize) -> Option<u64> {
+        let sent = self.peers.sent(at);
+        let feedback = self.peers.stations[at].feedback.as_mut()?;
+        let mut turn_ns = feedback.turn_ns();
+        if turn_ns <= now_ns {
+            let steer = feedback.turn(now_ns, sent);
+            turn_ns = feedback.turn_ns();
+            self.peers.steer(now_ns, at, steer);
+        }
+        Some(turn_ns).filter(|ns| *ns != u64::MAX)
     }
 
     /// When a message to a peer is due and the link is free, ns.

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What packets pass on their way in: the classifier, and buffers between the socket and the device.
 
+use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 
+use linkweir_config::matching::Rules;
 use linkweir_plane::bytes::coalesce::Coalescer;
-use linkweir_plane::classify::{Classifier, Rules};
+use linkweir_plane::classify::Classifier;
+use linkweir_plane::setup::Class;
 
 use crate::linux::device::Device;
 
@@ -26,9 +29,12 @@ pub(super) struct Ingress {
 }
 
 impl Ingress {
-    pub(super) fn new(rules: Rules, device: &Device) -> Ingress {
+    pub(super) fn new(rules: &Rules, classes: &[Class], device: &Device) -> Ingress {
+        // The keys of the standard library's hash tables come from the system's random numbers.
+        let key = [0_u64, 1].map(|word| RandomState::new().hash_one(word));
+        let isolating = classes.iter().map(|class| class.flows.is_some());
         Ingress {
-            classifier: Classifier::new(rules),
+            classifier: Classifier::new(rules.clone()).isolating(isolating, key),
             inbox: device.coalescer(),
             last_source: None,
             datagrams: vec![0; PACKET_BYTES],

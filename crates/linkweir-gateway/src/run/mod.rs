@@ -6,6 +6,7 @@
 
 mod answer;
 mod capacity;
+pub mod described;
 mod egress;
 pub mod emulate;
 mod handshakes;
@@ -16,6 +17,8 @@ mod names;
 mod peers;
 mod probes;
 mod receive;
+mod record;
+mod recording;
 mod reload;
 mod resolve;
 pub mod secrets;
@@ -42,7 +45,7 @@ use crate::linux::paths::{self, Changes};
 use crate::linux::poll::{now_ns, Poll};
 use crate::linux::service::Service;
 use crate::linux::underlay::Underlay;
-use crate::linux::{privileges, tun};
+use crate::linux::{privileges, recordings, tun};
 use crate::show::control::Control;
 use crate::tunnel::seal;
 use egress::Egress;
@@ -50,6 +53,7 @@ use ingress::Ingress;
 use keeper::Keeper;
 use names::Names;
 use peers::Peers;
+use recording::Recording;
 use secrets::Secrets;
 use station::{Reasons, Station};
 
@@ -80,6 +84,8 @@ pub struct Gateway {
     peers: Peers,
     ingress: Ingress,
     egress: Egress,
+    /// The flight recorder, if there is one.
+    recording: Option<Recording>,
     started_ns: u64,
     /// Packets dropped that no peer is responsible for, by reason.
     dropped: Reasons,
@@ -131,6 +137,11 @@ impl Gateway {
         let group = config.control_group.as_deref();
         let control = Control::listen(&config.control, group, CONTROL, CLIENTS)?;
         peers.restore_endpoints(&config);
+        if let Some(record) = &config.record {
+            if let Err(message) = recordings::make_folder(&record.folder, config.user.as_deref()) {
+                log(&message);
+            }
+        }
         privileges::drop_all(config.user.as_deref())?;
 
         let poll = Poll::new()?;
@@ -146,7 +157,7 @@ impl Gateway {
         peers.want_sessions(now_ns);
         let mut gateway = Gateway {
             file: file.to_path_buf(),
-            ingress: Ingress::new(config.rules.clone(), &device),
+            ingress: Ingress::new(&config.rules, &config.classes, &device),
             egress: Egress::new(below),
             config,
             device,
@@ -158,6 +169,7 @@ impl Gateway {
             names,
             poll,
             peers,
+            recording: None,
             started_ns: now_ns,
             dropped: Reasons::new(),
             stop_at_ns: None,
@@ -165,6 +177,7 @@ impl Gateway {
             device_again_ns: None,
         };
         gateway.find_names(now_ns).map_err(io::Error::other)?;
+        gateway.start_recording(now_ns);
         Ok(gateway)
     }
 
@@ -197,6 +210,7 @@ impl Gateway {
                 self.serve(now_ns),
                 self.control.tidy(now_ns, &self.poll),
                 service.alive(now_ns),
+                self.write_recording(now_ns, false),
                 self.stop_at_ns,
                 self.device_again_ns,
                 self.names.as_ref().map(|names| names.again_ns),
@@ -204,6 +218,7 @@ impl Gateway {
             alarm_ns = times.into_iter().flatten().min();
             if self.is_drained(now_ns) {
                 service.stopping();
+                self.write_recording(now_ns, true);
                 log(&format!(
                     "stopped; {} packets waited and were dropped",
                     self.peers.waiting_pkts()

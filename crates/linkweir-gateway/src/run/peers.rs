@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 
+use linkweir_plane::feedback::{Sent, Steer};
 use linkweir_plane::hub::Hub;
 use linkweir_plane::routing::Routing;
 
@@ -28,6 +29,8 @@ pub(super) struct Peers {
     pub(super) hub: Option<Hub>,
     /// This end's keys; none in cleartext mode.
     pub(super) identity: Option<Identity>,
+    /// Bytes sent on the link to all peers.
+    pub(super) sent_bytes: u64,
     /// Which addresses are behind which peer.
     pub(super) routing: Routing,
     by_endpoint: HashMap<SocketAddr, usize>,
@@ -84,6 +87,7 @@ impl Peers {
             stations,
             hub,
             identity,
+            sent_bytes: 0,
             routing: Routing::default(),
             by_endpoint: HashMap::new(),
             by_index: HashMap::new(),
@@ -164,6 +168,25 @@ impl Peers {
         link.set_capacity(now_ns, bps);
         if let Some(hub) = &mut self.hub {
             hub.channel_changed(now_ns, at, link);
+        }
+    }
+
+    /// Sets the pace towards a peer, and the capacity that its reports show.
+    pub(super) fn steer(&mut self, now_ns: u64, at: usize, steer: Steer) {
+        self.wakes.wake(at);
+        let link = &mut self.stations[at].link;
+        link.steer(now_ns, steer);
+        if let Some(hub) = &mut self.hub {
+            hub.channel_changed(now_ns, at, link);
+        }
+    }
+
+    /// What was sent to a peer so far.
+    pub(super) fn sent(&self, at: usize) -> Sent {
+        let hub = self.hub.as_ref();
+        Sent {
+            shared_bytes: hub.map(|_| self.sent_bytes),
+            ..self.stations[at].sent
         }
     }
 }

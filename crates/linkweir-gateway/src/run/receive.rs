@@ -9,6 +9,7 @@ use linkweir_plane::bytes::coalesce::Coalescer;
 use linkweir_plane::bytes::outbox::Source;
 use linkweir_plane::bytes::packet::{self, Header};
 use linkweir_plane::bytes::superpacket::{Malformed, Packet};
+use linkweir_plane::classify::Label;
 use linkweir_plane::feedback::{self, Message, OF_LENGTH};
 use linkweir_plane::mss;
 
@@ -143,21 +144,21 @@ impl Gateway {
         if let Some(mtu) = self.peers.stations[at].mss_mtu(self.config.mss_mtu()) {
             mss::clamp(&mut packet, header, mtu);
         }
-        let class = self.ingress.classifier.class(now_ns, header);
+        let label = self.ingress.classifier.label(now_ns, header);
         if self.peers.stations[at].path_mtu.is_some() {
             for packet in self.fitting(at, packet, header) {
-                self.enqueue_as(now_ns, at, class, packet);
+                self.enqueue_as(now_ns, at, label, packet);
             }
         } else {
-            self.enqueue_as(now_ns, at, class, packet);
+            self.enqueue_as(now_ns, at, label, packet);
         }
     }
 
-    /// Puts a packet into the queue of this class towards a peer.
-    fn enqueue_as(&mut self, now_ns: u64, at: usize, class: usize, packet: Packet) {
+    /// Puts a packet into the queue of this class and flow towards a peer.
+    fn enqueue_as(&mut self, now_ns: u64, at: usize, label: Label, packet: Packet) {
         let config = &self.config;
         let link = &mut self.peers.stations[at].link;
-        link.arrive_any(now_ns, class, packet, |bytes| config.wire_bytes(bytes));
+        link.arrive_any(now_ns, label, packet, |bytes| config.wire_bytes(bytes));
         if let Some(hub) = &mut self.peers.hub {
             hub.update(now_ns, at, link);
         }

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use linkweir_core::Isolation;
 use linkweir_plane::hub::Hub;
 use linkweir_plane::setup::{Class, Scheduler};
 
@@ -136,6 +137,7 @@ impl Gateway {
             .outbox
             .move_stations(|old| places.iter().position(|place| *place == Some(old)));
         self.ingress.classifier.set_rules(new.rules.clone());
+        self.write_recording(now_ns, true);
         self.peers.index(&new.peers);
         self.config = new;
         refused.extend(self.keeper.route().unwrap_or_else(|fault| vec![fault]));
@@ -147,6 +149,7 @@ impl Gateway {
             self.peers.wakes.wake(at);
         }
         self.find_names(now_ns)?;
+        self.start_recording(now_ns);
         Ok(refused)
     }
 
@@ -265,9 +268,19 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
         mpu_bytes: _,
         rules: _,
         peers: _,
+        record: _,
     } = old;
     fn names(classes: &[Class]) -> impl Iterator<Item = &String> {
-        classes.iter().map(|Class { name, limit: _ }| name)
+        classes.iter().map(
+            |Class {
+                 name,
+                 limit: _,
+                 flows: _,
+             }| name,
+        )
+    }
+    fn flows(classes: &[Class]) -> impl Iterator<Item = Option<Isolation>> + '_ {
+        classes.iter().map(|class| class.flows)
     }
     let policy = |across: &Option<Scheduler>| across.as_ref().map(|across| across.info.name);
     let changed = [
@@ -300,6 +313,7 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
             "the names and the order of the classes",
             names(classes).ne(names(&new.classes)),
         ),
+        ("flows of a class", flows(classes).ne(flows(&new.classes))),
     ];
     match changed.iter().find(|(_, changed)| *changed) {
         Some((what, _)) => Err(format!(
@@ -384,6 +398,7 @@ allowed_ips = "10.77.0.2/32"
                 "\"last\"",
                 "the names and the order of the classes",
             ),
+            ("\"rest\"", "\"rest\"\nflows = \"drr\"", "flows of a class"),
         ] {
             let why = fixed(&running, &changed(old, new)).unwrap_err();
             assert!(why.starts_with(&format!("{what} ")), "{new}: {why}");

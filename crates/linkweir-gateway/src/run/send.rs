@@ -77,7 +77,8 @@ impl Gateway {
             self.peers
                 .check_length(*now_ns, at, &mut self.underlay, &self.config.peers);
         let expiry_ns = self.check_capacity(*now_ns, at);
-        let times = [next_ns, ways_ns, length_ns, expiry_ns];
+        let turn_ns = self.check_feedback(*now_ns, at);
+        let times = [next_ns, ways_ns, length_ns, expiry_ns, turn_ns];
         next_ns = times.into_iter().flatten().min();
         self.send_message(*now_ns, at);
         if self.peers.hub.is_none() {
@@ -110,7 +111,9 @@ impl Gateway {
                     let tos = if marked { tos | tos::CE } else { tos };
                     let sent = &mut self.peers.stations[at].sent;
                     sent.pkts += packet.pkts() as u64;
-                    sent.bytes += packet.sum(|bytes| self.config.wire_bytes(bytes));
+                    let bytes = packet.sum(|bytes| self.config.wire_bytes(bytes));
+                    sent.bytes += bytes;
+                    self.peers.sent_bytes += bytes;
                     self.send(at, packet, tos);
                     if let Some(class) = self.peers.stations[at].link.take_starved() {
                         self.tell_starved(*now_ns, at, class);

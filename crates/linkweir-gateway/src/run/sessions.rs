@@ -50,6 +50,7 @@ impl Peers {
         station.link.set_open(open);
         if open != station.was_open {
             station.was_open = open;
+            station.link.record_capacity(now_ns);
             tell_session(&configured[at], open, station.endpoint);
         }
         let news = std::mem::take(&mut station.has_news);

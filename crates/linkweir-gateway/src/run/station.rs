@@ -301,8 +301,14 @@ impl Station {
         mark_ns.into_iter().chain(report_ns).min()
     }
 
-    /// The message to it that is due now. It takes `wire_bytes` on the link, which so many peers share.
-    pub(super) fn message(&mut self, now_ns: u64, wire_bytes: u32, peers: u64) -> Option<Message> {
+    /// The message to it that is due now, after so much was sent. It takes `wire_bytes` on the link, which so many peers share.
+    pub(super) fn message(
+        &mut self,
+        now_ns: u64,
+        sent: Sent,
+        wire_bytes: u32,
+        peers: u64,
+    ) -> Option<Message> {
         if let Some(reporter) = &mut self.reporter {
             if reporter.due_ns().is_some_and(|ns| ns <= now_ns) {
                 let capacity_bps = self.link.known_bps(now_ns);
@@ -310,7 +316,7 @@ impl Station {
             }
         }
         let feedback = self.feedback.as_mut()?;
-        Some(feedback.mark(now_ns, self.sent, wire_bytes))
+        Some(feedback.mark(now_ns, sent, wire_bytes))
     }
 
     /// Counts packets of this peer that were written into the device.
@@ -339,6 +345,7 @@ impl Station {
                     reports: known.reports,
                     queue_ns: known.queue_ns,
                     received_bps: known.received_bps,
+                    period_ns: known.period_ns,
                 }
             }),
             path_mtu_bytes: self.path_mtu.as_ref().map(PathMtu::found),
@@ -445,14 +452,14 @@ mod tests {
     /// A station that sent a mark at 0 and got a report on it.
     fn with_report(config: &Config) -> Station {
         let mut station = station(config);
-        let mark = station.message(0, 140, 1);
+        let mark = station.message(0, Sent::default(), 140, 1);
         assert_eq!(mark, Some(Message::Mark { sent_ns: 0 }));
         let report = Report {
             received_ns: 7,
             ..Report::default()
         };
         let feedback = station.feedback.as_mut().unwrap();
-        feedback.reported(10 * MS, report, config.wire());
+        feedback.reported(10 * MS, report, Sent::default(), config.wire());
         assert_eq!(feedback.known().reports, 1);
         station
     }
@@ -470,14 +477,16 @@ mod tests {
             pkts: 1,
             bytes: 1000,
         };
-        let sent: Vec<_> = (0..2).map(|_| station.message(5, 140, 1)).collect();
+        let sent: Vec<_> = (0..2)
+            .map(|_| station.message(5, Sent::default(), 140, 1))
+            .collect();
         let expected = [Message::Report(report), Message::Mark { sent_ns: 5 }];
         assert_eq!(sent, expected.map(Some));
         assert_eq!(station.due_ns(), Some(5 + 1000 * MS), "nothing is sent");
         // 140 bytes are 1 % of 20 Mbit/s for 5.6 ms; so many peers have to share that.
         station.reporter.as_mut().unwrap().marked(60 * MS, 78);
         assert!(matches!(
-            station.message(60 * MS, 140, 50),
+            station.message(60 * MS, Sent::default(), 140, 50),
             Some(Message::Report(_))
         ));
         station.reporter.as_mut().unwrap().marked(61 * MS, 79);
@@ -539,7 +548,7 @@ mod tests {
         let peers = (&reports.peers[0], &new.peers[0]);
         station.change(MS, &new, peers).unwrap();
         station.reporter.as_mut().unwrap().marked(2 * MS, 1);
-        let Some(Message::Report(report)) = station.message(2 * MS, 140, 1) else {
+        let Some(Message::Report(report)) = station.message(2 * MS, Sent::default(), 140, 1) else {
             panic!("a report is due");
         };
         assert_eq!((report.pkts, report.bytes), (1, 500));

@@ -34,6 +34,9 @@ pub struct Show {
     pub dropped_pkts: BTreeMap<String, u64>,
     /// The interface below; none without `link.below`.
     pub below: Option<BelowShow>,
+    /// The flight recorder; none without `[record]`.
+    #[serde(default)]
+    pub record: Option<RecordShow>,
     /// Its peers.
     pub peers: Vec<PeerShow>,
 }
@@ -45,6 +48,19 @@ pub struct BelowShow {
     pub capacity_bps: Option<u64>,
     /// Number of times it was full.
     pub fulls: u64,
+}
+
+/// The flight recorder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordShow {
+    /// Where its files are.
+    pub folder: String,
+    /// Bytes written since the start.
+    pub written_bytes: u64,
+    /// Blocks, of a second each, that the disk did not take in time.
+    pub lost_blocks: u64,
+    /// Whether the last attempt to write failed.
+    pub fails: bool,
 }
 
 /// A peer.
@@ -111,6 +127,9 @@ pub struct FeedbackShow {
     pub queue_ns: u64,
     /// The rate that it received last, bit/s on the link.
     pub received_bps: u64,
+    /// The period at which the path changes by schedule, ns; none is known.
+    #[serde(default)]
+    pub period_ns: Option<u64>,
 }
 
 /// A peer's part of a link that peers share.
@@ -308,6 +327,9 @@ impl Show {
             self.uptime_s,
             listed(&self.dropped_pkts)
         );
+        if let Some(record) = &self.record {
+            let _ = writeln!(text, "{}", record.text());
+        }
         for peer in &self.peers {
             let _ = writeln!(
                 text,
@@ -372,6 +394,24 @@ impl Show {
                     state.join(", ")
                 );
             }
+        }
+        text
+    }
+}
+
+impl RecordShow {
+    /// For people.
+    fn text(&self) -> String {
+        let mut text = format!(
+            "recorded to {}: {}",
+            self.folder,
+            units::show_whole(self.written_bytes / 1000 * 1000, Kind::Size)
+        );
+        if self.lost_blocks > 0 {
+            let _ = write!(text, ", {} s left out", self.lost_blocks);
+        }
+        if self.fails {
+            text.push_str(", cannot be written now");
         }
         text
     }

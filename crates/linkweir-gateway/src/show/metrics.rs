@@ -249,6 +249,19 @@ fn write_gateway(text: &mut String, show: &Show) {
             family(text, name, "gauge", help).sample(&labels, bps as f64 / 8.0);
         }
     }
+    if let Some(record) = &show.record {
+        let labels = [("device", device)];
+        let name = "linkweir_record_written_bytes_total";
+        let help = "Bytes of recordings written.";
+        family(text, name, "counter", help).sample(&labels, record.written_bytes as f64);
+        let name = "linkweir_record_lost_blocks_total";
+        let help = "Blocks of recordings, of a second each, that the disk did not take in time.";
+        family(text, name, "counter", help).sample(&labels, record.lost_blocks as f64);
+        let name = "linkweir_record_fails";
+        let help = "1 while recordings cannot be written.";
+        let fails = f64::from(u8::from(record.fails));
+        family(text, name, "gauge", help).sample(&labels, fails);
+    }
 }
 
 fn write_peers(text: &mut String, show: &Show) {
@@ -485,7 +498,7 @@ pub fn serve(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::show::figures::{AcrossShow, BelowShow, LimitShow};
+    use crate::show::figures::{AcrossShow, BelowShow, LimitShow, RecordShow};
     use std::collections::{BTreeMap, BTreeSet};
 
     fn show() -> Show {
@@ -526,6 +539,12 @@ mod tests {
                 capacity_bps: Some(8000),
                 fulls: 6,
             }),
+            record: Some(RecordShow {
+                folder: "/var/lib/linkweir".to_string(),
+                written_bytes: 12_345,
+                lost_blocks: 3,
+                fails: true,
+            }),
             peers: vec![PeerShow {
                 name: "a \"ship\"\\".to_string(),
                 endpoint: None,
@@ -546,6 +565,7 @@ mod tests {
                     reports: 9,
                     queue_ns: 4_000_000,
                     received_bps: 800,
+                    period_ns: None,
                 }),
                 underlays: vec![UnderlayShow {
                     name: "lte".to_string(),
@@ -575,6 +595,9 @@ mod tests {
             "linkweir_feedback_received_bytes_per_second{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 100",
             "linkweir_below_capacity_bytes_per_second{device=\"lw0\"} 1000",
             "linkweir_below_full_total{device=\"lw0\"} 6",
+            "linkweir_record_written_bytes_total{device=\"lw0\"} 12345",
+            "linkweir_record_lost_blocks_total{device=\"lw0\"} 3",
+            "linkweir_record_fails{device=\"lw0\"} 1",
             "linkweir_underlay_round_trip_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",underlay=\"lte\"} 0.04",
             "linkweir_peer_state{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",state=\"mean\"} 8",
             "linkweir_class_sojourn_p99_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\"} 0.02",

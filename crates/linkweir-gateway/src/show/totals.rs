@@ -55,6 +55,7 @@ pub(super) fn of_all(show: &Show) -> Show {
         uptime_s: show.uptime_s,
         dropped_pkts: show.dropped_pkts.clone(),
         below: show.below.clone(),
+        record: show.record.clone(),
     }
 }
 

@@ -20,6 +20,7 @@ mod emulated;
 mod everything;
 mod failover;
 mod flood;
+mod flows;
 mod interop;
 mod life;
 mod monitoring;
@@ -28,6 +29,7 @@ mod ordinary;
 mod outage;
 mod page;
 mod place;
+mod recorded;
 mod resume;
 mod sealed;
 mod shared;
@@ -146,6 +148,10 @@ const TESTS: &[(&str, fn())] = &trials! {
     flood {
         forged_handshakes_cost_little_and_keep_nobody_out,
     }
+    flows {
+        a_flow_that_fills_its_class_neither_keeps_others_out_nor_goes_before_them,
+        flows_of_a_class_do_not_change_while_the_gateway_runs,
+    }
     interop {
         an_unmodified_peer_is_reached,
         an_unmodified_peer_with_the_wrong_key_gets_nothing,
@@ -209,6 +215,11 @@ const TESTS: &[(&str, fn())] = &trials! {
         it_is_for_this_host_alone,
         it_shows_live_figures_and_asks_no_other_host,
         it_fits_a_phone,
+    }
+    recorded {
+        a_recording_holds_what_the_figures_show,
+        a_recording_goes_on_in_another_file_after_a_reload_and_a_restart,
+        a_disk_that_is_full_or_missing_costs_no_packet,
     }
     resume {
         whichever_end_starts_first,

@@ -80,6 +80,18 @@ pub fn parse(packet: &[u8]) -> Option<Header> {
     }
 }
 
+/// Whether a packet that was parsed before is one of TCP; behind extension headers of IPv6 that is not seen.
+#[must_use]
+#[inline]
+pub fn is_tcp(packet: &[u8]) -> bool {
+    let at = if packet.first().is_some_and(|byte| byte >> 4 == 4) {
+        9
+    } else {
+        6
+    };
+    packet.get(at) == Some(&TCP)
+}
+
 fn be16(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }

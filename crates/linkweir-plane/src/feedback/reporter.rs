@@ -4,7 +4,7 @@
 use super::message::{apart_ns, Message, Report};
 
 /// Least time between reports, ns.
-pub(super) const REPORT_NS: u64 = 50_000_000;
+pub(super) const REPORT_NS: u64 = 10_000_000;
 
 /// The receiver's end: counts what came from a peer, and reports it when a mark asks.
 #[derive(Debug, Default)]

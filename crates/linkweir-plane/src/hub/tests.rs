@@ -7,6 +7,8 @@ use linkweir_core::{Limit, Mux, PolicyInfo};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
+mod flows;
+
 const MS: u64 = 1_000_000;
 /// One class, so that a peer is a queue.
 const FIFO: &str = "[scheduler]\npolicy = \"fifo\"\n[[class]]\nname = \"all\"\nlimit = \"9000p\"\n";

@@ -4,6 +4,9 @@
 use super::*;
 use crate::setup::tests::{Links, GROUND};
 
+pub(crate) mod flows;
+pub(crate) mod traffic;
+
 const MS: u64 = 1_000_000;
 
 fn config(link: &str) -> Links {
@@ -391,6 +394,40 @@ fn a_super_packet_that_finds_too_little_room_is_cut() {
 }
 
 #[test]
+fn super_packets_of_flows_are_scheduled_whole_and_make_room_for_others() {
+    let label = |flow| Label { class: 0, flow };
+    for flows in linkweir_core::Isolation::ALL {
+        // Class ef holds 100 packets: ten super-packets of one flow.
+        let mut config = config("rate = \"10Gbit\"");
+        config.classes[0].flows = Some(flows);
+        let mut link = link(&config);
+        for _ in 0..10 {
+            link.arrive_any(0, label(1), whole(), |bytes| bytes as u32);
+        }
+        assert_eq!(link.waiting_pkts(), 100);
+        // The newest of these makes room for a packet of another flow.
+        link.arrive_any(0, label(2), [7_u8; 1][..].into(), |_| 100);
+        assert_eq!(link.waiting_pkts(), 91);
+        assert_eq!(link.mux().counters(0).dropped_limit_pkts, 10);
+        // A super-packet of a third flow is cut, because the class has no room for all of it; its packets find room.
+        link.arrive_any(0, label(3), whole(), |bytes| bytes as u32);
+        assert_eq!(link.mux().waiting_pkts(0), 91 + 9 - 10 + 1);
+        assert_eq!(link.waiting_pkts(), link.mux().waiting_pkts(0));
+        let (mut pkts, mut now_ns) = (Vec::new(), 0);
+        loop {
+            match link.next(now_ns, |_| false) {
+                Next::Send(packet, _) => pkts.push(packet.pkts()),
+                Next::At(ns) => now_ns = ns,
+                Next::Nothing => break,
+            }
+        }
+        assert_eq!(pkts.iter().sum::<usize>(), 91);
+        assert!(pkts.contains(&10), "{flows:?}: {pkts:?}");
+        assert!(pkts.contains(&1));
+    }
+}
+
+#[test]
 fn super_packets_are_cut_in_an_outage() {
     let config = config("rate = \"10Gbit\"");
     let mut link = link(&config);
@@ -494,4 +531,32 @@ fn a_class_with_a_least_share_gets_it_in_a_fade_below_the_reservation() {
         assert_eq!(told, starved.then_some(2));
         assert_eq!(link.starved_ns(2) > 2500 * MS, starved);
     }
+}
+
+/// Feedback paces at another rate than the capacity that it estimates. Only its reports take over from another source.
+#[test]
+fn feedback_steers_the_pace_and_the_scheduler_gets_the_capacity() {
+    let config = config("rate = \"20Mbit\"");
+    let mut link = link(&config);
+    let steer = |pace_bps, reported| Steer {
+        pace_bps,
+        capacity_bps: 12_000_000,
+        reported,
+    };
+    link.steer(0, steer(1_000_000, false));
+    assert_eq!(link.capacity_bps(0), 20_000_000, "nothing was reported");
+    link.steer(0, steer(8_000_000, true));
+    for _ in 0..10 {
+        link.arrive(0, 2, 1000, &[1]);
+    }
+    // 1000 bytes take 1 ms of the pace.
+    assert_eq!(serve(&mut link, 0, 4 * MS).len(), 4);
+    assert_eq!(link.capacity_bps(4 * MS), 12_000_000);
+    assert_eq!(link.mux().link_bps(), 12_000_000);
+    link.steer(4 * MS, steer(4_000_000, false));
+    assert_eq!(serve(&mut link, 4 * MS, 8 * MS).len(), 2);
+    // An operator reports an outage.
+    link.set_capacity(8 * MS, 0);
+    link.steer(9 * MS, steer(4_000_000, false));
+    assert_eq!(link.capacity_bps(9 * MS), 0);
 }

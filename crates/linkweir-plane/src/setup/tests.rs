@@ -67,6 +67,7 @@ impl Links {
                     pkts: Some(pkts),
                     ..Limit::NONE
                 },
+                flows: None,
             });
             let row = rows(&mut section, scheduler.info);
             scheduler.qparams.extend(row);

@@ -2,7 +2,7 @@
 //! The bottleneck: flows, their queues behind the scheduler, the device that sends, and the delay line to the
 //! receivers. Media act on it.
 
-use linkweir_core::{Departure, DropReason, Mux};
+use linkweir_core::{Arrival, Departure, DropReason, Mux};
 
 use crate::experiment::Experiment;
 use crate::metrics::Recorder;
@@ -52,14 +52,28 @@ impl Bottleneck<'_> {
             recorder,
             flows,
             lacking,
+            members,
             ..
         } = self;
-        if !matches!(flows[packet.flow as usize].kind, Kind::Tcp(_)) {
-            packet.segment |= recorder.number(packet.flow);
+        // Each connection of an application is a flow of its own, if its class isolates flows.
+        let mut of = packet.flow;
+        match &flows[packet.flow as usize].kind {
+            Kind::Tcp(_) => {}
+            kind => {
+                if matches!(kind, Kind::Application(_)) {
+                    of = members.first + packet.address().0;
+                }
+                packet.segment |= recorder.number(packet.flow);
+            }
         }
         recorder.arrived(now_ns, &packet);
-        let class = flows[packet.flow as usize].class;
-        mux.enqueue(now_ns, class, wire_bytes, packet, |dropped, _, reason| {
+        let arrival = Arrival {
+            class: flows[packet.flow as usize].class,
+            flow: of,
+            bytes: wire_bytes,
+            pkts: 1,
+        };
+        mux.arrive(now_ns, arrival, packet, |dropped, _, reason| {
             recorder.dropped(now_ns, &dropped, dropped.is_in_totals(), reason);
             lacking.left(flows, dropped.flow);
         });

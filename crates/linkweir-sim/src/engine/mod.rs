@@ -153,7 +153,7 @@ impl<'a, M: Medium> Engine<'a, M> {
     fn new(experiment: &'a Experiment, medium: M) -> Result<Engine<'a, M>, RunError> {
         let limits: Vec<Limit> = experiment.classes.iter().map(Class::limit).collect();
         let link = &experiment.link;
-        let mux = Mux::new(0, link.nominal_bps, &limits, |view| {
+        let mut mux = Mux::new(0, link.nominal_bps, &limits, |view| {
             AnyPolicy::new(experiment, medium.channel(), view)
         })
         .map_err(|missing| match missing {
@@ -163,6 +163,9 @@ impl<'a, M: Medium> Engine<'a, M> {
             )),
             Missing::Refused(fault) => RunError::Policy(fault),
         })?;
+        for (at, class) in experiment.classes.iter().enumerate() {
+            mux.isolate(at, class.flows);
+        }
         let stats = mux.policy().stats();
         let Flows {
             flows,

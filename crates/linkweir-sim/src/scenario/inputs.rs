@@ -43,7 +43,12 @@ pub(super) fn read_named(
 }
 
 /// Keeps the content of a file; returns its name in a run directory, seen from its scenario, which no other file there has.
+/// A file that several keys name is kept once.
 pub(super) fn keep(path: PathBuf, bytes: Vec<u8>, inputs: &mut Vec<Input>) -> String {
+    let known = |input: &&Input| input.path == path && input.bytes == bytes;
+    if let Some(input) = inputs.iter().find(known) {
+        return input.name.clone();
+    }
     let plain = plain_name(&path);
     let taken = |name: &String| inputs.iter().any(|input| input.name == *name);
     let numbered = (2..).map(|n| plain.replacen('/', &format!("/{n}-"), 1));

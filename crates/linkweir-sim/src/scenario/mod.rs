@@ -310,8 +310,9 @@ impl Classes {
         params: &[u64],
     ) -> Result<Classes, Fault> {
         let mut all = Classes::default();
+        let mut matched = scheduler::Matched::default();
         for (index, section) in sections.iter_mut().enumerate() {
-            let (name, copies, row) = scheduler::class(section, policy, params)?;
+            let (name, copies, row) = scheduler::class(section, policy, params, &mut matched)?;
             let first = all.classes.len();
             let range = first..first + copies.len();
             if range.end > limits::CLASSES {

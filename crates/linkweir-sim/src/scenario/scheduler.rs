@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The policy, its parameters and the classes. Names, units, ranges and defaults all come from the core's tables.
 
+use linkweir_config::matching::{self, Rule};
 use linkweir_config::reader::{quote, Section};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::{parameters, queue, Fault};
@@ -96,6 +97,7 @@ pub(super) fn class(
     section: &mut Section<'_, '_>,
     chosen: &Chosen,
     params: &[u64],
+    matched: &mut Matched,
 ) -> Result<(String, Vec<Class>, Vec<u64>), Fault> {
     let entry = section.need("name", "\"ef\"")?;
     let name = entry.text()?.to_string();
@@ -104,6 +106,7 @@ pub(super) fn class(
     }
     section.write("name", quote(&name));
     let count = section.number("count", (1, limits::CLASSES as u64), 1)?;
+    matched.read(section, &name, count)?;
 
     let bounds = queue::Bounds {
         pkts: limits::QUEUED_PKTS,
@@ -113,6 +116,8 @@ pub(super) fn class(
         default_age_ns: None,
     };
     let limit = queue::read(section, bounds)?;
+    let nests = chosen.info.is_some_and(PolicyInfo::nests);
+    let flows = queue::isolation(section, chosen.name, nests)?;
     let row = match (chosen.own, params) {
         (Some(Own::UbmtLike), [target_ns]) => targets(section, *target_ns)?,
         _ => chosen
@@ -135,9 +140,34 @@ pub(super) fn class(
             max_age_ns: limit.max_age_ns,
             full: limit.full,
             least_ppm: limit.least_ppm,
+            flows,
         })
         .collect();
     Ok((name, classes, row))
+}
+
+/// Which packets belong to the classes so far. Flows name their classes, so the simulator only keeps it, for exports.
+#[derive(Default)]
+pub(super) struct Matched {
+    names: Vec<String>,
+    rules: Vec<Rule>,
+}
+
+impl Matched {
+    fn read(&mut self, section: &mut Section<'_, '_>, name: &str, count: u64) -> Result<(), Fault> {
+        let at = self.names.len();
+        self.names.push(name.to_string());
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        let Some(rules) = matching::read(section, at, &self.rules, &names)? else {
+            return Ok(());
+        };
+        if count > 1 {
+            let message = "is only for a single class: the same packets cannot belong to each copy; leave out count or match";
+            return Err(section.fault_at("match", message));
+        }
+        self.rules.extend(rules);
+        Ok(())
+    }
 }
 
 /// A class's target under `ubmt_like`, see [`Own::timeout_parameter`].
@@ -211,7 +241,8 @@ mod tests {
             }
             for param in &info.qparams {
                 assert!(
-                    param.name != "name" && !queue::KEYS.contains(&param.name),
+                    !["name", "count", "match"].contains(&param.name)
+                        && !queue::KEYS.contains(&param.name),
                     "{}: {}",
                     info.name,
                     param.name

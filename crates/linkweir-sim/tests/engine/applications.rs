@@ -458,3 +458,17 @@ fn applications_run_over_every_medium() {
         assert!(stalled.iter().zip(&played).all(|(s, p)| s + p <= 40.0));
     }
 }
+
+/// In a class that isolates flows, each of two transfers has as much of the link as a connection of another source.
+#[test]
+fn connections_of_an_application_are_flows_of_their_own_inside_a_class() {
+    let transfers = application(transfers(&[0, MS], 1e9), Profile::Linux);
+    let other = Traffic::Tcp(Config::new(Algorithm::Cubic, Profile::Linux));
+    let mut e = link(vec![flow(0, transfers), flow(0, other)], 60 * S);
+    e.warmup_ns = 10 * S;
+    e.classes[0].flows = Some(linkweir_core::Isolation::Drr);
+    let rates_bps = tables(&e).numbers("flows", "rate_bps");
+    for (found, wanted) in rates_bps.iter().zip([8e6, 4e6]) {
+        assert!((found / wanted - 1.0).abs() < 0.01, "{rates_bps:?}");
+    }
+}

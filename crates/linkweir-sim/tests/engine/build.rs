@@ -86,6 +86,7 @@ pub fn experiment(
                 max_age_ns: None,
                 full: Full::Tail,
                 least_ppm: 0,
+                flows: None,
             })
             .collect(),
         flows: Vec::new(),

@@ -5,6 +5,7 @@ mod applications;
 mod beam;
 mod build;
 mod by_hand;
+mod flows;
 mod measures;
 mod published;
 mod random_lives;

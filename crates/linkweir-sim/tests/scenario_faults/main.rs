@@ -48,6 +48,37 @@ class = "cs0"
 kind = "tcp"
 "#;
 
+/// Flows of a class are isolated below policies that let another choose among its packets; the simulator's own do not.
+#[test]
+fn flows_are_refused_below_policies_that_do_not_nest() {
+    let flows = |policy: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[link]\nrate = \"1Mbit\"\n[scheduler]\npolicy = \"{policy}\"\n\
+             [[class]]\nname = \"all\"\nflows = \"fq_codel\"\n[[flow]]\nclass = \"all\"\nkind = \"tcp\"\n"
+        );
+        parse(&text, Path::new("geo.toml"))
+    };
+    let core = linkweir_core::policies();
+    let nesting = core.iter().filter(|info| info.nests());
+    let names: Vec<_> = nesting.map(|info| info.name).collect();
+    for name in core.iter().map(|info| info.name).chain(["bps_like"]) {
+        if names.contains(&name) {
+            assert!(flows(name).is_ok(), "{name}");
+            continue;
+        }
+        let wanted = format!(
+            "geo.toml:8: class[0].flows = \"fq_codel\": needs a policy that leaves the choice among the packets of a class to another, and {name} does not; leave flows out, or use one of {}",
+            names.join(", ")
+        );
+        assert_eq!(flows(name).unwrap_err().to_string(), wanted);
+    }
+    let unknown = fault("name = \"ef\"", "name = \"ef\"\nflows = \"fifo\"");
+    assert!(
+        unknown.contains("class[0].flows = \"fifo\": must be one of fq_codel, drr"),
+        "{unknown}"
+    );
+}
+
 /// The message for the base scenario with one piece of text replaced.
 fn fault(from: &str, to: &str) -> String {
     assert!(BASE.contains(from), "{from}");

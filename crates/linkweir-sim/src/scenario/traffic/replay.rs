@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The keys of `kind = "replay"`, and its files: CSV with a header `t_s,bytes` or `t_s,bytes,flow`, pcap and pcapng.
+//! The keys of `kind = "replay"`, and its files: CSV with a header `t_s,bytes` or `t_s,bytes,flow`, pcap and pcapng, and the
+//! recordings of gateways, of which packets are made that have the counts of each bin.
 //!
 //! Of a capture, times and lengths count and nothing else: no byte of a packet is looked at. A length is that of the IP
 //! packet: the recorded length of the frame (not the captured part of it) less the header of its link layer.
@@ -8,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use linkweir_config::reader::{quote, Entry, Section};
+use linkweir_config::recording;
 use linkweir_config::trace::{data_lines, Reader};
 use linkweir_config::units::{self, Decimal, Kind};
 use linkweir_config::Fault;
@@ -44,7 +46,20 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
         0 => Lengths::Ip,
         _ => Lengths::Frame,
     };
-    let packets: Packets = if is_capture(&bytes) {
+    let packets: Packets = if recording::is_recording(&bytes) {
+        if let Some(entry) = lengths {
+            return Err(entry.fault("is for a capture; a recording has the bytes on the link"));
+        }
+        let Some(entry) = only else {
+            return Err(section.missing(
+                "only",
+                "is missing; a recording has several classes, so write only = \"CLASS\"",
+            ));
+        };
+        let class = entry.text()?;
+        section.write("only", quote(class));
+        recorded(&bytes, &path, class)?
+    } else if is_capture(&bytes) {
         if let Some(entry) = only {
             return Err(entry.fault(
                 "is for a CSV with a column flow; filter a capture before (tcpdump -r, tshark -Y)",
@@ -106,6 +121,22 @@ fn is_capture(bytes: &[u8]) -> bool {
         [0x0a, 0x0d, 0x0d, 0x0a],
     ];
     MAGIC.iter().any(|magic| bytes.starts_with(magic))
+}
+
+/// The packets of a class of a gateway's recording; `path` is for messages only.
+fn recorded(bytes: &[u8], path: &Path, class: &str) -> Result<Packets, Fault> {
+    let fault = |message: String| Fault::in_file(path.to_path_buf(), None, message);
+    let packets = recording::packets_of(bytes, class).map_err(fault)?;
+    let too_large = packets
+        .iter()
+        .find(|(_, bytes)| *bytes > limits::PACKET_BYTES);
+    if let Some((_, bytes)) = too_large {
+        let most = limits::PACKET_BYTES;
+        return Err(fault(format!(
+            "has a packet of {bytes}B in class {class}; at most {most}B are possible"
+        )));
+    }
+    Ok(packets)
 }
 
 /// Reads a list of packets; `path` is for messages only.

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Capacity by feedback over links that nobody knows, in virtual time: how much of the link is used, and how long voice takes.
+//!
+//! Each row is one link and load, made from a seed: the rule of this tree, an oracle that knows the capacity one report late,
+//! and the same packets without a gateway, in the link's own queue. `used` is the part of the link's capacity that carried
+//! packets. `EF` is the 99th percentile of how much longer voice takes than with the same trace without load; `in all` is that
+//! of the whole delay.
+
+mod before;
+mod path;
+mod trace;
+
+use std::process::ExitCode;
+
+use linkweir_plane::setup::Bounds;
+use path::{Far, Load, Outcome, Path, Rule};
+use trace::{Kind, Trace, MS, S};
+
+/// Load above every link, bit/s.
+const ABOVE: Load = Load::Constant(24_000_000);
+/// The capacity to begin with when the user chooses none, bit/s.
+const BEGIN_BPS: u64 = 10_000_000;
+const STEADY: Kind = Kind {
+    levels: false,
+    ripple: 0.0,
+    ends_only: false,
+    jitter_ns: 0,
+    loss: 0.0,
+    outage_ns: None,
+};
+
+struct Case {
+    name: &'static str,
+    kind: Kind,
+    load: Load,
+    /// Least part used, %, and greatest delay of voice above the path's, ms.
+    wanted: (f64, f64),
+}
+
+fn cases() -> Vec<Case> {
+    let levels = Kind {
+        levels: true,
+        ..STEADY
+    };
+    let ripple = Kind {
+        ripple: 0.17,
+        ..levels
+    };
+    let rough = Kind {
+        jitter_ns: 15 * MS,
+        loss: 0.01,
+        ..ripple
+    };
+    let case = |name, kind, load, wanted| Case {
+        name,
+        kind,
+        load,
+        wanted,
+    };
+    vec![
+        case("a", levels, Load::Cubic, (92.0, 20.0)),
+        case("b", ripple, Load::Cubic, (85.0, 50.0)),
+        case("c", rough, ABOVE, (82.0, 60.0)),
+        case("a above", levels, ABOVE, (0.0, f64::MAX)),
+        case("b above", ripple, ABOVE, (0.0, f64::MAX)),
+        case(
+            "b ends",
+            Kind {
+                ends_only: true,
+                ..ripple
+            },
+            Load::Cubic,
+            (0.0, f64::MAX),
+        ),
+        case(
+            "c ends",
+            Kind {
+                ends_only: true,
+                ..rough
+            },
+            ABOVE,
+            (0.0, f64::MAX),
+        ),
+        case(
+            "c no loss",
+            Kind { loss: 0.0, ..rough },
+            ABOVE,
+            (0.0, f64::MAX),
+        ),
+        case("c cubic", rough, Load::Cubic, (0.0, f64::MAX)),
+    ]
+}
+
+fn run(trace: &Trace, ends: (Rule, Far), load: Load) -> Outcome {
+    // The rule of before needs numbers.
+    let of = if ends.0 == Rule::Before {
+        (1_000_000, 40_000_000)
+    } else {
+        (64_000, 1_000_000_000)
+    };
+    let bounds = Bounds {
+        floor_bps: of.0,
+        ceiling_bps: of.1,
+        delay_ns: 25 * MS,
+    };
+    Path::new(trace, ends, load, (bounds, BEGIN_BPS)).run()
+}
+
+fn percentile(mut values: Vec<f64>, part: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let at = (part * values.len() as f64).ceil() as usize;
+    values[at.clamp(1, values.len()) - 1]
+}
+
+/// The part used, %; how much longer voice takes than without load, ms; how long it takes in all, ms.
+fn figures(trace: &Trace, outcome: &Outcome, empty: &Outcome) -> [f64; 4] {
+    let used = 100.0 * outcome.carried.iter().sum::<f64>() / trace.bits(0, trace.end_ns);
+    let mut longer = Vec::new();
+    let mut without = empty.ef.iter().peekable();
+    for (sent_ns, took_ns) in &outcome.ef {
+        while without.peek().is_some_and(|(ns, _)| ns < sent_ns) {
+            without.next();
+        }
+        if let Some((_, empty_ns)) = without.peek().filter(|(ns, _)| ns == sent_ns) {
+            longer.push((*took_ns as f64 - *empty_ns as f64) / 1e6);
+        }
+    }
+    let all = |outcome: &Outcome| {
+        percentile(
+            outcome.ef.iter().map(|(_, ns)| *ns as f64 / 1e6).collect(),
+            0.99,
+        )
+    };
+    [
+        used,
+        percentile(longer, 0.99),
+        all(outcome) - all(empty),
+        all(outcome),
+    ]
+}
+
+const COLUMNS: [(&str, Rule, Far); 6] = [
+    ("feedback", Rule::Feedback, Far::Today),
+    ("before", Rule::Before, Far::Before),
+    ("today to before", Rule::Feedback, Far::Before),
+    ("before to today", Rule::Before, Far::Today),
+    ("oracle", Rule::Oracle, Far::Today),
+    ("FIFO", Rule::Fifo, Far::Today),
+];
+
+/// `linkweir-rate [SEEDS [CASE [short | log]]]`
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let seeds = arguments.first().and_then(|word| word.parse().ok());
+    let seeds: u64 = seeds.unwrap_or(5);
+    let only = arguments.get(1);
+    let log = arguments.get(2).is_some_and(|word| word == "log");
+    let columns = if arguments.len() > 2 {
+        1
+    } else {
+        COLUMNS.len()
+    };
+    print!("| case | seed |");
+    for (name, ..) in COLUMNS {
+        print!(" {name}: used, % | EF, ms | in all |");
+    }
+    println!("\n|---|---|{}", "---|".repeat(3 * COLUMNS.len()));
+    let mut holds = true;
+    for case in cases() {
+        if only.is_some_and(|only| only != case.name) {
+            continue;
+        }
+        for seed in 1..=seeds {
+            let trace = Trace::new(case.kind, seed, 600 * S);
+            let empty = run(&trace, (Rule::Fifo, Far::Today), Load::None);
+            print!("| {} | {seed} |", case.name);
+            for (at, (_, rule, far)) in COLUMNS.into_iter().take(columns).enumerate() {
+                let outcome = run(&trace, (rule, far), case.load);
+                let [used, longer, _, all] = figures(&trace, &outcome, &empty);
+                let (least, most) = case.wanted;
+                holds &= at > 0 || (used >= least && longer <= most);
+                print!(" {used:.1} | {longer:.1} | {all:.1} |");
+                if log {
+                    dump(&trace, &outcome);
+                    break;
+                }
+            }
+            println!();
+        }
+    }
+    if only.is_none_or(|only| only == "outage") {
+        outages(seeds);
+    }
+    if holds {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// Writes what happened in steps of a tenth of a second.
+fn dump(trace: &Trace, outcome: &Outcome) {
+    println!();
+    let mut told = outcome.log.iter().peekable();
+    let mut last = (0.0, 0.0);
+    for (at, bits) in outcome.carried.iter().enumerate() {
+        let ns = at as u64 * S / 10;
+        while let Some((_, bps, queue_s)) = told.next_if(|(at_ns, ..)| *at_ns < ns + S / 10) {
+            last = (*bps, *queue_s);
+        }
+        let ef = outcome
+            .ef
+            .iter()
+            .filter(|(at_ns, _)| (ns..ns + S / 10).contains(at_ns));
+        let most = ef.map(|(_, took_ns)| *took_ns).max().unwrap_or(0) as f64 / 1e6;
+        let step = trace.at(ns);
+        println!(
+            "{:6.1} link {:5.2} carried {:5.2} rate {:5.2} queue {:6.1} ef {:6.1}",
+            at as f64 / 10.0,
+            step.bps / 1e6,
+            bits / 1e5,
+            last.0 / 1e6,
+            1e3 * last.1,
+            most - step.delay_ns as f64 / 1e6
+        );
+    }
+}
+
+/// How soon 90 % of a link is used again that was interrupted for 6.5 s.
+fn outages(seeds: u64) {
+    println!("\n| outage | seed | feedback: 90 % after, s | before |\n|---|---|---|---|");
+    for load in [ABOVE, Load::Cubic] {
+        for seed in 1..=seeds {
+            let from_ns = 60 * S + seed * 370 * MS;
+            let to_ns = from_ns + 6500 * MS;
+            let kind = Kind {
+                outage_ns: Some((from_ns, to_ns)),
+                ..STEADY
+            };
+            let trace = Trace::new(kind, seed, 120 * S);
+            print!("| {load:?} | {seed} |");
+            for (_, rule, far) in &COLUMNS[..2] {
+                let outcome = run(&trace, (*rule, *far), load);
+                let part = |at: usize| {
+                    let ns = at as u64 * S / 10;
+                    outcome.carried[at] / trace.bits(ns, ns + S / 10)
+                };
+                let back = (to_ns / (S / 10)) as usize + 1;
+                // From when on a second carries 90 % of the link.
+                let again =
+                    (back..back + 500).find(|at| (*at..at + 10).map(part).sum::<f64>() >= 9.0);
+                let after_s = again.map(|at| at as f64 / 10.0 - to_ns as f64 / 1e9);
+                print!(" {:.1} |", after_s.unwrap_or(f64::INFINITY));
+            }
+            println!();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines that the rule has to hold, each with one link; the program itself tries more.
+    #[test]
+    fn the_rule_uses_unknown_links_and_keeps_voice_short() {
+        for case in cases().into_iter().take(3) {
+            let trace = Trace::new(case.kind, 2, 600 * S);
+            let empty = run(&trace, (Rule::Fifo, Far::Today), Load::None);
+            let outcome = run(&trace, (Rule::Feedback, Far::Today), case.load);
+            let [used, longer, ..] = figures(&trace, &outcome, &empty);
+            let (least, most) = case.wanted;
+            assert!(used >= least, "{}: {used} %", case.name);
+            assert!(longer <= most, "{}: {longer} ms", case.name);
+        }
+    }
+
+    /// Either end may be of the version before.
+    #[test]
+    fn versions_work_together_both_ways() {
+        let case = cases().remove(1);
+        let trace = Trace::new(case.kind, 3, 120 * S);
+        let empty = run(&trace, (Rule::Fifo, Far::Today), Load::None);
+        let of = |rule, far| figures(&trace, &run(&trace, (rule, far), case.load), &empty);
+        let [used, longer, ..] = of(Rule::Feedback, Far::Before);
+        assert!(used >= 85.0 && longer <= 150.0, "{used} % {longer} ms");
+        // A sender of before is served as well as by its own far end.
+        let [used, longer, ..] = of(Rule::Before, Far::Today);
+        let [used_before, longer_before, ..] = of(Rule::Before, Far::Before);
+        assert!(used > used_before - 2.0, "{used} % {used_before} %");
+        assert!(
+            longer < 1.2 * longer_before,
+            "{longer} ms {longer_before} ms"
+        );
+    }
+
+    #[test]
+    fn a_trace_carries_what_its_steps_say() {
+        let kind = Kind {
+            levels: true,
+            ..STEADY
+        };
+        let mut trace = Trace::new(kind, 4, 60 * S);
+        let bits = trace.bits(0, 60 * S);
+        let by_steps: f64 = trace.steps.iter().map(|step| 15.0 * step.bps).sum();
+        assert!((bits - by_steps).abs() < 1.0, "{bits} {by_steps}");
+        // 1000 bits of 1 Mbit/s around the end of an outage: half before, half after.
+        trace.steps.truncate(3);
+        for (at, (from_ns, bps)) in [(0, 1e6), (10 * MS, 0.0), (30 * MS, 1e6)]
+            .into_iter()
+            .enumerate()
+        {
+            trace.steps[at].from_ns = from_ns;
+            trace.steps[at].bps = bps;
+        }
+        assert_eq!(trace.ends_ns(9_500_000, 1000.0), 30_500_000);
+        assert_eq!(trace.ends_ns(15 * MS, 1000.0), 31 * MS);
+    }
+}

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Which packets belong to a class: the key `match` of a class, a list of rules, in gateways and in scenarios.
+
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+use ipnet::IpNet;
+
+use crate::reader::{quote, Entry, Section};
+use crate::Fault;
+
+/// Most rules of a class, and most values of one key of a rule.
+const MOST: usize = 1024;
+
+/// The conditions of a rule. An empty one matches every packet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rule {
+    /// Class of the packets that match.
+    pub class: usize,
+    /// Code points, as a set of bits.
+    pub dscp: Option<u64>,
+    /// Protocols above IP.
+    pub protocols: Vec<u8>,
+    /// Source or destination ports.
+    pub ports: Vec<RangeInclusive<u16>>,
+    /// Source ports.
+    pub source_ports: Vec<RangeInclusive<u16>>,
+    /// Destination ports.
+    pub destination_ports: Vec<RangeInclusive<u16>>,
+    /// Source or destination addresses.
+    pub addresses: Vec<IpNet>,
+    /// Source addresses.
+    pub sources: Vec<IpNet>,
+    /// Destination addresses.
+    pub destinations: Vec<IpNet>,
+}
+
+impl Rule {
+    /// Whether it names one of these code points.
+    #[must_use]
+    pub fn names(&self, code_point: u8) -> bool {
+        self.dscp.is_some_and(|set| set >> code_point & 1 == 1)
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == self.dscp_alone(None)
+    }
+
+    fn dscp_alone(&self, dscp: Option<u64>) -> Rule {
+        Rule {
+            class: self.class,
+            dscp,
+            ..Rule::default()
+        }
+    }
+
+    /// Whether it matches every packet that `later` matches. This is only found where both rules are equal, or where this
+    /// one has code points alone.
+    fn covers(&self, later: &Rule) -> bool {
+        let inside = match (self.dscp, later.dscp) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(own), Some(later)) => later & !own == 0,
+        };
+        let equal = Rule {
+            class: self.class,
+            ..later.clone()
+        };
+        (*self == self.dscp_alone(self.dscp) && inside) || *self == equal
+    }
+}
+
+/// Rules in order, and the class of packets that match none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// The rules. The first that matches counts.
+    pub rules: Vec<Rule>,
+    /// Class of all other packets.
+    pub rest: usize,
+}
+
+/// Reads the key `match` of class number `class`; none without it. `earlier` are the rules of the classes before, and
+/// `names` their names and that of this one.
+///
+/// # Errors
+/// A rule that is not allowed, or that matches no packet because an earlier one takes them all.
+pub fn read(
+    section: &mut Section<'_, '_>,
+    class: usize,
+    earlier: &[Rule],
+    names: &[&str],
+) -> Result<Option<Vec<Rule>>, Fault> {
+    let Some(entry) = section.find("match") else {
+        return Ok(None);
+    };
+    let mut rules: Vec<Rule> = Vec::new();
+    for item in entry.list(MOST)? {
+        let rule = rule(&item, class)?;
+        if let Some(before) = earlier.iter().chain(&rules).find(|one| one.covers(&rule)) {
+            let taken = names.get(before.class).unwrap_or(&"");
+            return Err(item.fault(format!(
+                "matches no packet: class \"{taken}\" comes before and takes all of these; leave this out or put it first"
+            )));
+        }
+        rules.push(rule);
+    }
+    section.write("match", show(&rules));
+    Ok(Some(rules))
+}
+
+fn rule(entry: &Entry<'_, '_>, class: usize) -> Result<Rule, Fault> {
+    let Some(mut table) = entry.table() else {
+        return Err(entry.fault(
+            "must be a table like { dscp = \"EF\" } or { protocol = \"udp\", port = 5060 }",
+        ));
+    };
+    let mut rule = Rule {
+        class,
+        ..Rule::default()
+    };
+    if let Some(entry) = table.find("dscp") {
+        let mut set = 0_u64;
+        for entry in one_or_more(&entry)? {
+            set |= 1 << code_point(&entry)?;
+        }
+        rule.dscp = Some(set);
+    }
+    if let Some(entry) = table.find("protocol") {
+        for entry in one_or_more(&entry)? {
+            rule.protocols.extend(protocol(&entry)?);
+        }
+    }
+    for (key, ranges) in [
+        ("port", &mut rule.ports),
+        ("source_port", &mut rule.source_ports),
+        ("destination_port", &mut rule.destination_ports),
+    ] {
+        if let Some(entry) = table.find(key) {
+            for entry in one_or_more(&entry)? {
+                ranges.push(port(&entry)?);
+            }
+        }
+    }
+    for (key, list) in [
+        ("address", &mut rule.addresses),
+        ("source", &mut rule.sources),
+        ("destination", &mut rule.destinations),
+    ] {
+        if let Some(entry) = table.find(key) {
+            *list = nets(&entry)?;
+        }
+    }
+    // Before the test for an empty rule, so that a misspelt key is named and not reported as "is empty".
+    table.finish()?;
+    if rule.is_empty() {
+        return Err(entry.fault(
+            "is empty and would take everything; leave match out in the class that takes the rest",
+        ));
+    }
+    Ok(rule)
+}
+
+fn one_or_more<'s, 'i>(entry: &Entry<'s, 'i>) -> Result<Vec<Entry<'s, 'i>>, Fault> {
+    if entry.is_list() {
+        entry.list(MOST)
+    } else {
+        Ok(vec![entry.clone()])
+    }
+}
+
+/// A code point by name or number.
+///
+/// # Errors
+/// Something else.
+pub fn code_point(entry: &Entry<'_, '_>) -> Result<u8, Fault> {
+    if let Ok(text) = entry.text() {
+        return dscp(text)
+            .ok_or_else(|| entry.fault(format!("must be a code point: {CODE_POINTS}")));
+    }
+    entry.number((0, 63)).map(|number| number as u8)
+}
+
+/// Addresses with prefix lengths: one, or a list.
+///
+/// # Errors
+/// Something else.
+pub fn nets(entry: &Entry<'_, '_>) -> Result<Vec<IpNet>, Fault> {
+    let net = |entry: &Entry<'_, '_>| {
+        let text = entry.text()?;
+        let net = text.parse::<IpNet>();
+        net.or_else(|_| text.parse().map(|address: IpAddr| address.into()))
+            .map_err(|_| {
+                entry.fault(
+                    "must be an address with a prefix length, like \"10.0.0.0/8\" or \"fd00::/8\"",
+                )
+            })
+    };
+    one_or_more(entry)?.iter().map(net).collect()
+}
+
+fn protocol(entry: &Entry<'_, '_>) -> Result<Vec<u8>, Fault> {
+    if let Ok(text) = entry.text() {
+        return match PROTOCOLS.iter().find(|(name, _)| *name == text) {
+            Some((_, numbers)) => Ok(numbers.to_vec()),
+            None => {
+                let names = PROTOCOLS.map(|(name, _)| name).join(", ");
+                Err(entry.fault(format!("must be one of {names}, or a number 0 .. 255")))
+            }
+        };
+    }
+    entry.number((0, 255)).map(|number| vec![number as u8])
+}
+
+fn port(entry: &Entry<'_, '_>) -> Result<RangeInclusive<u16>, Fault> {
+    let Ok(text) = entry.text() else {
+        return entry
+            .number((1, 65_535))
+            .map(|port| port as u16..=port as u16);
+    };
+    let range = text.split_once('-').and_then(|(first, last)| {
+        let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        (0 < first && first <= last).then_some(first..=last)
+    });
+    range.ok_or_else(|| entry.fault("must be a port 1 .. 65535 or a range like \"16384-32767\""))
+}
+
+/// What [`dscp`] knows, in words.
+const CODE_POINTS: &str = "EF, VOICE-ADMIT, AF11 .. AF43, CS0 .. CS7, LE, DF or 0 .. 63";
+
+/// A code point by name (RFC 2474, 2597, 3246, 5865, 8622) or number.
+fn dscp(name: &str) -> Option<u8> {
+    if let Ok(number) = name.parse::<u8>() {
+        return (number < 64).then_some(number);
+    }
+    let name = name.to_ascii_uppercase();
+    let digit = |at: usize| name.as_bytes().get(at).map(|b| b.wrapping_sub(b'0'));
+    match (name.as_str(), name.len()) {
+        ("EF", _) => Some(46),
+        ("VOICE-ADMIT" | "VA", _) => Some(44),
+        ("LE", _) => Some(1),
+        ("DF" | "BE", _) => Some(0),
+        (_, 3) if name.starts_with("CS") => digit(2).filter(|x| *x < 8).map(|x| 8 * x),
+        (_, 4) if name.starts_with("AF") => match (digit(2)?, digit(3)?) {
+            (x @ 1..=4, y @ 1..=3) => Some(8 * x + 2 * y),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A code point as [`dscp`] reads it, by name if it has one.
+fn show_dscp(code_point: u8) -> String {
+    match (code_point >> 3, code_point & 7) {
+        _ if code_point == 46 => "\"EF\"".into(),
+        _ if code_point == 44 => "\"VOICE-ADMIT\"".into(),
+        _ if code_point == 1 => "\"LE\"".into(),
+        _ if code_point == 0 => "\"DF\"".into(),
+        (class, 0) => format!("\"CS{class}\""),
+        (class @ 1..=4, drop @ (2 | 4 | 6)) => format!("\"AF{class}{}\"", drop / 2),
+        _ => code_point.to_string(),
+    }
+}
+
+/// Protocols by name; `icmp` is that of either version of IP.
+const PROTOCOLS: [(&str, &[u8]); 6] = [
+    ("tcp", &[6]),
+    ("udp", &[17]),
+    ("icmp", &[1, 58]),
+    ("sctp", &[132]),
+    ("esp", &[50]),
+    ("gre", &[47]),
+];
+
+/// Rules as they are written in TOML.
+#[must_use]
+pub fn show(rules: &[Rule]) -> String {
+    let shown: Vec<String> = rules.iter().map(show_rule).collect();
+    format!("[{}]", shown.join(", "))
+}
+
+fn show_rule(rule: &Rule) -> String {
+    let mut keys = Vec::new();
+    let mut key = |name: &str, values: Vec<String>| match &values[..] {
+        [] => (),
+        [one] => keys.push(format!("{name} = {one}")),
+        _ => keys.push(format!("{name} = [{}]", values.join(", "))),
+    };
+    let points = (0..64).filter(|point| rule.names(*point));
+    key("dscp", points.map(show_dscp).collect());
+    key("protocol", show_protocols(&rule.protocols));
+    for (name, ranges) in [
+        ("port", &rule.ports),
+        ("source_port", &rule.source_ports),
+        ("destination_port", &rule.destination_ports),
+    ] {
+        key(name, ranges.iter().map(show_port).collect());
+    }
+    for (name, nets) in [
+        ("address", &rule.addresses),
+        ("source", &rule.sources),
+        ("destination", &rule.destinations),
+    ] {
+        key(
+            name,
+            nets.iter().map(|net| quote(&net.to_string())).collect(),
+        );
+    }
+    format!("{{ {} }}", keys.join(", "))
+}
+
+fn show_protocols(numbers: &[u8]) -> Vec<String> {
+    let mut shown = Vec::new();
+    let mut rest = numbers;
+    while let Some((number, others)) = rest.split_first() {
+        let named = PROTOCOLS.iter().find(|(_, all)| rest.starts_with(all));
+        let (text, taken) = named.map_or_else(
+            || (number.to_string(), 1),
+            |(name, all)| (quote(name), all.len()),
+        );
+        shown.push(text);
+        rest = others.get(taken - 1..).unwrap_or_default();
+    }
+    shown
+}
+
+fn show_port(range: &RangeInclusive<u16>) -> String {
+    let (first, last) = (range.start(), range.end());
+    if first == last {
+        first.to_string()
+    } else {
+        format!("\"{first}-{last}\"")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reader::Source;
+
+    fn of(text: &str) -> Result<(Vec<Rule>, String), Fault> {
+        let source = Source::new(text, None);
+        let document = source.parse(10_000)?;
+        let mut section = Section::new(&source, document.get_ref(), String::new(), 0);
+        let rules = read(&mut section, 0, &[], &["voice"])?.unwrap_or_default();
+        Ok((rules, section.finish()?))
+    }
+
+    #[test]
+    fn rules_are_read_back_as_they_are_written() {
+        for text in [
+            r#"match = [{ dscp = "EF" }]"#,
+            r#"match = [{ dscp = ["DF", "LE", "CS1", "AF11", "AF43", "VOICE-ADMIT", "EF", 63] }]"#,
+            r#"match = [{ protocol = ["tcp", "icmp", 200], port = [1, "5060-5061"] }]"#,
+            r#"match = [{ source_port = 7, destination_port = "1-65535" }, { address = "10.0.0.0/8" }]"#,
+            r#"match = [{ source = ["fd00::/8", "192.0.2.1/32"], destination = "::/0" }]"#,
+        ] {
+            let (rules, written) = of(text).unwrap();
+            assert_eq!(written.trim_end(), text);
+            assert_eq!(of(&written).unwrap().0, rules);
+        }
+        let (_, written) =
+            of(r#"match = [{ dscp = "0", protocol = 58, address = "fd00::1" }]"#).unwrap();
+        let shortest = r#"match = [{ dscp = "DF", protocol = 58, address = "fd00::1/128" }]"#;
+        assert_eq!(written.trim_end(), shortest);
+    }
+
+    #[test]
+    fn each_code_point_is_read_as_it_is_shown() {
+        for point in 0..64 {
+            let shown = show_dscp(point);
+            assert_eq!(dscp(shown.trim_matches('"')), Some(point), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_takes_nothing_is_refused() {
+        let fault =
+            of(r#"match = [{ dscp = ["EF", "LE"] }, { dscp = "LE", port = 1 }]"#).unwrap_err();
+        assert!(fault.to_string().starts_with("match[1] = "), "{fault}");
+        assert!(
+            fault.to_string().contains("class \"voice\" comes before"),
+            "{fault}"
+        );
+    }
+
+    #[test]
+    fn code_points_have_names() {
+        for (name, value) in [
+            ("EF", 46),
+            ("ef", 46),
+            ("VOICE-ADMIT", 44),
+            ("AF11", 10),
+            ("AF43", 38),
+            ("CS0", 0),
+            ("CS7", 56),
+            ("LE", 1),
+            ("DF", 0),
+            ("63", 63),
+        ] {
+            assert_eq!(dscp(name), Some(value), "{name}");
+        }
+        for name in [
+            "",
+            "AF14",
+            "AF50",
+            "CS8",
+            "64",
+            "-1",
+            "AF",
+            "EFX",
+            "\u{e9}\u{e9}",
+        ] {
+            assert_eq!(dscp(name), None, "{name}");
+        }
+    }
+}

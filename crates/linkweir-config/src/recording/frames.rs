@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Blocks: length, checksum and body.
+
+use super::bins::{BIN_NS, BOUNDS_BYTES};
+use super::entries::{Counts, COUNTS};
+use super::numbers::{put, take};
+
+/// The beginning of a section. The last byte but one is the version of the format.
+pub const MAGIC: [u8; 8] = [0x89, b'L', b'W', b'R', b'E', b'C', 1, b'\n'];
+
+/// Largest body, bytes. The length of a block is therefore never mistaken for [`MAGIC`].
+const MOST_BYTES: usize = 16 << 20;
+/// Length and checksum, bytes.
+const HEAD_BYTES: usize = 8;
+
+const SETTINGS: u8 = 1;
+const PEER: u8 = 2;
+const GAP: u8 = 4;
+
+/// A block of a recording.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Block<'b> {
+    /// A section begins: TOML text with what was configured.
+    Settings(&'b str),
+    /// A peer: its number in this section, and TOML text.
+    Peer(u32, &'b str),
+    /// What happened.
+    Counts(Counts<'b>),
+    /// Nothing is known of so many bins from this one on.
+    Gap(u64, u64),
+}
+
+/// Bytes that were left out, because they are no whole blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Where they begin.
+    pub at: usize,
+    /// How many.
+    pub bytes: usize,
+}
+
+/// Whether bytes begin as a recording does, of whatever version.
+#[must_use]
+pub fn is_recording(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC[..6])
+}
+
+/// The block with this body.
+#[must_use]
+pub fn frame(body: &[u8]) -> Vec<u8> {
+    let mut block = Vec::with_capacity(HEAD_BYTES + body.len());
+    block.extend_from_slice(&(body.len() as u32).to_le_bytes());
+    block.extend_from_slice(&crc32(body).to_le_bytes());
+    block.extend_from_slice(body);
+    block
+}
+
+/// The beginning of a section: [`MAGIC`] and the block of its settings.
+///
+/// The text is TOML; the keys that the format itself needs are written in front of `configured`. `origin_unix_ns` is the
+/// time 0 of the section.
+#[must_use]
+pub fn settings(origin_unix_ns: u64, packets: bool, configured: &str) -> Vec<u8> {
+    let bounds: Vec<String> = BOUNDS_BYTES.iter().map(u32::to_string).collect();
+    let text = format!(
+        "origin_unix_ns = {origin_unix_ns}\nbin_ns = {BIN_NS}\nsizes_bytes = [{}]\npackets = {packets}\n{configured}",
+        bounds.join(", ")
+    );
+    [&MAGIC[..], &frame(&body(SETTINGS, &[], &text))].concat()
+}
+
+/// The block of a peer.
+#[must_use]
+pub fn peer(number: u32, text: &str) -> Vec<u8> {
+    frame(&body(PEER, &[number.into()], text))
+}
+
+/// The block that says that nothing is known of so many bins from this one on.
+#[must_use]
+pub fn gap(first_bin: u64, bins: u64) -> Vec<u8> {
+    frame(&body(GAP, &[first_bin, bins], ""))
+}
+
+fn body(kind: u8, numbers: &[u64], text: &str) -> Vec<u8> {
+    let mut body = vec![kind];
+    for number in numbers {
+        put(&mut body, *number);
+    }
+    body.extend_from_slice(text.as_bytes());
+    body
+}
+
+/// Reads the blocks of a recording. What is no whole block is left out, up to the next section, and returned.
+pub fn read<'b>(bytes: &'b [u8], mut visit: impl FnMut(Block<'b>)) -> Vec<Damage> {
+    let mut damages = Vec::new();
+    let mut at = 0;
+    // Blocks belong to a section, so none counts before the first.
+    let mut inside = false;
+    while at < bytes.len() {
+        if bytes[at..].starts_with(&MAGIC) {
+            at += MAGIC.len();
+            inside = true;
+            continue;
+        }
+        let whole = inside.then(|| block(&bytes[at..])).flatten();
+        if let Some((block, length)) = whole {
+            visit(block);
+            at += length;
+            continue;
+        }
+        inside = false;
+        let next = bytes[at + 1..]
+            .windows(MAGIC.len())
+            .position(|window| window == MAGIC)
+            .map_or(bytes.len(), |after| at + 1 + after);
+        damages.push(Damage {
+            at,
+            bytes: next - at,
+        });
+        at = next;
+    }
+    damages
+}
+
+/// The block at the beginning, and its length; none if it is no whole one.
+fn block(bytes: &[u8]) -> Option<(Block<'_>, usize)> {
+    let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
+    let number =
+        |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let length = number(0) as usize;
+    if length > MOST_BYTES {
+        return None;
+    }
+    let body = rest.get(..length)?;
+    if crc32(body) != number(4) {
+        return None;
+    }
+    let (kind, mut rest) = body.split_first()?;
+    let block = match *kind {
+        SETTINGS => Block::Settings(std::str::from_utf8(rest).ok()?),
+        PEER => {
+            let number = u32::try_from(take(&mut rest)?).ok()?;
+            Block::Peer(number, std::str::from_utf8(rest).ok()?)
+        }
+        COUNTS => Block::Counts(Counts::new(rest)?),
+        GAP => {
+            let first = take(&mut rest)?;
+            Block::Gap(first, take(&mut rest)?)
+        }
+        _ => return None,
+    };
+    Some((block, HEAD_BYTES + length))
+}
+
+/// CRC-32 as in IEEE 802.3.
+pub(super) fn crc32(bytes: &[u8]) -> u32 {
+    const TABLE: [u32; 256] = table();
+    !bytes.iter().fold(u32::MAX, |crc, byte| {
+        crc >> 8 ^ TABLE[(crc as u8 ^ byte) as usize]
+    })
+}
+
+const fn table() -> [u32; 256] {
+    let mut table = [0; 256];
+    let mut at = 0;
+    while at < 256 {
+        let mut crc = at as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = if crc & 1 == 1 {
+                crc >> 1 ^ 0xedb8_8320
+            } else {
+                crc >> 1
+            };
+            bit += 1;
+        }
+        table[at] = crc;
+        at += 1;
+    }
+    table
+}

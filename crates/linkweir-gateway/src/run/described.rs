@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What a recording says of the configuration.
+
+use std::fmt::Write as _;
+
+use linkweir_config::matching::{self, Rule};
+use linkweir_config::reader::{quote, show_ppm};
+use linkweir_config::units::{self, Kind};
+use linkweir_config::{parameters, queue};
+use linkweir_core::{Limit, Param, UNSET};
+use linkweir_plane::setup::Scheduler;
+
+use crate::config::{Config, Peer};
+
+/// The configuration as recordings have it, TOML: without keys and secrets, and with addresses only if these are asked for.
+#[must_use]
+pub fn describe(config: &Config, addresses: bool) -> String {
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "version = {}\ndevice = {}\nmode = {}\naddresses = {addresses}\n\n[link]\noverhead_bytes = {}\nmpu_bytes = {}",
+        quote(env!("CARGO_PKG_VERSION")),
+        quote(&config.device),
+        quote(config.mode.name()),
+        config.overhead_bytes,
+        config.mpu_bytes,
+    );
+    if let Some(across) = &config.across {
+        let _ = writeln!(text, "\n[across]");
+        scheduler(&mut text, across);
+    }
+    let _ = writeln!(text, "\n[scheduler]");
+    scheduler(&mut text, &config.scheduler);
+    let info = config.scheduler.info;
+    for (at, class) in config.classes.iter().enumerate() {
+        let _ = writeln!(text, "\n[[class]]\nname = {}", quote(&class.name));
+        limit(&mut text, &class.limit);
+        let row = &config.scheduler.qparams[at * info.qparams.len()..];
+        values(&mut text, &info.qparams, row);
+        let own = config.rules.rules.iter().filter(|rule| rule.class == at);
+        let rules: Vec<Rule> = own.filter_map(|rule| shown(rule, addresses)).collect();
+        if !rules.is_empty() {
+            let _ = writeln!(text, "match = {}", matching::show(&rules));
+        }
+    }
+    text
+}
+
+/// A peer as recordings have it, TOML.
+#[must_use]
+pub fn describe_peer(peer: &Peer, addresses: bool) -> String {
+    let mut text = format!(
+        "name = {}\nnominal = {}\nfollow = {}\n",
+        quote(&peer.name),
+        quote(&units::show_whole(peer.capacity.nominal_bps, Kind::Rate)),
+        peer.capacity.follow,
+    );
+    if addresses {
+        let nets: Vec<String> = peer
+            .allowed
+            .iter()
+            .map(|net| quote(&net.to_string()))
+            .collect();
+        let _ = writeln!(text, "allowed_ips = [{}]", nets.join(", "));
+        if let Some(endpoint) = peer.endpoint {
+            let _ = writeln!(text, "endpoint = {}", quote(&endpoint.to_string()));
+        }
+    }
+    text
+}
+
+fn scheduler(text: &mut String, scheduler: &Scheduler) {
+    let _ = writeln!(text, "policy = {}", quote(scheduler.info.name));
+    values(text, &scheduler.info.params, &scheduler.params);
+}
+
+fn values(text: &mut String, params: &[Param], values: &[u64]) {
+    for (param, value) in params.iter().zip(values) {
+        if *value != UNSET {
+            let _ = writeln!(text, "{} = {}", param.name, parameters::show(param, *value));
+        }
+    }
+}
+
+fn limit(text: &mut String, limit: &Limit) {
+    let mut write = |key: &str, value: String| {
+        let _ = writeln!(text, "{key} = {}", quote(&value));
+    };
+    if let Some(pkts) = limit.pkts {
+        write("limit", units::show_whole(pkts.into(), Kind::Packets));
+    }
+    // The bytes of a limit by time follow from the capacity.
+    match (limit.time, limit.bytes) {
+        (Some(time), _) => write("limit", units::show_whole(time.ns, Kind::Time)),
+        (None, Some(bytes)) => write("limit_bytes", units::show_whole(bytes, Kind::Size)),
+        (None, None) => {}
+    }
+    if let Some(ns) = limit.max_age_ns {
+        write("max_age", units::show_whole(ns, Kind::Time));
+    }
+    write("full", queue::end_of(limit).to_string());
+    if limit.least_ppm > 0 {
+        write("least", show_ppm(limit.least_ppm.into()));
+    }
+}
+
+/// A rule as it is recorded; none if nothing is left of it without addresses.
+fn shown(rule: &Rule, addresses: bool) -> Option<Rule> {
+    if addresses {
+        return Some(rule.clone());
+    }
+    let rest = Rule {
+        addresses: Vec::new(),
+        sources: Vec::new(),
+        destinations: Vec::new(),
+        ..rule.clone()
+    };
+    let nothing = Rule {
+        class: rule.class,
+        ..Rule::default()
+    };
+    (rest != nothing).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+    use crate::config::{parse, Record};
+
+    const TEXT: &str = r#"[gateway]
+device = "lw0"
+listen = "192.0.2.1:51820"
+mode = "wireguard"
+private_key_file = "the-key"
+[link]
+rate = "20Mbit"
+[scheduler]
+policy = "pss"
+[[class]]
+name = "voice"
+level = 0
+match = [{ dscp = "EF", source = "10.0.0.0/8" }, { address = "10.9.0.0/16" }]
+[[class]]
+name = "video"
+level = 1
+low_level = 3
+rate = "4Mbit"
+limit = "300ms"
+least = "5%"
+match = [{ dscp = "AF41" }]
+[[class]]
+name = "rest"
+level = 2
+[[peer]]
+name = "ship"
+public_key = "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
+endpoint = "198.51.100.7:51820"
+allowed_ips = "10.77.0.2/32"
+"#;
+
+    fn config(more: &str) -> Config {
+        parse(&format!("{TEXT}{more}"), Path::new("/etc/up.toml")).unwrap()
+    }
+
+    #[test]
+    fn keys_have_defaults_and_bounds() {
+        let record = config("[record]\nfolder = \"rec\"").record.unwrap();
+        let expected = Record {
+            folder: PathBuf::from("/etc/rec"),
+            packets: false,
+            addresses: false,
+            size_bytes: 1_000_000_000,
+        };
+        assert_eq!(record, expected);
+        assert_eq!(config("").record, None);
+        for (keys, what) in [
+            ("[record]\npackets = true", "record.folder"),
+            ("[record]\nfolder = \"a\"\nsize = \"999kB\"", "1MB"),
+            ("[record]\nfolder = \"a\"\nsise = \"1GB\"", "sise"),
+        ] {
+            let fault = parse(&format!("{TEXT}{keys}"), Path::new("up.toml"));
+            let fault = fault.unwrap_err().to_string();
+            assert!(fault.contains(what), "{fault}");
+        }
+    }
+
+    #[test]
+    fn neither_keys_nor_addresses_are_described_unless_asked_for() {
+        let config = config("");
+        let text = describe(&config, false) + &describe_peer(&config.peers[0], false);
+        for secret in ["10.", "198.51", "hSDw", "the-key"] {
+            assert!(!text.contains(secret), "{secret} is in {text}");
+        }
+        for expected in [
+            "policy = \"pss\"",
+            "name = \"video\"\nlimit = \"300ms\"\nfull = \"tail\"\nleast = \"5%\"\n",
+            "rate = \"4Mbit\"",
+            "match = [{ dscp = \"EF\" }]",
+            "max_age = \"200ms\"\nfull = \"head\"",
+            "overhead_bytes = 60",
+            "nominal = \"20Mbit\"\nfollow = true",
+        ] {
+            assert!(text.contains(expected), "{expected} is not in {text}");
+        }
+        let text = describe(&config, true) + &describe_peer(&config.peers[0], true);
+        for expected in ["10.9.0.0/16", "198.51.100.7", "10.77.0.2/32"] {
+            assert!(text.contains(expected), "{expected}");
+        }
+        assert!(!text.contains("hSDw") && !text.contains("the-key"));
+    }
+}

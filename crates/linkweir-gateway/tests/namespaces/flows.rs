@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Flows inside a class: a flow that fills its class neither keeps the packets of another out nor goes before them.
+
+use linkweir_gateway::config::{self, Config};
+use nix::sys::signal::Signal;
+
+use crate::place::{Gateway, Socket, Tunnel};
+
+const ONE_CLASS: &str = r#"[scheduler]
+policy = "strict"
+[[class]]
+name = "all"
+limit = "200p"
+flows = "fq_codel"
+"#;
+const LIMIT_PKTS: u64 = 200;
+const BULK_BYTES: usize = 1200;
+const CALL_BYTES: usize = 172;
+const TO: &str = "10.77.0.2:2000";
+
+/// Fills the class in portions, because the device's own queue is short; what comes to a full class is dropped.
+fn fill(gateway: &Gateway, bulk: &Socket, pkts: u64) {
+    for portion in 1..=pkts / 100 {
+        for _ in 0..100 {
+            bulk.send_to(&[1; BULK_BYTES], TO).unwrap();
+        }
+        gateway.wait_until("the portion arrived", |show| {
+            show.peers[0].classes[0].arrived_pkts >= 100 * portion
+        });
+    }
+}
+
+pub fn a_flow_that_fills_its_class_neither_keeps_others_out_nor_goes_before_them() {
+    for flows in ["fq_codel", "drr"] {
+        let tunnel = Tunnel::new(&ONE_CLASS.replace("fq_codel", flows));
+        let gateway = &tunnel.gateways[0];
+        let bulk = tunnel.here.socket("10.77.0.1:1000");
+        let call = tunnel.here.socket("10.77.0.1:1001");
+        let there = tunnel.there.socket(TO);
+        gateway.set_capacity(0);
+        fill(gateway, &bulk, 400);
+        for _ in 0..5 {
+            call.send_to(&[2; CALL_BYTES], TO).unwrap();
+        }
+        let show = gateway.wait_until("the call's packets arrived", |show| {
+            show.peers[0].classes[0].arrived_pkts == 405
+        });
+        let class = &show.peers[0].classes[0];
+        assert_eq!(class.backlog_pkts, LIMIT_PKTS as u32, "{show:?}");
+        assert_eq!(class.dropped_limit_pkts, 405 - LIMIT_PKTS, "{show:?}");
+        assert_eq!(class.dropped_policy_pkts, 0, "{show:?}");
+        gateway.set_capacity(10_000_000);
+        // Each round has at most two packets of the bulk, and all of the call's fit into the quantum of one.
+        let mut buffer = [0; 2000];
+        let mut calls = 0;
+        for _ in 0..10 {
+            calls += u64::from(there.recv(&mut buffer).unwrap() == CALL_BYTES);
+        }
+        assert_eq!(calls, 5, "{flows}");
+        gateway.wait_until("nothing waits", |show| {
+            show.peers[0].classes[0].backlog_pkts == 0
+        });
+    }
+}
+
+pub fn flows_of_a_class_do_not_change_while_the_gateway_runs() {
+    let tunnel = Tunnel::new(ONE_CLASS);
+    let file = tunnel.folder.path("1.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let changed = text.replace("flows = \"fq_codel\"\n", "");
+    let read = |text: &str| -> Config { config::parse(text, &file).unwrap() };
+    assert!(read(&text).classes[0].flows.is_some() && read(&changed).classes[0].flows.is_none());
+    tunnel
+        .folder
+        .write("1.toml", &changed.replace("200p", "100p"));
+    let gateway = &tunnel.gateways[0];
+    gateway.signal(Signal::SIGHUP);
+    // It keeps what it has, and serves on.
+    let here = tunnel.here.socket("10.77.0.1:1000");
+    let there = tunnel.there.socket(TO);
+    here.send_to(&[1; BULK_BYTES], TO).unwrap();
+    assert_eq!(there.recv(&mut [0; 2000]).unwrap(), BULK_BYTES);
+    assert_eq!(gateway.show().peers[0].classes[0].limit.pkts, Some(200));
+}

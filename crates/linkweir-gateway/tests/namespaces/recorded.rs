@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The flight recorder of running gateways.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use linkweir_config::recording::{Bin, Recording};
+use linkweir_gateway::show::figures::Show;
+use nix::sys::signal::Signal;
+
+use crate::life::comes_through;
+use crate::place::{
+    cabled, config, environment, program, pss, set_tos, Folder, Gateway, Socket, Tunnel, STRICT,
+};
+use crate::PATIENCE;
+
+const TO: &str = "10.77.0.2:2000";
+const CLASSES: [&str; 3] = ["ef", "af", "rest"];
+
+/// A tunnel whose first end records into a folder of the test.
+fn recording(scheduler: &str, keys: &str) -> Tunnel {
+    Tunnel::clear(scheduler, |text, last| match last {
+        1 => recorded(&text, keys),
+        _ => text,
+    })
+}
+
+fn recorded(text: &str, keys: &str) -> String {
+    let text = text.replace("rate = \"1Gbit\"", "rate = \"20Mbit\"");
+    format!("{text}[record]\nfolder = \"rec\"\n{keys}")
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .map(|entries| entries.map(|entry| entry.unwrap().path()).collect())
+        .unwrap_or_default();
+    files.sort();
+    files
+}
+
+fn read(folder: &Path) -> Recording {
+    let contents = files(folder)
+        .into_iter()
+        .map(|file| fs::read(file).unwrap());
+    Recording::new(contents.collect()).unwrap()
+}
+
+/// Sums of the classes over all of a recording.
+fn sums(recording: &Recording, classes: &[&str]) -> Vec<Bin> {
+    let (from_ns, to_ns) = recording.span_ns();
+    let names: Vec<String> = classes.iter().map(ToString::to_string).collect();
+    let rows = recording.sums("other", &names, (from_ns, to_ns), to_ns - from_ns);
+    rows.into_iter().next().unwrap_or_default()
+}
+
+/// Sends packets of three classes, 24 Mbit/s together, for a time.
+fn load(tunnel: &Tunnel, time: Duration) {
+    let sockets = [1000, 3000, 4000].map(|port| tunnel.here.socket(&format!("10.77.0.1:{port}")));
+    set_tos(&sockets[0], 46 << 2);
+    // Bytes of the packets, and how often they are sent.
+    let kinds = [(172, 1000), (1372, 1100), (1372, 1150)];
+    let stop = AtomicBool::new(false);
+    let begun = Instant::now();
+    thread::scope(|scope| {
+        for (socket, (bytes, per_second)) in sockets.iter().zip(kinds) {
+            let stop = &stop;
+            scope.spawn(move || {
+                let mut sent = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    let due = (begun.elapsed().as_secs_f64() * f64::from(per_second)) as u64;
+                    while sent < due {
+                        let _ = socket.send_to(&vec![0; bytes], TO);
+                        sent += 1;
+                    }
+                    thread::sleep(Duration::from_millis(1));
+                }
+            });
+        }
+        thread::sleep(time);
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+fn all_sent(show: &Show) -> bool {
+    show.peers[0]
+        .classes
+        .iter()
+        .all(|class| class.backlog_pkts == 0)
+}
+
+pub fn a_recording_holds_what_the_figures_show() {
+    for keys in ["", "packets = true\n"] {
+        // LINKWEIR_RECORD_S=60 LINKWEIR_RECORD_TO=/tmp/kept for a recording to replay.
+        let time = Duration::from_secs(environment("LINKWEIR_RECORD_S", 3));
+        let mut tunnel = recording(&pss("rate = \"5Mbit\""), keys);
+        let _there = tunnel.there.socket(TO);
+        load(&tunnel, time);
+        let gateway = &tunnel.gateways[0];
+        gateway.wait_until("all are sent", all_sent);
+        gateway.set_capacity(12_000_000);
+        // The last second is written when it is over.
+        thread::sleep(Duration::from_millis(1500));
+        let show = gateway.show();
+        let record = show.record.as_ref().unwrap();
+        assert_eq!((record.lost_blocks, record.fails), (0, false));
+        // Whatever ends it, what was written is there.
+        gateway.signal(Signal::SIGKILL);
+        tunnel.gateways[0].ended();
+        let folder = tunnel.folder.path("rec");
+        let found = read(&folder);
+        assert_eq!(found.damages, []);
+        let text = &found.sections[0].settings;
+        assert!(
+            text.contains("policy = \"pss\"") && !text.contains("10.77"),
+            "{text}"
+        );
+        for (bin, class) in sums(&found, &CLASSES).iter().zip(&show.peers[0].classes) {
+            assert_eq!(bin.arrived_pkts, class.arrived_pkts, "{}", class.name);
+            assert_eq!(bin.arrived_bytes, class.arrived_bytes, "{}", class.name);
+            assert_eq!(bin.sent_pkts, class.sent_pkts, "{}", class.name);
+            assert_eq!(bin.sent_bytes, class.sent_bytes, "{}", class.name);
+            assert_eq!(bin.dropped_pkts, class.dropped_limit_pkts, "{}", class.name);
+            assert_eq!(bin.tcp_pkts, 0);
+        }
+        let (_, to_ns) = found.span_ns();
+        let rates: Vec<u64> = found
+            .capacity("other", (0, to_ns))
+            .iter()
+            .map(|(_, bps)| *bps)
+            .collect();
+        assert_eq!(rates, [20_000_000, 12_000_000]);
+        if let Ok(kept) = std::env::var("LINKWEIR_RECORD_TO") {
+            fs::create_dir_all(&kept).unwrap();
+            for file in files(&folder) {
+                let name = format!(
+                    "{}{}",
+                    keys.len(),
+                    file.file_name().unwrap().to_str().unwrap()
+                );
+                fs::copy(&file, Path::new(&kept).join(name)).unwrap();
+            }
+        }
+    }
+}
+
+pub fn a_recording_goes_on_in_another_file_after_a_reload_and_a_restart() {
+    let mut tunnel = recording(STRICT, "");
+    let (a, b) = (
+        tunnel.here.socket("10.77.0.1:1000"),
+        tunnel.there.socket(TO),
+    );
+    let folder = tunnel.folder.path("rec");
+    comes_through(&a, &b, TO, b"one");
+    let text = fs::read_to_string(tunnel.folder.path("1.toml")).unwrap();
+    let reload = |text: &str, count: usize| {
+        tunnel.folder.write("1.toml", text);
+        tunnel.gateways[0].signal(Signal::SIGHUP);
+        let begun = Instant::now();
+        while files(&folder).len() != count {
+            assert!(begun.elapsed() < PATIENCE, "{:?}", files(&folder));
+            comes_through(&a, &b, TO, b"again");
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    reload(&text.replace("20Mbit", "10Mbit"), 2);
+    // Without the table nothing is recorded, and with it again.
+    let without = text.split_once("[record]").unwrap().0;
+    tunnel.folder.write("1.toml", without);
+    tunnel.gateways[0].signal(Signal::SIGHUP);
+    tunnel.gateways[0].wait_until("it ends", |show| show.record.is_none());
+    comes_through(&a, &b, TO, b"not recorded");
+    reload(&text, 3);
+    // A stop writes what it has.
+    comes_through(&a, &b, TO, b"the last");
+    tunnel.gateways[0].signal(Signal::SIGTERM);
+    tunnel.gateways[0].ended();
+    tunnel.restart(1);
+    comes_through(&a, &b, TO, b"with the next one");
+    tunnel.gateways[0].signal(Signal::SIGTERM);
+    tunnel.gateways[0].ended();
+    let found = read(&folder);
+    assert_eq!((found.sections.len(), found.damages.len()), (4, 0));
+    assert!(found
+        .sections
+        .windows(2)
+        .all(|pair| pair[0].to_ns <= pair[1].from_ns));
+    let sums = sums(&found, &["rest"]);
+    assert!(sums[0].sent_pkts >= 4, "{sums:?}");
+    assert_eq!(sums[0].arrived_pkts, sums[0].sent_pkts);
+}
+
+pub fn a_disk_that_is_full_or_missing_costs_no_packet() {
+    let (here, there) = cabled();
+    let folder = Folder::new();
+    let far = folder.write("2.toml", &config(&folder, 2, STRICT));
+    let _far = Gateway::start(&there, &far, &folder.path("control2"));
+    let sockets = |port: u16| -> (Socket, Socket) {
+        let to = format!("10.77.0.2:{port}");
+        (here.socket(&format!("10.77.0.1:{port}")), there.socket(&to))
+    };
+    fs::create_dir(folder.path("rec")).unwrap();
+    let control = folder.path("control1");
+
+    // A disk of 16 kB of which a second of packets takes more.
+    let text = recorded(&config(&folder, 1, STRICT), "packets = true\n");
+    let file = folder.write("1.toml", &text);
+    let mut command = program();
+    let binary = command.get_args().last().unwrap().to_os_string();
+    let mut words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+    words.pop();
+    command = std::process::Command::new("setpriv");
+    command
+        .args(words)
+        .args(["unshare", "-m", "sh", "-c"])
+        .arg(format!(
+            "mount -t tmpfs -o size=16k none {} && exec {} up {} --cleartext",
+            folder.path("rec").display(),
+            Path::new(&binary).display(),
+            file.display()
+        ));
+    let mut gateway = Gateway::started(&here, command, &control);
+    let (a, b) = sockets(2000);
+    let begun = Instant::now();
+    while !gateway.show().record.unwrap().fails {
+        assert!(begun.elapsed() < PATIENCE, "the disk is never full");
+        for _ in 0..2000 {
+            let _ = a.send_to(&[7; 100], "10.77.0.2:2000");
+        }
+        comes_through(&a, &b, "10.77.0.2:2000", b"all the same");
+    }
+    assert!(gateway.show().record.unwrap().lost_blocks > 0);
+    gateway.signal(Signal::SIGTERM);
+    gateway.ended();
+
+    // A folder that cannot be made.
+    let text = text.replace("folder = \"rec\"", "folder = \"1.toml/rec\"");
+    let file = folder.write("1.toml", &text);
+    let mut gateway = Gateway::start(&here, &file, &control);
+    let (a, b) = sockets(2001);
+    comes_through(&a, &b, "10.77.0.2:2001", b"without a folder");
+    gateway.wait_until("it says so", |show| show.record.as_ref().unwrap().fails);
+    gateway.signal(Signal::SIGTERM);
+    gateway.ended();
+}

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands `linkweir export tc` and `linkweir export gateway`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from linkweir.deploy.gateway import gateway_configuration
+from linkweir.deploy.script import tc_scripts
+from linkweir.fault import unfit
+from linkweir.present import emit, say
+from linkweir.provenance import write_whole
+from linkweir.scenario import Scenario
+
+app = typer.Typer(
+    help="Put a scenario's scheduler to use: a script for tc, or a configuration of the gateway.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+_ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario in TOML.")]
+
+
+@app.callback()
+def export() -> None:
+    """Put a scenario's scheduler to use: a script for tc, or a configuration of the gateway."""
+
+
+@app.command("tc")
+def tc(
+    scenario: _ScenarioFile,
+    device: Annotated[str, typer.Option(metavar="NAME", help="Network device where packets wait.")],
+    ingress: Annotated[
+        bool, typer.Option("--ingress", help="Schedule what the device receives, by an IFB, not what it sends.")
+    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Print the script that undoes it.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write both scripts there, up.sh and down.sh.")
+    ] = None,
+) -> None:
+    """Print a shell script that sets up the scenario's scheduler with tc, below HTB.
+
+    What could not be carried over is said, a line each. With --undo the script takes it away again.
+    """
+    found = tc_scripts(Scenario.load(scenario), device, ingress=ingress)
+    _say_notes(found.notes)
+    if out is None:
+        emit(found.down if undo else found.up)
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in (("up.sh", found.up), ("down.sh", found.down)):
+        write_whole(out / name, text)
+        (out / name).chmod(0o755)
+        emit(f"{out / name}\n")
+
+
+@app.command("gateway")
+def gateway(
+    scenario: _ScenarioFile,
+    peer: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEYS",
+            help="A peer: name=ship,endpoint=192.0.2.1:51820,public_key=...,allowed_ips=10.77.0.2/32+10.2.0.0/16.",
+        ),
+    ] = None,
+    mode: Annotated[str, typer.Option(help="wireguard or cleartext.")] = "wireguard",
+    tunnel_counted: Annotated[
+        bool, typer.Option("--tunnel-counted", help="The scenario's link.overhead counts the tunnel's headers, too.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it there.")] = None,
+) -> None:
+    """Print a configuration of the gateway with the scenario's scheduler.
+
+    Where no peer is given, placeholders stand in its place; linkweir-gateway check names them.
+    """
+    peers = [_peer(text) for text in peer or []]
+    found = gateway_configuration(Scenario.load(scenario), peers, mode=mode, tunnel_counted=tunnel_counted)
+    _say_notes(found.notes)
+    if out is None:
+        emit(found.text)
+    else:
+        write_whole(out, found.text)
+        emit(f"{out}\n")
+
+
+def _say_notes(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        say(f"linkweir export: not as in the scenario: {note}")
+
+
+def _peer(text: str) -> dict[str, str]:
+    keys = {}
+    for part in text.split(","):
+        key, sign, value = part.partition("=")
+        if not sign or not value:
+            raise unfit("--peer", text, "must be KEY=VALUE, with a comma between two of these")
+        keys[key.strip()] = value.strip()
+    return keys

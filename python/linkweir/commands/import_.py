@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `linkweir import`."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from linkweir.deploy.imported import imported
+from linkweir.present import emit, say
+from linkweir.provenance import write_whole
+from linkweir.recording import ENDING, Recording
+from linkweir.replay import prepare
+from linkweir.scenario import Scenario
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def import_(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A configuration of the gateway, or what tc -j shows; - for stdin.")
+    ],
+    other: Annotated[
+        Path | None,
+        typer.Option(
+            "--with",
+            metavar="SCENARIO",
+            help="A scenario, or a gateway's recording: has what the file does not, flows, duration and seed.",
+        ),
+    ] = None,
+    tunnel_counted: Annotated[
+        bool, typer.Option("--tunnel-counted", help="Count the tunnel's headers in link.overhead.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the scenario there.")] = None,
+) -> None:
+    """Make a scenario of a gateway's configuration, or of what tc shows.
+
+    For tc, give the output of tc -d -j qdisc show, tc -d -j class show and tc -j filter show one after the other.
+    """
+    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    found = imported(text, None if other is None else _other(other), tunnel_counted=tunnel_counted)
+    for note in found.notes:
+        say(f"linkweir import: {note}")
+    if out is None:
+        emit(found.text)
+    else:
+        write_whole(out, found.text)
+        emit(f"{out}\n")
+
+
+def _other(path: Path) -> Scenario:
+    """The scenario of a file: itself, or of a recording, whose flows send the recorded packets."""
+    if path.suffix != ENDING:
+        return Scenario.load(path)
+    with tempfile.TemporaryDirectory(prefix="linkweir-import-") as folder:
+        # The link is that of the imported file, so its rate is of no matter here.
+        keys = prepare(Recording.load([path]).part(), Path(folder), rate="1Gbit").keys
+    flows = [{**flow, "file": str(path.resolve())} for flow in keys["flow"]]
+    return Scenario.from_dict({**keys, "flow": flows})

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `linkweir replay`."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from linkweir import _native
+from linkweir.present import emit, emit_json, say, show_result
+from linkweir.provenance import free_directory
+from linkweir.recording import Recording
+from linkweir.replay import Agreement, Replay, compare, prepare
+from linkweir.result import Interrupted
+from linkweir.simulate import run
+from linkweir.sweeps.keys import Key, KeyPathError, split
+from linkweir.terminal import print_table
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def replay(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Recordings of a gateway, or folders with recordings.")
+    ],
+    policy: Annotated[str | None, typer.Option(metavar="NAME", help="Another policy.")] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Another value of a key, like class.af.memory=15s or scheduler.KEY=unset; repeat.",
+        ),
+    ] = None,
+    rate: Annotated[str | None, typer.Option(metavar="RATE", help="Another capacity, like 10Mbit.")] = None,
+    trace: Annotated[Path | None, typer.Option(metavar="FILE", help="A trace with another capacity.")] = None,
+    closed: Annotated[
+        bool, typer.Option("--closed", help="Put TCP sources of the recorded volume in the place of recorded TCP.")
+    ] = False,
+    rtt: Annotated[str, typer.Option(metavar="TIME", help="Round trip of these sources without queues.")] = "50ms",
+    peer: Annotated[str | None, typer.Option(metavar="NAME", help="The peer, if there are several.")] = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TIME", help="Begin then: 10min after the first packet, or 2026-01-31T02:00."),
+    ] = None,
+    stop: Annotated[str | None, typer.Option("--to", metavar="TIME", help="End then.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run directory to make.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier run directory.")] = False,
+    wide: Annotated[bool, typer.Option("--wide", help="Show all columns, also those that do not fit.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+) -> None:
+    """Simulate what a gateway recorded, with another policy or another link.
+
+    Packets come when they came (open-loop); with --closed, TCP reacts. The scenario in the run directory can be
+    compared and swept like any other.
+    """
+    if rate is not None and trace is not None:
+        raise typer.BadParameter("and --trace exclude each other; leave one out", param_hint="--rate")
+    _checked("--rate", rate, "rate")
+    _checked("--rtt", rtt, "time")
+    part = Recording.load(files).part(peer, start, stop)
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", f"replay-{part.peer}")
+    directory = free_directory(name) if out is None else out
+    with tempfile.TemporaryDirectory(prefix="linkweir-replay-") as folder:
+        made = prepare(
+            part,
+            Path(folder),
+            policy=policy,
+            changes=_changes(changes or []),
+            rate=rate,
+            trace=trace,
+            closed=closed,
+            rtt=rtt,
+        )
+    try:
+        result = run(made.scenario, out=directory, force=force)
+    except Interrupted as interrupted:
+        show_result(interrupted.result, as_json=as_json, wide=wide)
+        say(f"linkweir: {interrupted}; the results until then are in {interrupted.result.directory}")
+        raise typer.Exit(1) from interrupted
+    agreements = compare(made, result)
+    if as_json:
+        found = {"recorded": [asdict(one) for one in agreements], "replay_notes": list(made.notes)}
+        emit_json({**result.summary, **found, "directory": str(result.directory)})
+        return
+    show_result(result, as_json=False, wide=wide)
+    _show(made, agreements, wide=wide)
+
+
+def _checked(option: str, text: str | None, kind: str) -> None:
+    if text is None:
+        return
+    try:
+        _native.quantity(text, kind)
+    except ValueError as fault:
+        raise typer.BadParameter(f"{text}: {fault}", param_hint=option) from fault
+
+
+def _changes(texts: Sequence[str]) -> dict[Key, Any]:
+    found: dict[Key, Any] = {}
+    for text in texts:
+        path, equals, written = text.partition("=")
+        if not equals:
+            raise typer.BadParameter(f'"{text}": write KEY=VALUE, like class.af.memory=15s', param_hint="--set")
+        try:
+            key = split(path.strip())
+        except KeyPathError as fault:
+            raise typer.BadParameter(f'"{path}": {fault}', param_hint="--set") from fault
+        if key in found:
+            raise typer.BadParameter(f"{text}: {path} is given twice; leave one out", param_hint="--set")
+        found[key] = _value(written.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    """A value as TOML has it; what TOML does not know is text, and the word unset is None."""
+    if text == "unset":
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _show(replay: Replay, agreements: Sequence[Agreement], *, wide: bool) -> None:
+    """What was recorded, next to what the replay gave, and the notes."""
+    part = replay.part
+    emit(f"\nrecorded towards {part.peer} from {part.began:%Y-%m-%d %H:%M:%S} UTC, {part.duration_s:.6g} s\n")
+    rows = [
+        [
+            one.name,
+            _mbit(one.recorded_bps),
+            _mbit(one.replayed_bps),
+            _percent(one.recorded_loss),
+            _percent(one.replayed_loss),
+            f"{one.within} of {one.intervals}",
+            _percent(one.worst),
+        ]
+        for one in agreements
+    ]
+    interval = _native.show(replay.scenario.interval_s, "time")
+    headings = [
+        "class",
+        "recorded Mbit/s",
+        "replayed Mbit/s",
+        "recorded loss",
+        "replayed loss",
+        f"{interval} within 1 %",
+        "largest difference",
+    ]
+    print_table(headings, rows, wide=wide)
+    for note in replay.notes:
+        emit(f"note: {note}\n")
+
+
+def _mbit(bps: float) -> str:
+    return f"{bps / 1e6:.4g}"
+
+
+def _percent(part: float | None) -> str:
+    return "-" if part is None else f"{100 * part:.3g}%"

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a file of a machine says of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Found:
+    """Tables of a scenario.
+
+    Attributes:
+        link: `[link]`.
+        scheduler: `[scheduler]`.
+        classes: `[[class]]`.
+        notes: what a scenario has no place for, or what the file does not say, a line each.
+    """
+
+    link: Mapping[str, Any]
+    scheduler: Mapping[str, Any]
+    classes: Sequence[Mapping[str, Any]]
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Link, scheduler and classes of a scenario from a configuration of the gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from linkweir import _native
+from linkweir.deploy.found import Found
+from linkweir.deploy.gateway import MODES
+from linkweir.fault import unfit
+
+_LEARNED = ("command", "feedback", "below", "stale", "floor")
+_TRACE = ("trace", "trace_format", "trace_column", "columns", "end")
+_OF_A_LINK = ("rate", *_TRACE, "nominal", "follow", "overhead", "mpu")
+_VOICE_AGE = "200ms"
+
+
+def from_gateway(keys: Mapping[str, Any], *, tunnel_counted: bool = False) -> Found:
+    """Reads the tables of a configuration.
+
+    Args:
+        keys: the configuration, as TOML has it.
+        tunnel_counted: add the bytes of the tunnel's headers to the link's overhead.
+
+    Raises:
+        ScenarioError: it is no configuration of a gateway, or says no rate.
+    """
+    for table in ("gateway", "scheduler", "class"):
+        if table not in keys:
+            raise unfit(table, "", "is missing: this is no configuration of the gateway, nor what tc -j prints")
+    link, notes = _link(keys.get("link", {}))
+    if tunnel_counted:
+        bytes_more = MODES.get(keys["gateway"].get("mode", "wireguard"), MODES["wireguard"])
+        overhead = round(_native.quantity(link.get("overhead", "0B"), "size")) + bytes_more
+        link["overhead"] = f"{overhead}B"
+    for number, entry in enumerate(keys["class"]):
+        points = [point for rule in entry.get("match", []) for point in _list(rule.get("dscp", []))]
+        if "max_age" not in entry and any(point in ("EF", "ef", 46) for point in points):
+            notes.append(
+                f"class[{number}].max_age: the gateway drops EF after {_VOICE_AGE}; write max_age to have it here"
+            )
+    notes += [f"peer[{number}].{key}: is of this peer only" for number, key in _of_peers(keys.get("peer", []))]
+    return Found(link, dict(keys["scheduler"]), [dict(entry) for entry in keys["class"]], tuple(notes))
+
+
+def _link(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    link = {key: given[key] for key in _OF_A_LINK if key in given}
+    notes = [f"link.{key}: how the gateway learns the rate" for key in _LEARNED if key in given]
+    notes += ["link.across: the policy among peers; a scenario has one link"] * ("across" in given)
+    if not any(key in link for key in ("rate", "trace")):
+        feedback = given.get("feedback")
+        known = [given.get("nominal"), feedback.get("ceiling") if isinstance(feedback, Mapping) else None]
+        rates = [rate for rate in (*known, given.get("floor")) if rate is not None]
+        if not rates:
+            raise unfit("link.rate", "", "is missing, and nominal, too: give the link a rate to simulate")
+        link["rate"] = rates[0]
+        notes.append(f"link.rate = {rates[0]}: the file has none, so this is its nominal rate, ceiling or floor")
+    if isinstance(link.get("rate"), str):
+        link.setdefault("follow", True)
+        if not any(key in given for key in _LEARNED):
+            del link["follow"]  # nothing changes
+    return link, notes
+
+
+def _of_peers(peers: list[Mapping[str, Any]]) -> list[tuple[int, str]]:
+    own = (*_OF_A_LINK, *_LEARNED, "across")
+    return [(number, key) for number, peer in enumerate(peers) for key in peer if key in own]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A scenario as a configuration of the gateway, `linkweir-gateway up`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from linkweir import _native
+from linkweir.deploy import left_out
+from linkweir.deploy.copies import classes_of
+from linkweir.deploy.matching import sorting
+from linkweir.fault import unfit
+from linkweir.scenario import Scenario
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MODES = {"wireguard": 60, "cleartext": 28}
+"""How packets travel between gateways, and the bytes of the headers around each, over IPv4."""
+PEER_KEYS = ("name", "endpoint", "public_key", "allowed_ips", "keepalive")
+"""What can be said of a peer."""
+_PLACEHOLDERS = {
+    "address": "<address of this end in the tunnel, such as 10.77.0.1/24>",
+    "private_key_file": "<file of this end's private key, which linkweir-gateway keygen writes>",
+    "public_key": "<public key of the peer>",
+    "endpoint": "<address and port of the peer; leave it out where the peer calls first>",
+    "allowed_ips": "<addresses behind the peer, such as 10.77.0.2/32>",
+}
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A configuration of the gateway.
+
+    Attributes:
+        text: the file.
+        notes: what was chosen or could not be carried over, a line each.
+    """
+
+    text: str
+    notes: tuple[str, ...]
+
+
+def toml_value(value: Any) -> str:
+    """A value of a resolved scenario as TOML.
+
+    >>> toml_value({"mean": "20Mbit", "amplitude": 0.3}), toml_value([["0s", "1Mbit"]]), toml_value(True)
+    ('{ mean = "20Mbit", amplitude = 0.3 }', '[["0s", "1Mbit"]]', 'true')
+    """
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {toml_value(member)}" for key, member in value.items()) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(toml_value(member) for member in value) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def toml_table(header: str, keys: Mapping[str, Any]) -> str:
+    """A table of TOML.
+
+    >>> print(toml_table("[link]", {"rate": "1Mbit"}), end="")
+    [link]
+    rate = "1Mbit"
+    <BLANKLINE>
+    """
+    return f"{header}\n" + "".join(f"{key} = {toml_value(value)}\n" for key, value in keys.items()) + "\n"
+
+
+def gateway_configuration(
+    scenario: Scenario,
+    peers: Sequence[Mapping[str, str]] = (),
+    *,
+    mode: str = "wireguard",
+    tunnel_counted: bool = False,
+    own: Mapping[str, Any] | None = None,
+) -> Configuration:
+    """Makes a configuration.
+
+    Args:
+        scenario: its link, its scheduler and its classes.
+        peers: tables `[[peer]]`, see `PEER_KEYS`; what they lack becomes a placeholder, which `check` names.
+        mode: wireguard or cleartext.
+        tunnel_counted: link.overhead counts the headers of the tunnel, too.
+        own: keys of `[gateway]` beside `mode`; what is needed and missing becomes a placeholder.
+
+    Raises:
+        ScenarioError: the gateway has nothing like it.
+    """
+    if mode not in MODES:
+        raise unfit("--mode", mode, f"must be one of {', '.join(MODES)}")
+    keys = tomllib.loads(scenario.resolved)
+    scheduler, classes = keys["scheduler"], classes_of(keys)
+    known = [policy["name"] for policy in _native.policies()]
+    if scheduler["policy"] not in known:
+        raise unfit("scheduler.policy", scheduler["policy"], f"must be one of {', '.join(known)} in the gateway")
+    sorted_by = sorting(classes)
+    link, chosen = _link(keys["link"], MODES[mode], tunnel_counted=tunnel_counted)
+    notes = [*sorted_by.notes, *chosen, *left_out.of_the_link(keys["link"], "link.rate"), *left_out.of_the_run(keys)]
+    text = "".join(f"# {line}\n" for line in _head(scenario.name, notes))
+    text += toml_table("[gateway]", _own(mode, own or {}))
+    policy = next(policy for policy in _native.policies() if policy["name"] == scheduler["policy"])
+    text += toml_table("[link]", link) + toml_table("[scheduler]", _set(scheduler, policy["params"]))
+    for entry, rules in zip(classes, sorted_by.rules, strict=True):
+        matched = {} if rules is None else {"match": list(rules)}
+        others = {key: value for key, value in entry.items() if key not in ("name", "match")}
+        others = _set(others, policy["class_params"])
+        text += toml_table("[[class]]", {"name": _word(entry["name"]), **matched, **others})
+    for peer in peers or [{}]:
+        text += toml_table("[[peer]]", _peer(peer, mode))
+    return Configuration(text.rstrip("\n") + "\n", tuple(notes))
+
+
+def _head(name: str, notes: Sequence[str]) -> list[str]:
+    lines = [f"The scheduler of {name!r}, written by linkweir export gateway.", "", "Not as in the scenario:"]
+    return ["".join(c if c.isprintable() else "?" for c in line) for line in [*lines, *(f"  {note}" for note in notes)]]
+
+
+def _set(keys: Mapping[str, Any], params: Sequence[Any]) -> dict[str, Any]:
+    """A table without the parameters that have their defaults."""
+    usual = {param["name"]: param["default"] for param in params}
+    return {key: value for key, value in keys.items() if key not in usual or value != usual[key]}
+
+
+def _word(name: str) -> str:
+    """A class's name without spaces, as the gateway wants it."""
+    return "-".join(name.split()) or "class"
+
+
+def _own(mode: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    needed = {"device": "lw0", "address": _PLACEHOLDERS["address"], "listen": "[::]:51820", "mode": mode}
+    if mode == "wireguard":
+        needed["private_key_file"] = _PLACEHOLDERS["private_key_file"]
+    return {**needed, **own}
+
+
+def _link(link: Mapping[str, Any], tunnel_bytes: int, *, tunnel_counted: bool) -> tuple[dict[str, Any], list[str]]:
+    """The table `[link]`, and what was chosen for it."""
+    varies = "trace" in link or isinstance(link["rate"], dict)
+    keys = {"rate": link["nominal"] if varies else link["rate"], "nominal": link["nominal"], "follow": True}
+    notes = []
+    if varies:
+        notes.append("link: say how the gateway learns the rate: command, feedback or below, as the how-to page shows")
+    elif not link["follow"]:
+        keys["follow"] = False
+    overhead = round(_native.quantity(link["overhead"], "size"))
+    if tunnel_counted:
+        overhead -= tunnel_bytes
+    else:
+        more = f"a packet is {tunnel_bytes} bytes longer in the tunnel; with link.overhead = {overhead + tunnel_bytes}B"
+        notes.append(f"link: {more} and --tunnel-counted, the simulation counts them, too")
+    keys["overhead"] = f"{overhead}B"
+    if _native.quantity(link["mpu"], "size"):
+        keys["mpu"] = link["mpu"]
+    return keys, notes
+
+
+def _peer(peer: Mapping[str, str], mode: str) -> dict[str, Any]:
+    for key in peer:
+        if key not in PEER_KEYS:
+            raise unfit("--peer", key, f"must be one of {', '.join(PEER_KEYS)}")
+    needed = {"name": "other"}
+    if mode == "wireguard":
+        needed["public_key"] = _PLACEHOLDERS["public_key"]
+    elif "public_key" in peer:
+        raise unfit("--peer", "public_key", "is only for --mode wireguard")
+    needed["endpoint"] = _PLACEHOLDERS["endpoint"]
+    needed["allowed_ips"] = _PLACEHOLDERS["allowed_ips"]
+    found: dict[str, Any] = {**needed, **peer}
+    if peer and "endpoint" not in peer:
+        del found["endpoint"]  # the peer calls first
+    if "allowed_ips" in peer:
+        found["allowed_ips"] = peer["allowed_ips"].split("+")
+    return found

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A scenario from a file of a machine: a configuration of the gateway, or what tc shows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from linkweir.deploy.copies import classes_of
+from linkweir.deploy.found import Found
+from linkweir.deploy.from_gateway import from_gateway
+from linkweir.deploy.from_tc import from_tc
+from linkweir.deploy.gateway import toml_table, toml_value
+from linkweir.fault import unfit
+from linkweir.scenario import Scenario
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_OF_THE_PATH = ("delay", "return_delay", "loss", "reorder", "ring")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A scenario made of a file.
+
+    Attributes:
+        text: the scenario as TOML; without another scenario's flows it cannot run yet.
+        notes: what a scenario has no place for, or what the file does not say, a line each.
+    """
+
+    text: str
+    notes: tuple[str, ...]
+
+
+def imported(text: str, other: Scenario | None = None, *, tunnel_counted: bool = False) -> Imported:
+    """Makes a scenario.
+
+    Args:
+        text: a configuration of the gateway, or what tc shows.
+        other: has what such a file does not hold: duration, seed, flows, the path's delays and losses, and, for tc, the
+            classes' names, in their order.
+        tunnel_counted: a gateway's link.overhead gets the bytes of the tunnel's headers, too.
+
+    Raises:
+        ScenarioError: the text is neither, or the other scenario has other classes.
+    """
+    found, from_machine = _found(text, tunnel_counted=tunnel_counted)
+    missing = "duration, seed and flows"
+    if from_machine:
+        missing += ", and the classes' names"
+    if other is None:
+        notes = (*found.notes, f"{missing}: the file has none; give --with SCENARIO, which has them")
+        return Imported(_written({}, found, []), notes)
+    keys = _with_paths(
+        tomllib.loads(other.resolved), {name: str(Path(path).resolve()) for name, path, _ in other.inputs}
+    )
+    found = _named(found, keys, rename=from_machine)
+    path = {key: keys["link"][key] for key in _OF_THE_PATH if key in keys["link"]}
+    found = Found({**found.link, **path}, found.scheduler, found.classes, found.notes)
+    top = {key: value for key, value in keys.items() if not isinstance(value, (dict, list))}
+    notes = (*found.notes, f"{missing}, and the path's delays and losses: from the other scenario")
+    return Imported(_written(top, found, keys["flow"]), notes)
+
+
+def _found(text: str, *, tunnel_counted: bool) -> tuple[Found, bool]:
+    """What the text says, and whether tc showed it."""
+    if text.lstrip()[:2] in ("[{", "[]") or text.startswith("class "):
+        return from_tc(text), True
+    try:
+        keys = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise unfit("FILE", "", f"is neither TOML nor what tc -j prints: {error}") from None
+    return from_gateway(keys, tunnel_counted=tunnel_counted), False
+
+
+def _with_paths(value: Any, paths: Mapping[str, str]) -> Any:
+    """A resolved scenario that names its files where they are, not as a run directory has them."""
+    if isinstance(value, dict):
+        return {key: _with_paths(member, paths) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_with_paths(member, paths) for member in value]
+    return paths.get(value, value) if isinstance(value, str) else value
+
+
+def _named(found: Found, keys: Mapping[str, Any], *, rename: bool) -> Found:
+    """The classes, with the names that flows of the other scenario use."""
+    names = [entry["name"] for entry in classes_of(keys)]
+    if any(entry["count"] > 1 for entry in keys["class"]):
+        raise unfit("--with", "...", "must not have copies of classes; give each a table [[class]] of its own")
+    if len(names) != len(found.classes):
+        raise unfit("--with", "...", f"has {len(names)} classes, and the file {len(found.classes)}")
+    if not rename:
+        own = [entry.get("name") for entry in found.classes]
+        words = ["-".join(name.split()) for name in names]
+        if own != words:
+            raise unfit("--with", ", ".join(names), f"must have the file's classes, {', '.join(map(str, own))}")
+    classes = [{**entry, "name": name} for entry, name in zip(found.classes, names, strict=True)]
+    return Found(found.link, found.scheduler, classes, found.notes)
+
+
+def _written(top: Mapping[str, Any], found: Found, flows: list[Mapping[str, Any]]) -> str:
+    text = "".join(f"{key} = {toml_value(value)}\n" for key, value in top.items()) + ("\n" if top else "")
+    text += toml_table("[link]", found.link) + toml_table("[scheduler]", found.scheduler)
+    for entry in found.classes:
+        text += toml_table("[[class]]", entry)
+    for flow in flows:
+        text += toml_table("[[flow]]", flow)
+    return text.rstrip("\n") + "\n"

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What of a scenario has no place on a machine, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_OF_THE_PATH = ("delay", "return_delay", "loss", "reorder")
+_MODELS = ("satellite", "beam")
+_VARYING = "changes over time; {what} gets the mean, nominal = {nominal}"
+
+
+def of_the_link(link: Mapping[str, Any], what: str) -> Iterator[str]:
+    """What a link has by nature, or what only the simulator models.
+
+    Args:
+        link: the table `[link]` of a resolved scenario.
+        what: what gets a rate instead.
+    """
+    for key in _OF_THE_PATH:
+        if link.get(key) not in (None, "0s", 0.0):
+            yield f"link.{key}: the real link has its own"
+    for key in _MODELS:
+        if key in link:
+            yield f"link.{key}: the real link fades by itself; {what} gets nominal = {link['nominal']}"
+    if isinstance(link.get("rate"), dict):
+        yield "link.rate " + _VARYING.format(what=what, nominal=link["nominal"])
+    if "trace" in link:
+        yield "link.trace " + _VARYING.format(what=what, nominal=link["nominal"])
+    if link["ring"] != 1:
+        yield f"link.ring = {link['ring']}: the packets in a device's ring are those of its driver"
+
+
+def of_the_run(keys: Mapping[str, Any]) -> Iterator[str]:
+    """What only a simulation has."""
+    flows = sum(entry["count"] for entry in keys["flow"])
+    yield f"flow: {flows} simulated source{'s' if flows != 1 else ''}; real traffic takes their place"
+    yield f"duration = {keys['duration']}, seed = {keys['seed']}: of the simulation"

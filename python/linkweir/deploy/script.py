@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A scenario's scheduler as a shell script that sets it up with tc, and one that undoes it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from linkweir import _native
+from linkweir.deploy import left_out
+from linkweir.deploy.copies import classes_of
+from linkweir.deploy.filters import Filters
+from linkweir.deploy.matching import sorting
+from linkweir.deploy.policy import IN_MODULE, SHAPED, exact, policy_lines
+from linkweir.fault import unfit
+from linkweir.scenario import Scenario
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_DEVICE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,14}")
+_LONGEST = 15
+_ONLY_ELSEWHERE = {
+    **dict.fromkeys(("max_age", "full", "least"), "queueing disciplines have no such limit"),
+    "flows": "the queueing disciplines do not tell the flows of a class apart",
+}
+"""Keys of classes that are left out, and why."""
+_QUANTUM_BYTES = 60_000
+"""What HTB lends at a time; with a single class it changes nothing, but the default is logged as too large."""
+
+
+@dataclass(frozen=True)
+class Scripts:
+    """What sets up a scenario's scheduler, and what undoes it.
+
+    Attributes:
+        up: shell script that sets it up.
+        down: shell script that undoes it.
+        notes: what was chosen or could not be carried over, a line each.
+    """
+
+    up: str
+    down: str
+    notes: tuple[str, ...]
+
+
+def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False) -> Scripts:
+    """Makes the scripts.
+
+    Args:
+        scenario: what to set up: its link, its scheduler and its classes.
+        device: the network device where packets wait.
+        ingress: schedule what the device receives, with an intermediate functional block (IFB), not what it sends.
+
+    Raises:
+        ScenarioError: Linux has nothing like it, or the device's name is none.
+    """
+    if not _DEVICE.fullmatch(device):
+        raise unfit("--device", device, "must be the name of a network device: 1 .. 15 letters, digits, _, - or .")
+    keys = tomllib.loads(scenario.resolved)
+    link, scheduler = keys["link"], keys["scheduler"]
+    classes, changed = _carried(classes_of(keys), link)
+    sorted_by = sorting(classes)
+    at = f"ifb-{device}"[:_LONGEST] if ingress else device
+    if at == device and ingress:
+        raise unfit("--device", device, "has the name of an IFB already; leave out --ingress")
+    nominal_bps = _native.quantity(link["nominal"], "rate")
+    hashed = scheduler["policy"] == "fq_codel"
+    lines, _ = policy_lines(scheduler, classes, nominal_bps, at, Filters(at, sorted_by), hashed=hashed)
+    notes = [*sorted_by.notes, *changed, *left_out.of_the_link(link, "HTB"), *left_out.of_the_run(keys)]
+    if hashed:
+        notes.append("class: Linux's fq_codel tells flows by their addresses and ports, so classes have no part in it")
+    if any("flower" in line and "_port" in line for line in lines):
+        notes.append("class.match: later fragments of a datagram carry no ports, and filters do not see their first")
+    name = scheduler["policy"]
+    add = [f"tc {line}" for line in (*_shaper(at, link), *lines)]
+    undo = _undo(device, at)
+    head = _head(scenario.name, name, at, notes, _changes(name, at, link))
+    return Scripts(
+        "".join(f"{line}\n" for line in [*head, *_up(device, at, link, add, undo)]),
+        "".join(f"{line}\n" for line in ["#!/bin/sh", f"# Undoes what was set up on {device}.", *undo]),
+        tuple(notes),
+    )
+
+
+def _carried(classes: Sequence[Mapping[str, Any]], link: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
+    """The classes with what a queueing discipline knows, and what became of the rest."""
+    found, notes = [], []
+    for number, entry in enumerate(classes):
+        own = {key: value for key, value in entry.items() if key not in _ONLY_ELSEWHERE}
+        others = {key: why for key, why in _ONLY_ELSEWHERE.items() if key in entry}
+        notes += [f"class[{number}].{key} = {entry[key]}: {why}" for key, why in others.items()]
+        if "limit" in own and not own["limit"].endswith("p"):
+            bits = _native.quantity(own["limit"], "time") * _native.quantity(link["nominal"], "rate")
+            notes.append(f"class[{number}].limit = {own['limit']}: became the bytes that the link carries in this time")
+            own["limit_bytes"] = f"{max(round(bits / 8), 3000)}B"
+            del own["limit"]
+        found.append(own)
+    return found, notes
+
+
+def _shaper(device: str, link: Mapping[str, Any]) -> list[str]:
+    rate = exact(f"{round(_native.quantity(link['nominal'], 'rate'))}bit", "rate")
+    if not isinstance(link.get("rate", {}), dict):
+        rate = exact(link["rate"], "rate")
+    return [
+        f"qdisc add dev {device} root handle 1: $size htb default 1",
+        f"class add dev {device} parent 1: classid {SHAPED} htb rate {rate} ceil {rate} quantum {_QUANTUM_BYTES}",
+    ]
+
+
+def _undo(device: str, at: str) -> list[str]:
+    if at == device:
+        return [f"tc qdisc del dev {device} root"]
+    return [f"tc qdisc del dev {device} ingress", f"ip link del {at}"]
+
+
+def _changes(policy: str, device: str, link: Mapping[str, Any]) -> list[str]:
+    if "trace" not in link and not isinstance(link.get("rate"), dict):
+        return []
+    lines = [f"tc class change dev {device} parent 1: classid {SHAPED} htb rate RATE ceil RATE"]
+    if policy in IN_MODULE:
+        lines.append(f"tc qdisc change dev {device} parent {SHAPED} handle 10: {policy} link RATE")
+    return ["", "When the link's rate changes:", *(f"  {line}" for line in lines)]
+
+
+def _head(name: str, policy: str, device: str, notes: Sequence[str], changes: Sequence[str]) -> list[str]:
+    text = [f"The scheduler of {shlex.quote(name)} for {device}, written by linkweir export tc. Run it as root."]
+    if policy in IN_MODULE:
+        text.append(
+            f"It needs linkweir's kernel module and tc's plugin for {policy}: linkweir-dkms, iproute2-linkweir."
+        )
+    text += ["", "Not as in the scenario:", *(f"  {note}" for note in notes), *changes]
+    printable = ("".join(c if c.isprintable() else "?" for c in line) for line in text)
+    return ["#!/bin/sh", *(f"# {line}".rstrip() for line in printable), "set -eu"]
+
+
+def _up(device: str, at: str, link: Mapping[str, Any], add: Sequence[str], undo: Sequence[str]) -> list[str]:
+    overhead = round(_native.quantity(link["overhead"], "size"))
+    mpu = round(_native.quantity(link["mpu"], "size"))
+    least = f"mpu {mpu} " if mpu else ""
+    lines = [
+        f"# An Ethernet device counts its header, {_ETHERNET_BYTES} bytes; the link adds {overhead} to a packet.",
+        f'[ "$(cat /sys/class/net/{device}/type)" = 1 ] && header={_ETHERNET_BYTES} || header=0',
+        f'size="stab {least}overhead $(({overhead} - header)) linklayer ethernet"',
+    ]
+    if at != device:
+        lines += [
+            f"ip link add name {at} type ifb",
+            f"trap '[ $? = 0 ] || {{ ip link del {at}; tc qdisc del dev {device} ingress; }}' EXIT",
+            f"ip link set dev {at} up",
+            f"tc qdisc add dev {device} handle ffff: ingress",
+            f"tc filter add dev {device} parent ffff: protocol all pref 1 matchall "
+            f"action mirred egress redirect dev {at}",
+            *add,
+        ]
+    else:
+        lines += [add[0], f"trap '[ $? = 0 ] || {{ {'; '.join(undo)}; }}' EXIT", *add[1:]]
+    return lines
+
+
+_ETHERNET_BYTES = 14

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A scenario as a job in which the script of `linkweir export tc` sets up the router, with HTB as the shaper.
+
+The hosts are those of `world`. Behind the router the relay's netem has the link's delay. Packets carry a code point for
+their class as there, so the classes' `match` must be these: `marked` writes them.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from linkweir import _native
+from linkweir.deploy.copies import classes_of
+from linkweir.deploy.filters import Filters
+from linkweir.deploy.matching import sorting
+from linkweir.deploy.policy import policy_lines
+from linkweir.deploy.script import tc_scripts
+from linkweir.fault import unfit
+from linkweir.lab.signal import Signal
+from linkweir.lab.world import (
+    NETEM,
+    RECEIVER,
+    STAGGER_S,
+    ZERO_NS,
+    World,
+    bins_of,
+    check_flows,
+    check_link,
+    due,
+    flows_of,
+    netem_delay,
+    workloads,
+)
+from linkweir.scenario import Scenario
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_PARENTS = "10: 21: 22: 23: 24: 25:"
+"""Handles of queueing disciplines that may have filters."""
+
+
+def marked(scenario: Scenario) -> dict[str, Any]:
+    """The same scenario with the code points in `match` that the laboratory's packets carry: n for class n, from 1."""
+    keys = tomllib.loads(scenario.resolved)
+    entries = classes_of(keys)
+    for number, entry in enumerate(entries, 1):
+        entry["match"] = [{"dscp": number}]
+    del entries[-1]["match"]
+    return {**keys, "class": entries}
+
+
+def exported(scenario: Scenario, *, stagger_s: float = STAGGER_S) -> World:
+    """Makes a scenario ready.
+
+    Args:
+        scenario: what is run.
+        stagger_s: TCP connections start at random within this after their time.
+
+    Raises:
+        ScenarioError: something in it cannot run on a real kernel, or changes over time.
+    """
+    keys = tomllib.loads(scenario.resolved)
+    link = keys["link"]
+    check_link(link)
+    for key in ("rate", "delay", "loss"):
+        if key not in link or isinstance(link[key], dict) or (key == "loss" and link[key]):
+            raise unfit(f"link.{key}", link.get(key, "..."), "must be constant, and loss 0.0, where HTB is the link")
+    flows = flows_of(keys, scenario)
+    check_flows(keys, flows)
+    classes = classes_of(keys)
+    nominal_bps = _native.quantity(link["nominal"], "rate")
+    sorter = Filters("r1", sorting(classes))
+    _, handles = policy_lines(keys["scheduler"], classes, nominal_bps, "r1", sorter)
+    bins = bins_of(scenario)
+    run = workloads(flows, scenario, RECEIVER, "/job", "/out", stagger_s=stagger_s)
+    delay_s, back_s = (_native.quantity(link[key], "time") for key in ("delay", "return_delay"))
+    run.insert(2, 'workload say /job/changes | tc -n router -s -batch - >/out/counters & jobs="$jobs $!"')
+    lines = [
+        ". /guest/hosts.sh",
+        "in_ router sh /job/up.sh",
+        "for what in qdisc class; do tc -n router -d -j $what show dev r1; done >/out/tc",
+        f"for parent in {_PARENTS}; do tc -n router -j filter show dev r1 parent $parent; done >>/out/tc 2>&1",
+        f"tc -n relay qdisc add dev y1 root {NETEM} {netem_delay(delay_s)}",
+        f"tc -n receiver qdisc add dev d0 root {NETEM} {netem_delay(back_s)}",
+        f"export ZERO_NS={ZERO_NS}",
+        *run,
+        "for job in $jobs; do wait $job; done",
+        "in_ router sh /job/down.sh",
+        "tc -n router -j filter show dev r1 parent 10: >/out/after; tc -n router qdisc show dev r1 | grep htb || :",
+        "",
+    ]
+    scripts = tc_scripts(scenario, "r1")
+    job = {
+        "run": "\n".join(lines).encode(),
+        "up.sh": scripts.up.encode(),
+        "down.sh": scripts.down.encode(),
+        "due": due(flows, scenario).tobytes(),
+        "changes": "".join(f"{round(1e9 * t_s)} class show dev r1\n" for t_s in bins).encode(),
+    }
+    names = tuple(entry["name"] for entry in classes)
+    capacity = Signal(link["rate"], "rate", scenario.duration_s)
+    overhead = round(_native.quantity(link["overhead"], "size"))
+    return World(scenario, names, flows, handles, capacity, overhead, delay_s, bins, job)

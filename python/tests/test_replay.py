@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Recordings of gateways and `linkweir replay`.
+
+The files of ``data`` are made by the gateway's code in virtual time, in crates/linkweir-gateway/tests/recorded.rs.
+Other recordings are written here, as docs/reference/recordings.md says.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from command import linkweir
+
+from linkweir import run
+from linkweir.fault import PlanError
+from linkweir.recording import Recording
+from linkweir.replay import compare, prepare
+
+DATA = Path(__file__).parent / "data"
+COUNTS = DATA / "voyage.lwrec"
+PACKETS = DATA / "voyage-packets.lwrec"
+BIN_NS = 10_000_000
+MAGIC = b"\x89LWREC\x01\n"
+SIZES = [1, 64, 80, 96, 112, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024, 1152, 1280, 1344, 1408]
+SIZES += [1456, 1488, 1520, 1600, 2048]
+BURST_BYTES = 20 * 1514
+"""What pss sends back to back at the high level, by default."""
+
+
+def number(value: int) -> bytes:
+    found = bytearray()
+    while value >= 0x80:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
+
+
+def block(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "little") + zlib.crc32(body).to_bytes(4, "little") + body
+
+
+def head(origin_s: int, classes: Iterable[str], scheduler: str = 'policy = "fifo"') -> bytes:
+    listed = "".join(f'[[class]]\nname = "{name}"\nlimit = "100p"\n' for name in classes)
+    text = f"origin_unix_ns = {origin_s}000000000\nbin_ns = {BIN_NS}\nsizes_bytes = {SIZES}\npackets = false\n"
+    text += f"[link]\noverhead_bytes = 60\nmpu_bytes = 0\n[scheduler]\n{scheduler}\n{listed}"
+    return MAGIC + block(b"\x01" + text.encode())
+
+
+def peer(of: int, name: str) -> bytes:
+    return block(b"\x02" + number(of) + f'name = "{name}"\nnominal = "20Mbit"\nfollow = true\n'.encode())
+
+
+def size_class(size: int) -> int:
+    return max(at for at, bound in enumerate(SIZES) if bound <= size)
+
+
+def cell(class_number: int, pkts: int, size: int, tcp: int = 0, sent: int | None = None, same: bool = True) -> bytes:
+    """A cell of packets of one size, of which so many were sent and the rest dropped."""
+    sent = pkts if sent is None else sent
+    at = size_class(size)
+    mask = bool(sent) | 2 * (sent < pkts) | 4 * bool(tcp) | 8
+    found = bytes([1 | 4 * same | class_number << 3]) + (b"" if same else number(1)) + bytes([mask, at])
+    found += number(pkts) + number(pkts * (size - SIZES[at]))
+    if tcp:
+        found += number(tcp)
+    if sent:
+        found += number(sent) + number(sent * size)
+    if sent < pkts:
+        found += number(pkts - sent) + number((pkts - sent) * size)
+    return found
+
+
+def capacity(bps: int) -> bytes:
+    """From the beginning of the bin."""
+    return bytes([2 | 4]) + number(BIN_NS) + number(bps)
+
+
+def counts(first_bin: int, entries: bytes) -> bytes:
+    return block(b"\x03" + number(first_bin) + entries)
+
+
+def simple(tmp_path: Path, extra: bytes = b"") -> Path:
+    """Three seconds of 5 packets of 1500 bytes each bin, of TCP, of which 4 are sent."""
+    parts = [head(1_769_824_800, ["all"]), peer(0, "ship")]
+    for second in range(3):
+        entries = capacity(5_000_000) if second == 0 else b""
+        for at in range(100):
+            entries += (b"\x00\x01" if at else b"") + cell(0, 5, 1500, tcp=5, sent=4)
+        parts.append(counts(100 * second, entries))
+    path = tmp_path / "simple.lwrec"
+    path.write_bytes(b"".join(parts) + extra)
+    return path
+
+
+def test_a_recording_written_by_the_book_is_read(tmp_path: Path) -> None:
+    recording = Recording.load([simple(tmp_path)])
+    assert f"{recording.began:%Y-%m-%dT%H:%M:%S}" == "2026-01-31T02:00:00"
+    sums = recording.peers["ship"]
+    assert (sums.arrived_pkts, sums.arrived_bytes, sums.tcp_pkts) == (1500, 1500 * 1500, 1500)
+    assert (sums.sent_pkts, sums.sent_bytes) == (1200, 1200 * 1500)
+    assert (sums.dropped_pkts, sums.dropped_bytes) == (300, 300 * 1500)
+    part = recording.part()
+    assert (part.duration_s, part.classes, part.capacity) == (3.0, ["all"], [(0.0, 5_000_000)])
+    assert [row[0].arrived_pkts for row in part.sums(1.0)] == [500, 500, 500]
+
+
+def test_single_packets_give_the_same_bytes_in_every_second(tmp_path: Path) -> None:
+    made = prepare(Recording.load([PACKETS]).part(), tmp_path)
+    for found in compare(made, run(made.scenario)):
+        assert found.intervals >= 17
+        # The simulator and the gateway have the same scheduler, queues and pace: only times below 1 ns differ.
+        assert found.worst <= 0.001, found
+        assert found.replayed_loss == pytest.approx(found.recorded_loss, abs=0.001)
+
+
+def test_counts_give_the_same_rates_to_within_a_burst(tmp_path: Path) -> None:
+    part = Recording.load([COUNTS]).part()
+    made = prepare(part, tmp_path)
+    result = run(made.scenario)
+    for found in compare(made, result):
+        assert found.replayed_bps == pytest.approx(found.recorded_bps, rel=0.001)
+        assert found.replayed_loss == pytest.approx(found.recorded_loss, abs=0.005)
+        if found.name == "voice":
+            assert found.worst <= 0.01
+    # The order of sizes within a bin is not recorded. So a burst of pss may fall into the next second.
+    recorded = part.sums(1.0)
+    for at, name in enumerate(part.classes):
+        rows = [row for row in result.series.to_pylist() if row["class"] == name]
+        for before, now in zip(recorded, rows, strict=True):
+            assert abs(before[at].sent_bytes - now["sent_bytes"]) <= BURST_BYTES + 1500, (name, now["t_s"])
+            assert before[at].arrived_bytes == now["arrived_bytes"]
+
+
+def test_where_bursts_are_small_rates_agree_within_one_percent(tmp_path: Path) -> None:
+    made = prepare(Recording.load([DATA / "voyage-smooth.lwrec"]).part(), tmp_path)
+    for found in compare(made, run(made.scenario)):
+        assert (found.within, found.worst <= 0.01) == (found.intervals, True), found
+
+
+def test_another_policy_and_link_change_what_is_sent(tmp_path: Path) -> None:
+    part = Recording.load([COUNTS]).part()
+    found = {}
+    for name, changes in {
+        "strict": {"policy": "strict"},
+        "narrow": {"rate": "1Mbit", "policy": "strict"},
+        "wide": {"rate": "100Mbit"},
+        "shares": {"changes": {("class", "video", "rate"): "1Mbit"}},
+    }.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        made = prepare(part, folder, **changes)
+        found[name] = {one.name: one.replayed_bps for one in compare(made, run(made.scenario))}
+    assert found["strict"]["video"] > 5e6 > found["shares"]["video"]
+    assert found["narrow"]["voice"] == pytest.approx(1e6, rel=0.01)
+    offered = {name: total.arrived_bytes * 8 / 40 for name, total in zip(part.classes, part.sums(40.0)[0], strict=True)}
+    assert found["wide"] == pytest.approx(offered, rel=0.001)
+
+
+def test_closed_sources_transfer_what_was_sent(tmp_path: Path) -> None:
+    part = Recording.load([COUNTS]).part()
+    made = prepare(part, tmp_path, closed=True)
+    assert made.closed == ("rest",)
+    flows = [flow for flow in made.keys["flow"] if flow["class"] == "rest"]
+    payload = sum(int(flow["bytes"].rstrip("B")) for flow in flows)
+    sent = part.sums(40.0)[0][2].sent_bytes
+    # A segment of 1388 bytes is 1500 with its headers; each transfer is rounded to a byte.
+    assert payload == pytest.approx(sent * 1388 / 1500, abs=len(flows))
+    assert any("sent by TCP" in note for note in made.notes)
+    by_name = {one.name: one for one in compare(made, run(made.scenario))}
+    assert by_name["voice"].replayed_bps == pytest.approx(by_name["voice"].recorded_bps, rel=0.01)
+    assert by_name["rest"].replayed_bps == pytest.approx(by_name["rest"].recorded_bps, rel=0.2)
+
+
+def test_times_cut_a_part(tmp_path: Path) -> None:
+    recording = Recording.load([COUNTS])
+    part = recording.part(start="10s", stop="2026-01-31T02:00:30Z")
+    assert (part.duration_s, f"{part.began:%H:%M:%S}") == (20.0, "02:00:10")
+    assert [rate for _, rate in part.capacity] == [20_000_000, 8_000_000, 16_000_000]
+    assert part.capacity[1][0] == pytest.approx(5.004)
+    whole = recording.part().sums(1.0)
+    assert part.sums(1.0) == whole[10:30]
+    assert any("empty queues" in note for note in part.notes())
+    for words in ({"start": "41s"}, {"start": "3s", "stop": "2s"}, {"start": "soon"}, {"peer": "boat"}):
+        with pytest.raises(PlanError):
+            recording.part(**words)
+
+
+def test_several_peers_runs_and_damages_are_named(tmp_path: Path) -> None:
+    entries = cell(0, 5, 1500) + cell(0, 7, 100, same=False)
+    later = head(1_769_824_900, ["all"], 'policy = "strict"') + peer(0, "ship") + peer(1, "boat") + counts(0, entries)
+    path = simple(tmp_path, later + counts(2, cell(0, 1, 100))[:-3])
+    recording = Recording.load([path])
+    assert list(recording.peers) == ["boat", "ship"]
+    with pytest.raises(PlanError, match="choose one with --peer: boat, ship"):
+        recording.part()
+    notes = list(recording.part("ship").notes())
+    assert any("settings changed after 100 s" in note for note in notes)
+    assert any("damaged" in note for note in notes)
+    assert recording.part("boat").duration_s == pytest.approx(100.01)
+
+
+def test_files_that_are_no_recordings_are_refused(tmp_path: Path) -> None:
+    other = tmp_path / "other.lwrec"
+    for content in (b"", b"t_s,bytes\n", MAGIC, MAGIC + b"\x00" * 100, head(1, ["all"])):
+        other.write_bytes(content)
+        done = linkweir("replay", other, "--out", tmp_path / "out")
+        assert done.returncode == 2, content
+        assert done.stderr.startswith(f"linkweir: {other}: "), done.stderr
+        assert not (tmp_path / "out").exists()
+    assert linkweir("replay", tmp_path / "none").returncode in (1, 2)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_changed_bytes_never_end_in_a_traceback(tmp_path: Path, seed: int) -> None:
+    content = bytearray(simple(tmp_path).read_bytes())
+    draw = random.Random(seed)
+    body_at = content.index(b"\x03", 400)
+    for _ in range(draw.randint(1, 4)):
+        content[draw.randrange(len(content))] = draw.randrange(256)
+    if draw.random() < 0.5:  # with a sound checksum again
+        length = int.from_bytes(content[body_at - 8 : body_at - 4], "little")
+        content[body_at - 4 : body_at] = zlib.crc32(content[body_at : body_at + length]).to_bytes(4, "little")
+    try:
+        made = prepare(Recording("changed", [bytes(content)]).part(), tmp_path)
+        run(made.scenario)
+    except ValueError:
+        pass  # PlanError and ScenarioError
+
+
+def test_the_command_shows_both_and_can_be_repeated(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = linkweir("replay", COUNTS, "--out", out, "--set", "class.video.memory=1s")
+    assert done.returncode == 0, done.stderr
+    assert "recorded towards ship from 2026-01-31 02:00:00 UTC, 40 s" in done.stdout
+    assert "open-loop" in done.stdout
+    assert "rest had TCP" in done.stdout
+    again = linkweir("rerun", out)
+    assert again.returncode == 0, again.stdout
+    assert linkweir("compare", out / "scenario.toml", "--policies", "pss,drr", "--out", tmp_path / "c").returncode == 0
+    done = linkweir("replay", COUNTS, "--out", tmp_path / "closed", "--closed", "--policy", "drr", "--json")
+    found = json.loads(done.stdout)
+    assert {one["name"] for one in found["recorded"]} == {"voice", "video", "rest"}
+    for words, what in [
+        (["--policy", "dr"], "did you mean drr?"),
+        (["--set", "class.vido.memory=1s"], "did you mean video?"),
+        (["--set", "class.video.memory=1"], "--set changes this"),
+        (["--rate", "fast"], "--rate"),
+        (["--rate", "1Mbit", "--trace", "x"], "exclude each other"),
+    ]:
+        done = linkweir("replay", COUNTS, "--out", tmp_path / "bad", *words)
+        assert done.returncode == 2, words
+        assert what in done.stderr, done.stderr
+
+
+@pytest.mark.slow
+def test_an_hour_at_20_mbit_takes_less_than_20_s(tmp_path: Path) -> None:
+    parts = [
+        head(1_769_824_800, ["voice", "video", "rest"], 'policy = "pss"'),
+        peer(0, "ship"),
+    ]
+    draw = random.Random(1)
+    packets = 0
+    for second in range(3600):
+        entries = capacity(20_000_000) if second == 0 else b""
+        for at in range(100):
+            # 2 + 6 + 13 Mbit/s, a little more than the link carries.
+            loads = [(10, 250), (5, 1500), (draw.randint(9, 13), 1476)]
+            packets += sum(count for count, _ in loads)
+            entries += b"\x00\x01" if at else b""
+            entries += b"".join(cell(number, *load) for number, load in enumerate(loads))
+        parts.append(counts(100 * second, entries))
+    path = tmp_path / "hour.lwrec"
+    path.write_bytes(b"".join(parts))
+    assert packets > 6_000_000
+    begun = time.monotonic()
+    done = linkweir("replay", path, "--out", tmp_path / "out")
+    took_s = time.monotonic() - begun
+    assert done.returncode == 0, done.stderr
+    print(f"{packets} packets, {path.stat().st_size / 1e6:.1f} MB, {took_s:.1f} s")
+    assert took_s < 20
+
+
+def test_a_scenario_may_name_a_recording(tmp_path: Path) -> None:
+    simple(tmp_path)
+    text = 'duration = "3s"\n[link]\nrate = "8Mbit"\n[scheduler]\npolicy = "fifo"\n[[class]]\nname = "all"\n[[flow]]\n'
+    text += 'class = "all"\nkind = "replay"\nfile = "simple.lwrec"\n'
+    file = tmp_path / "scenario.toml"
+    for keys, what in [
+        ("", 'a recording has several classes, so write only = "CLASS"'),
+        ('only = "rest"', "has no class rest; it has all"),
+        ('only = "all"\nlengths = "frame"', "a recording has the bytes on the link"),
+        ('only = "all"', ""),
+    ]:
+        file.write_text(text + keys)
+        done = linkweir("check", file)
+        assert (done.returncode, what in done.stderr) == (0 if not what else 2, True), done.stderr
+    # 5 packets of 1500 bytes each 10 ms: 6 Mbit/s.
+    row = run(file).classes.to_pylist()[0]
+    assert (row["arrived_pkts"], row["rate_bps"]) == (1500, pytest.approx(6e6, rel=0.01))
