@@ -41,6 +41,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("README.md", ".venv/bin/linkweir reproduce codes --table 2 --mode both"): MINUTES,
     ("README.md", ".venv/bin/linkweir reproduce pss --where virtual --quick"): LABORATORY,
     ("bench/README.md", "apt-get install *"): "installs packages",
+    ("bench/README.md", "cargo run --release -p linkweir-rate"): MINUTES,
     ("bench/README.md", "bench/*.py"): "measures for minutes, on a machine that does nothing else",
     ("docs/reference/report.md", "linkweir view *"): WINDOW,
     ("docs/results/voice.md", "bench/voice.py *"): "needs recorded traces that are not ours to distribute",
@@ -491,6 +492,7 @@ def test_plans_and_gateways_in_toml_are_checked_elsewhere() -> None:
         "docs/howto/own-policy.md": "python/tests/test_own_policies.py",
         "docs/howto/editor.md": "python/tests/test_schema.py",
         "docs/howto/deploy.md": "python/tests/test_deploy.py",
+        "docs/howto/replay.md": "python/tests/test_schema.py",
     }
     assert {block.page for block in ALL if block.language == "toml"} == {*SCENARIO_PAGES, *elsewhere}
     for page, test in elsewhere.items():

@@ -83,6 +83,8 @@ VALUES: list[Any] = [
         "1s x",
     ),
     *({"mean": "1ms"}, {"mean": "1kB"}, {"probability": 0.1, "delay": "1ms"}, {"mean": "1%", "burst": "5p"}),
+    *([{"dscp": "EF"}], [{"dscp": "XX"}], [{"port": [1, "2-3"]}], [{"protocol": "udp", "address": "10.0.0.0/8"}]),
+    *([{"dscp": 46, "source_port": "x"}], [{"destination": "x"}], [{"protocol": 256}], [{}]),
     *({"lat_deg": 1, "lon_deg": 1.5}, {"min": 1, "max": 2}, {"every": "1s"}, {"load": "1Mbit"}, {"at": ["1s"]}),
 ]
 """Tried for every key."""
@@ -400,6 +402,15 @@ def test_the_gateways_schema_has_every_key_of_its_page() -> None:
         assert set(pages.rows("gateway", heading)) <= set(table["properties"]), heading
     rule = schema["class"]["items"]["properties"]["match"]["items"]
     assert set(pages.rows("gateway", "[scheduler] and [[class]]", 1)) == set(rule["properties"])
+
+
+def test_the_table_of_the_page_on_recordings_is_one_of_a_gateway() -> None:
+    page = (REPOSITORY / "docs/howto/replay.md").read_text()
+    (shown,) = re.findall(r"^```toml\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    (name, table), *others = tomllib.loads(shown).items()
+    own = FILES["gateway"]()["properties"][name]
+    assert not others
+    assert [error.message for error in jsonschema.Draft202012Validator(own).iter_errors(table)] == []
 
 
 # --- the command  ---
