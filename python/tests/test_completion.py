@@ -68,7 +68,7 @@ def completed(home: Path, *words: str) -> set[str]:
 @pytest.mark.slow
 def test_bash_completes_commands(home: Path) -> None:
     assert completed(home, "linkweir", "ru") == {"run"}
-    assert completed(home, "linkweir", "re") == {"report", "rerun", "reproduce"}
+    assert completed(home, "linkweir", "re") == {"replay", "report", "rerun", "reproduce"}
     assert completed(home, "linkweir", "") >= COMMANDS
 
 
