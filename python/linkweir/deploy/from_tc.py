@@ -18,10 +18,9 @@ from typing import Any
 from linkweir import _native
 from linkweir.deploy.found import Found
 from linkweir.deploy.matching import CODE_POINTS
-from linkweir.deploy.policy import IN_MODULE
+from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE
 from linkweir.fault import unfit
 
-_ETHERNET_BYTES = 14
 _SUFFIXES = {"rate": "_bps", "time": "_ns", "size": "_bytes", "packets": "_pkts", "fraction": "_ppm", "bits": "_bits"}
 _UNITS = {"rate": "bit", "time": "ns", "size": "B", "packets": "p", "bits": "bit"}
 _NAMES = {number: name for name, number in reversed(list(CODE_POINTS.items()))}
@@ -51,7 +50,7 @@ def from_tc(text: str) -> Found:
     stab = shaper.get("stab", {})
     link = {
         "rate": _shown(rate_bps, "rate"),
-        "overhead": f"{stab.get('overhead', -_ETHERNET_BYTES) + _ETHERNET_BYTES}B",
+        "overhead": f"{stab.get('overhead', -ETHERNET_BYTES) + ETHERNET_BYTES}B",
     }
     if "mpu" in stab:
         link["mpu"] = f"{stab['mpu']}B"

@@ -14,6 +14,7 @@ from linkweir.deploy.found import Found
 from linkweir.deploy.from_gateway import from_gateway
 from linkweir.deploy.from_tc import from_tc
 from linkweir.deploy.gateway import toml_table, toml_value
+from linkweir.deploy.left_out import OF_THE_PATH
 from linkweir.fault import unfit
 from linkweir.scenario import Scenario
 
@@ -21,8 +22,6 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-_OF_THE_PATH = ("delay", "return_delay", "loss", "reorder", "ring")
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def imported(text: str, other: Scenario | None = None, *, tunnel_counted: bool =
         tomllib.loads(other.resolved), {name: str(Path(path).resolve()) for name, path, _ in other.inputs}
     )
     found = _named(found, keys, rename=from_machine)
-    path = {key: keys["link"][key] for key in _OF_THE_PATH if key in keys["link"]}
+    path = {key: keys["link"][key] for key in (*OF_THE_PATH, "ring") if key in keys["link"]}
     found = Found({**found.link, **path}, found.scheduler, found.classes, found.notes)
     top = {key: value for key, value in keys.items() if not isinstance(value, (dict, list))}
     notes = (*found.notes, f"{missing}, and the path's delays and losses: from the other scenario")

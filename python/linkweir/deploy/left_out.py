@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_OF_THE_PATH = ("delay", "return_delay", "loss", "reorder")
+OF_THE_PATH = ("delay", "return_delay", "loss", "reorder")
+"""Keys of a link that belong to the path, not to its scheduler."""
 _MODELS = ("satellite", "beam")
 _VARYING = "changes over time; {what} gets the mean, nominal = {nominal}"
 
@@ -18,7 +19,7 @@ def of_the_link(link: Mapping[str, Any], what: str) -> Iterator[str]:
         link: the table `[link]` of a resolved scenario.
         what: what gets a rate instead.
     """
-    for key in _OF_THE_PATH:
+    for key in OF_THE_PATH:
         if link.get(key) not in (None, "0s", 0.0):
             yield f"link.{key}: the real link has its own"
     for key in _MODELS:

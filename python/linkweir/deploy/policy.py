@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from linkweir import _native
 from linkweir.fault import unfit
 
+ETHERNET_BYTES = 14
+"""Header that the kernel counts with each packet of an Ethernet device."""
 SHAPED = "1:1"
 """The class that the queueing disciplines are put below."""
 IN_MODULE = frozenset(("codes", "exp_pf", "exp_rule", "mlwdf", "pds", "pf", "pss"))

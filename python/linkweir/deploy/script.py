@@ -15,7 +15,7 @@ from linkweir.deploy import left_out
 from linkweir.deploy.copies import classes_of
 from linkweir.deploy.filters import Filters
 from linkweir.deploy.matching import sorting
-from linkweir.deploy.policy import IN_MODULE, SHAPED, exact, policy_lines
+from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE, SHAPED, exact, policy_lines
 from linkweir.fault import unfit
 from linkweir.scenario import Scenario
 
@@ -146,8 +146,8 @@ def _up(device: str, at: str, link: Mapping[str, Any], add: Sequence[str], undo:
     mpu = round(_native.quantity(link["mpu"], "size"))
     least = f"mpu {mpu} " if mpu else ""
     lines = [
-        f"# An Ethernet device counts its header, {_ETHERNET_BYTES} bytes; the link adds {overhead} to a packet.",
-        f'[ "$(cat /sys/class/net/{device}/type)" = 1 ] && header={_ETHERNET_BYTES} || header=0',
+        f"# An Ethernet device counts its header, {ETHERNET_BYTES} bytes; the link adds {overhead} to a packet.",
+        f'[ "$(cat /sys/class/net/{device}/type)" = 1 ] && header={ETHERNET_BYTES} || header=0',
         f'size="stab {least}overhead $(({overhead} - header)) linklayer ethernet"',
     ]
     if at != device:
@@ -163,6 +163,3 @@ def _up(device: str, at: str, link: Mapping[str, Any], add: Sequence[str], undo:
     else:
         lines += [add[0], f"trap '[ $? = 0 ] || {{ {'; '.join(undo)}; }}' EXIT", *add[1:]]
     return lines
-
-
-_ETHERNET_BYTES = 14

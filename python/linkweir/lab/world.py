@@ -28,7 +28,7 @@ import numpy as np
 
 from linkweir import _native
 from linkweir.deploy.copies import copies
-from linkweir.deploy.policy import policy_lines
+from linkweir.deploy.policy import ETHERNET_BYTES, policy_lines
 from linkweir.fault import unfit
 from linkweir.lab.arrivals import arrivals
 from linkweir.lab.line import Line
@@ -40,7 +40,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-ETHERNET_BYTES = 14
 ZERO_NS = 5_000_000_000
 """Uptime at which the experiment begins; all preparation is done by then."""
 CHANGE_S = 0.05
