@@ -157,6 +157,7 @@ probe() {
 			need may iperf3 "TCP traffic between them" command -v iperf3
 			need may iptables "a firewall between two gateways" command -v iptables
 			need may iputils-ping "the tutorial of the gateway" command -v ping
+			need may mandoc "checks the manual pages" command -v mandoc
 			need may prometheus "promtool checks the gateway's metrics" command -v promtool
 			need may chromium "the gateway's page in a browser" command -v chromium
 			need may systemd "systemd-analyze checks the gateway's unit" command -v systemd-analyze ;;
