@@ -8,14 +8,12 @@ name what is missing.
 from __future__ import annotations
 
 import ipaddress
-import json
 import random
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import exports
 import pytest
 from command import REPOSITORY, SCENARIOS, linkweir
 
@@ -40,6 +38,10 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+
+sys.path.insert(0, str(REPOSITORY / "lab/exported"))
+import exports
 
 
 def classes(*names: str, **matches: Any) -> list[dict[str, Any]]:
@@ -380,6 +382,11 @@ def shaped() -> Laboratory:
 
 
 @pytest.fixture(scope="module")
+def shaped_inward(shaped: Laboratory) -> Laboratory:
+    return Laboratory(exported_script=True, ingress=True)
+
+
+@pytest.fixture(scope="module")
 def over_gateways(shaped: Laboratory) -> VirtualGateways:
     try:
         return VirtualGateways(GATEWAY if GATEWAY.exists() else None, exported=True)
@@ -387,27 +394,21 @@ def over_gateways(shaped: Laboratory) -> VirtualGateways:
         pytest.skip(f"NO GATEWAY: {error}")
 
 
-def rates(result: package.Result) -> dict[str, float]:
-    return {row["class"]: row["rate_bps"] for row in result.rows("classes")}
-
-
 def differing(policy: str, number: int, host: Any, folder: Path) -> dict[str, tuple[float, float]]:
     """Classes whose rate differs by more than 1 % from the simulation of the same packets, with both rates."""
     scenario = exports.scenario(policy, number)
-    simulated = rates(package.run(exports.recorded(scenario, folder)))
-    found = rates(host.run(Scenario.from_dict(marked(scenario))))
-    # Of a class that gets nothing, a packet may leave while the queues of others fill.
-    packet_bps = 8 * 1428 / (scenario.duration_s - scenario.warmup_s)
+    simulated = exports.rates(package.run(exports.recorded(scenario, folder)))
+    found = exports.rates(host.run(Scenario.from_dict(marked(scenario))))
     return {
         name: (found[name], wanted)
         for name, wanted in simulated.items()
-        if abs(found[name] - wanted) > max(0.01 * wanted, packet_bps)
+        if abs(found[name] - wanted) > exports.allowed_bps(scenario, wanted)
     }
 
 
 def chosen(*in_short: str) -> list[Any]:
     """The twenty; those that are not the first of one of these policies take too long for make test."""
-    every = [(policy, number) for policy in exports.POLICIES for number in range(5)]
+    every = [(policy, number) for policy in exports.POLICIES for number in exports.NUMBERS]
     return [
         pytest.param(policy, number, marks=() if number == 0 and policy in in_short else pytest.mark.long)
         for policy, number in every
@@ -423,6 +424,14 @@ def test_a_script_gives_the_classes_their_simulated_rates(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("policy", "number"), chosen("strict"))
+def test_a_script_for_traffic_inward_gives_the_classes_their_simulated_rates(
+    policy: str, number: int, shaped_inward: Laboratory, tmp_path: Path
+) -> None:
+    assert differing(policy, number, shaped_inward, tmp_path) == {}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "number"), chosen("pss"))
 def test_a_configuration_gives_the_classes_their_simulated_rates(
     policy: str, number: int, over_gateways: VirtualGateways, tmp_path: Path
@@ -430,35 +439,14 @@ def test_a_configuration_gives_the_classes_their_simulated_rates(
     assert differing(policy, number, over_gateways, tmp_path) == {}
 
 
-TCP = {
-    "duration": "60s",
-    "warmup": "10s",
-    "interval": "1s",
-    "seed": 1,
-    "link": {"rate": "10Mbit", "overhead": "28B", "delay": "30ms", "return_delay": "30ms"},
-    "scheduler": {"policy": "pss"},
-    "class": [
-        {"name": "ef", "level": 0},
-        {"name": "af", "level": 1, "low_level": 3, "rate": "3Mbit", "limit": "100p"},
-        {"name": "rest", "level": 2, "limit": "100p"},
-    ],
-    "flow": [
-        {"class": "ef", "kind": "cbr", "rate": "1Mbit", "packet": "200B"},
-        {"class": "af", "kind": "tcp", "count": 3},
-        {"class": "rest", "kind": "tcp", "count": 4},
-    ],
-}
-
-
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("host", ["shaped", "over_gateways"])
 def test_tcp_gets_its_simulated_goodput(host: str, request: pytest.FixtureRequest) -> None:
-    scenario = Scenario.from_dict(marked(Scenario.from_dict(TCP)))
-    simulated = rates(package.run(Scenario.from_dict(staggered(scenario))))
-    found = rates(request.getfixturevalue(host).run(scenario))
-    # docs/results/transport.md has the bound of 5 % for goodput.
-    assert found == {name: pytest.approx(wanted, rel=0.05) for name, wanted in simulated.items()}
+    scenario = Scenario.from_dict(marked(Scenario.from_dict(exports.TCP)))
+    simulated = exports.rates(package.run(Scenario.from_dict(staggered(scenario))))
+    found = exports.rates(request.getfixturevalue(host).run(scenario))
+    assert found == {name: pytest.approx(wanted, rel=exports.TCP_BOUND) for name, wanted in simulated.items()}
 
 
 @pytest.mark.slow
@@ -469,4 +457,30 @@ def test_what_tc_shows_becomes_the_scenario_again(policy: str, shaped: Laborator
     files = shaped._files(made, None)
     assert Scenario.parse(imported(files["tc"].decode(), scenario).text).resolved == scenario.resolved
     # The script that undoes it ran at the end.
-    assert json.loads(files["after"]) == []
+    assert files["after"] == files["before"]
+
+
+@pytest.mark.slow
+def test_what_is_undone_leaves_no_ifb_behind(shaped_inward: Laboratory) -> None:
+    files = shaped_inward._files(shaped_inward._made(Scenario.from_dict(marked(written(duration="1s")))), None)
+    assert b"noqueue" in files["before"]
+    assert files["after"] == files["before"]
+
+
+def in_namespace(script: str) -> str:
+    """What a script prints in a network namespace of its own, where a0 and b0 are the ends of a wire."""
+    prepared = f"ip link add a0 type veth peer name b0; ip link set a0 up; ip link set b0 up; {script}"
+    done = subprocess.run(["unshare", "--net", "sh", "-c", prepared], capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("there", ["ingress", "clsact"])
+def test_what_somebody_has_set_up_for_traffic_inward_stays(there: str, tmp_path: Path) -> None:
+    lacking = in_namespace("ip link add ifb-x type ifb && tc qdisc add dev a0 ingress")
+    if lacking:
+        pytest.skip(f"NO TRAFFIC INWARD HERE: {lacking}")
+    (tmp_path / "up.sh").write_text(tc_scripts(written(), "a0", ingress=True).up)
+    said = in_namespace(f"tc qdisc add dev a0 {there}; sh {tmp_path}/up.sh && echo is up; tc qdisc show; ip -o link")
+    assert "is up" not in said
+    assert f"qdisc {there} ffff:" in said
+    assert "ifb-a0" not in said.split("qdisc ", 1)[1]

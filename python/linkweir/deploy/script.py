@@ -67,9 +67,7 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False) -> Scr
     link, scheduler = keys["link"], keys["scheduler"]
     classes, changed = _carried(classes_of(keys), link)
     sorted_by = sorting(classes)
-    at = f"ifb-{device}"[:_LONGEST] if ingress else device
-    if at == device and ingress:
-        raise unfit("--device", device, "has the name of an IFB already; leave out --ingress")
+    at = ifb_of(device) if ingress else device
     nominal_bps = _native.quantity(link["nominal"], "rate")
     hashed = scheduler["policy"] == "fq_codel"
     lines, _ = policy_lines(scheduler, classes, nominal_bps, at, Filters(at, sorted_by), hashed=hashed)
@@ -87,6 +85,15 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False) -> Scr
         "".join(f"{line}\n" for line in ["#!/bin/sh", f"# Undoes what was set up on {device}.", *undo]),
         tuple(notes),
     )
+
+
+def ifb_of(device: str) -> str:
+    """The name of the IFB behind a device, whose last letters tell devices with long names apart.
+
+    >>> ifb_of("eth0"), ifb_of("enx00112233445a")
+    ('ifb-eth0', 'ifb-0112233445a')
+    """
+    return f"ifb-{device[-(_LONGEST - len('ifb-')) :]}"
 
 
 def _carried(classes: Sequence[Mapping[str, Any]], link: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
@@ -153,9 +160,10 @@ def _up(device: str, at: str, link: Mapping[str, Any], add: Sequence[str], undo:
     if at != device:
         lines += [
             f"ip link add name {at} type ifb",
-            f"trap '[ $? = 0 ] || {{ ip link del {at}; tc qdisc del dev {device} ingress; }}' EXIT",
+            f"trap '[ $? = 0 ] || ip link del {at}' EXIT",
             f"ip link set dev {at} up",
             f"tc qdisc add dev {device} handle ffff: ingress",
+            f"trap '[ $? = 0 ] || {{ {'; '.join(undo)}; }}' EXIT",
             f"tc filter add dev {device} parent ffff: protocol all pref 1 matchall "
             f"action mirred egress redirect dev {at}",
             *add,

@@ -157,6 +157,7 @@ class Laboratory(Experiments):
         variant: of the kernel, see `kernel.VARIANTS`.
         stagger_s: TCP connections start at random within this after their time.
         exported_script: the script of `linkweir export tc` sets up the link and the scheduler.
+        ingress: that script is the one of `--ingress`.
         say: called with what is built now.
 
     Raises:
@@ -172,16 +173,18 @@ class Laboratory(Experiments):
         *,
         stagger_s: float = STAGGER_S,
         exported_script: bool = False,
+        ingress: bool = False,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._stagger_s = stagger_s
         self._exported = exported_script
+        self._ingress = ingress
         self.guest = guest.prepare(kernel.build(variant, say=say))
         self.identity = self.guest.identity
 
     def _made(self, scenario: Scenario) -> World:
         if self._exported:
-            return exported(scenario, stagger_s=self._stagger_s)
+            return exported(scenario, ingress=self._ingress, stagger_s=self._stagger_s)
         return world(scenario, self.guest.kinds, stagger_s=self._stagger_s)
 
     def _files(self, made: World, _processor: int | None) -> dict[str, bytes]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A scenario as a job in which the script of `linkweir export tc` sets up the router, with HTB as the shaper.
+"""A scenario as a job in which the script of `linkweir export tc` sets up the scheduler, with HTB as the link.
 
-The hosts are those of `world`. Behind the router the relay's netem has the link's delay. Packets carry a code point for
+The hosts are those of `world`. The router schedules what it sends, or with `ingress` the relay what it receives. Behind
+them the relay's netem has the link's delay. Packets carry a code point for
 their class as there, so the classes' `match` must be these: `marked` writes them.
 """
 
@@ -15,7 +16,7 @@ from linkweir.deploy.copies import classes_of
 from linkweir.deploy.filters import Filters
 from linkweir.deploy.matching import sorting
 from linkweir.deploy.policy import policy_lines
-from linkweir.deploy.script import tc_scripts
+from linkweir.deploy.script import ifb_of, tc_scripts
 from linkweir.fault import unfit
 from linkweir.lab.signal import Signal
 from linkweir.lab.world import (
@@ -53,11 +54,12 @@ def marked(scenario: Scenario) -> dict[str, Any]:
     return {**keys, "class": entries}
 
 
-def exported(scenario: Scenario, *, stagger_s: float = STAGGER_S) -> World:
+def exported(scenario: Scenario, *, ingress: bool = False, stagger_s: float = STAGGER_S) -> World:
     """Makes a scenario ready.
 
     Args:
         scenario: what is run.
+        ingress: the script is that of `--ingress`.
         stagger_s: TCP connections start at random within this after their time.
 
     Raises:
@@ -73,33 +75,37 @@ def exported(scenario: Scenario, *, stagger_s: float = STAGGER_S) -> World:
     check_flows(keys, flows)
     classes = classes_of(keys)
     nominal_bps = _native.quantity(link["nominal"], "rate")
-    sorter = Filters("r1", sorting(classes))
-    _, handles = policy_lines(keys["scheduler"], classes, nominal_bps, "r1", sorter)
+    host, device = ("relay", "y0") if ingress else ("router", "r1")
+    at = ifb_of(device) if ingress else device
+    sorter = Filters(at, sorting(classes))
+    _, handles = policy_lines(keys["scheduler"], classes, nominal_bps, at, sorter)
     bins = bins_of(scenario)
     run = workloads(flows, scenario, RECEIVER, "/job", "/out", stagger_s=stagger_s)
     delay_s, back_s = (_native.quantity(link[key], "time") for key in ("delay", "return_delay"))
-    run.insert(2, 'workload say /job/changes | tc -n router -s -batch - >/out/counters & jobs="$jobs $!"')
+    run.insert(2, f'workload say /job/changes | tc -n {host} -s -batch - >/out/counters & jobs="$jobs $!"')
     lines = [
         ". /guest/hosts.sh",
-        "in_ router sh /job/up.sh",
-        "for what in qdisc class; do tc -n router -d -j $what show dev r1; done >/out/tc",
-        f"for parent in {_PARENTS}; do tc -n router -j filter show dev r1 parent $parent; done >>/out/tc 2>&1",
+        f"all() {{ ip -n {host} -o link; tc -n {host} qdisc show; tc -n {host} filter show dev {device} ingress; }}",
+        "all >/out/before 2>&1",
+        f"in_ {host} sh /job/up.sh",
+        f"for what in qdisc class; do tc -n {host} -d -j $what show dev {at}; done >/out/tc",
+        f"for parent in {_PARENTS}; do tc -n {host} -j filter show dev {at} parent $parent; done >>/out/tc 2>&1",
         f"tc -n relay qdisc add dev y1 root {NETEM} {netem_delay(delay_s)}",
         f"tc -n receiver qdisc add dev d0 root {NETEM} {netem_delay(back_s)}",
         f"export ZERO_NS={ZERO_NS}",
         *run,
         "for job in $jobs; do wait $job; done",
-        "in_ router sh /job/down.sh",
-        "tc -n router -j filter show dev r1 parent 10: >/out/after; tc -n router qdisc show dev r1 | grep htb || :",
+        f"in_ {host} sh /job/down.sh",
+        "all >/out/after 2>&1",
         "",
     ]
-    scripts = tc_scripts(scenario, "r1")
+    scripts = tc_scripts(scenario, device, ingress=ingress)
     job = {
         "run": "\n".join(lines).encode(),
         "up.sh": scripts.up.encode(),
         "down.sh": scripts.down.encode(),
         "due": due(flows, scenario).tobytes(),
-        "changes": "".join(f"{round(1e9 * t_s)} class show dev r1\n" for t_s in bins).encode(),
+        "changes": "".join(f"{round(1e9 * t_s)} class show dev {at}\n" for t_s in bins).encode(),
     }
     names = tuple(entry["name"] for entry in classes)
     capacity = Signal(link["rate"], "rate", scenario.duration_s)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Twenty scenarios of constant and Poisson traffic, which tests export and run elsewhere."""
+"""Twenty scenarios of constant and Poisson traffic, and one with TCP, which are exported and run elsewhere."""
 
 from __future__ import annotations
 
@@ -9,12 +9,40 @@ from typing import Any
 
 import numpy as np
 
+from linkweir import Result
 from linkweir.lab.exported import marked
 from linkweir.lab.world import due, flows_of
 from linkweir.scenario import Scenario
 
 POLICIES = ("pss", "pds", "drr", "strict")
 """Five scenarios have each."""
+NUMBERS = range(5)
+BOUND = 0.01
+"""By which part of the simulated rate a class may differ."""
+TCP_BOUND = 0.05
+"""The same with TCP: docs/results/transport.md has it for goodput."""
+LARGEST_BYTES = 1428
+"""Of a packet, with the link's overhead."""
+
+TCP = {
+    "duration": "60s",
+    "warmup": "10s",
+    "interval": "1s",
+    "seed": 1,
+    "link": {"rate": "10Mbit", "overhead": "28B", "delay": "30ms", "return_delay": "30ms"},
+    "scheduler": {"policy": "pss"},
+    "class": [
+        {"name": "ef", "level": 0},
+        {"name": "af", "level": 1, "low_level": 3, "rate": "3Mbit", "limit": "100p"},
+        {"name": "rest", "level": 2, "limit": "100p"},
+    ],
+    "flow": [
+        {"class": "ef", "kind": "cbr", "rate": "1Mbit", "packet": "200B"},
+        {"class": "af", "kind": "tcp", "count": 3},
+        {"class": "rest", "kind": "tcp", "count": 4},
+    ],
+}
+"""Seven connections and a constant flow; its bounds are those of TCP."""
 
 
 def scenario(policy: str, number: int, *, duration: str = "20s") -> Scenario:
@@ -75,3 +103,17 @@ def recorded(made: Scenario, folder: Path) -> Scenario:
         np.savetxt(path, rows, fmt=("%.9f", "%d"), delimiter=",", header="t_s,bytes", comments="")
         keys["flow"][number] = {"name": flow["name"], "class": flow["class"], "kind": "replay", "file": str(path)}
     return Scenario.from_dict(keys)
+
+
+def rates(result: Result) -> dict[str, float]:
+    """The rate of each class, bit/s."""
+    return {row["class"]: row["rate_bps"] for row in result.rows("classes")}
+
+
+def allowed_bps(scenario: Scenario, simulated_bps: float) -> float:
+    """By how much the rate of a class may differ from the simulated one, bit/s.
+
+    Of a class that gets nothing, a packet may leave while the queues of others fill.
+    """
+    packet_bps = 8 * LARGEST_BYTES / (scenario.duration_s - scenario.warmup_s)
+    return max(BOUND * simulated_bps, packet_bps)
