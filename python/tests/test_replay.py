@@ -24,6 +24,8 @@ from linkweir.replay import compare, prepare
 
 DATA = Path(__file__).parent / "data"
 COUNTS = DATA / "voyage.lwrec"
+"""Of a version that listed no packets unless it was asked to."""
+LISTED = DATA / "voyage-listed.lwrec"
 PACKETS = DATA / "voyage-packets.lwrec"
 BIN_NS = 10_000_000
 MAGIC = b"\x89LWREC\x01\n"
@@ -111,10 +113,11 @@ def test_a_recording_written_by_the_book_is_read(tmp_path: Path) -> None:
     assert [row[0].arrived_pkts for row in part.sums(1.0)] == [500, 500, 500]
 
 
-def test_single_packets_give_the_same_bytes_in_every_second(tmp_path: Path) -> None:
-    made = prepare(Recording.load([PACKETS]).part(), tmp_path)
+@pytest.mark.parametrize(("file", "seconds"), [(PACKETS, 18), (LISTED, 12)])
+def test_single_packets_give_the_same_bytes_in_every_second(file: Path, seconds: int, tmp_path: Path) -> None:
+    made = prepare(Recording.load([file]).part(), tmp_path)
     for found in compare(made, run(made.scenario)):
-        assert found.intervals >= 17
+        assert found.intervals >= seconds - 1
         # The simulator and the gateway have the same scheduler, queues and pace: only times below 1 ns differ.
         assert found.worst <= 0.001, found
         assert found.replayed_loss == pytest.approx(found.recorded_loss, abs=0.001)
@@ -136,12 +139,6 @@ def test_counts_give_the_same_rates_to_within_a_burst(tmp_path: Path) -> None:
         for before, now in zip(recorded, rows, strict=True):
             assert abs(before[at].sent_bytes - now["sent_bytes"]) <= BURST_BYTES + 1500, (name, now["t_s"])
             assert before[at].arrived_bytes == now["arrived_bytes"]
-
-
-def test_where_bursts_are_small_rates_agree_within_one_percent(tmp_path: Path) -> None:
-    made = prepare(Recording.load([DATA / "voyage-smooth.lwrec"]).part(), tmp_path)
-    for found in compare(made, run(made.scenario)):
-        assert (found.within, found.worst <= 0.01) == (found.intervals, True), found
 
 
 def test_another_policy_and_link_change_what_is_sent(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Packets through the queues towards a peer, with and without the flight recorder, to count what recording costs:
+//! The queues towards a peer with the flight recorder, in virtual time. Packets of 1000 bytes, to count what recording costs:
 //!
 //! ```text
 //! cargo build --release -p linkweir-gateway --example recording
@@ -8,15 +8,21 @@
 //!
 //! The first argument is `off`, `counts` or `packets`, the second the number of packets. The difference of two runs with other
 //! numbers leaves the start out.
+//!
+//! With a configuration, and a file with a line `AT_NS,CLASS,BYTES,TCP` per packet in order of time, it writes a recording of
+//! so many seconds:
+//!
+//! ```text
+//! target/release/examples/recording counts SECONDS ground.toml arrivals.csv FILE.lwrec
+//! ```
 
-use std::cell::RefCell;
 use std::error::Error;
-use std::path::Path;
-use std::rc::Rc;
+use std::fs;
 
-use linkweir_gateway::config;
-use linkweir_plane::link::{Link, Next};
-use linkweir_plane::recorder::{Recorder, Tap};
+use virtual_link::{Arrival, Recorded, VirtualLink};
+
+#[path = "../tests/virtual_link/mod.rs"]
+mod virtual_link;
 
 const CLASSES: &str = r#"[gateway]
 device = "lw0"
@@ -47,29 +53,50 @@ allowed_ips = "10.77.0.2/32"
 /// Time of a packet of 1000 bytes at 1 Gbit/s, ns.
 const PACKET_NS: u64 = 8000;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().collect();
-    let [_, mode, pkts] = &arguments[..] else {
-        return Err("recording off|counts|packets NUMBER".into());
+const USAGE: &str = "write: recording off|counts|packets NUMBER [CONFIG ARRIVALS FILE]";
+
+/// The packet of a line.
+fn arrival(line: &str) -> Result<Arrival, Box<dyn Error>> {
+    let [at_ns, class, bytes, tcp] = line.split(',').collect::<Vec<_>>()[..] else {
+        return Err(format!("\"{line}\" is not AT_NS,CLASS,BYTES,TCP").into());
     };
-    let config = config::parse(CLASSES, Path::new("recording.toml"))?;
-    let mut link = Link::new(0, config.link_setup(&config.peers[0].capacity))?;
-    let recorder = Rc::new(RefCell::new(Recorder::new(0, mode == "packets")));
-    if mode != "off" {
-        link.record_to(Some(Tap::new(recorder.clone(), 0, config.classes.len())));
-    }
-    let (mut now_ns, mut bytes) = (0, 0);
-    for number in 0..pkts.parse()? {
-        let class = [0, 1, 1, 2][number as usize % 4];
-        link.arrive(now_ns, class, 1000, &[0x45; 40]);
-        now_ns += PACKET_NS;
-        while let Next::Send(packet, _) = link.next(now_ns, |_| false) {
-            bytes += packet.len();
+    Ok(Arrival {
+        at_ns: at_ns.parse()?,
+        class: class.parse()?,
+        bytes: bytes.parse()?,
+        tcp: tcp == "1",
+    })
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let what = match arguments.first().map(String::as_str) {
+        Some("off") => Recorded::Nothing,
+        Some("counts") => Recorded::Counts,
+        Some("packets") => Recorded::Packets,
+        _ => return Err(USAGE.into()),
+    };
+    match &arguments[1..] {
+        [pkts] => {
+            let pkts: u64 = pkts.parse()?;
+            let arrivals = (0..pkts).map(|number| Arrival {
+                at_ns: number * PACKET_NS,
+                class: [0, 1, 1, 2][number as usize % 4],
+                bytes: 1000,
+                tcp: false,
+            });
+            let mut link = VirtualLink::new(CLASSES, what)?;
+            link.serve(arrivals, pkts * PACKET_NS);
+            println!("{} bytes were sent", link.sent_bytes);
         }
-        if recorder.borrow().due_ns().is_some_and(|ns| ns <= now_ns) {
-            recorder.borrow_mut().take(now_ns).for_each(drop);
+        [seconds, config, arrivals, file] => {
+            let lines = fs::read_to_string(arrivals)?;
+            let arrivals = lines.lines().map(arrival).collect::<Result<Vec<_>, _>>()?;
+            let mut link = VirtualLink::new(&fs::read_to_string(config)?, what)?;
+            link.serve(arrivals, seconds.parse::<u64>()? * 1_000_000_000);
+            fs::write(file, link.recording(1_769_824_800_000_000_000))?;
         }
+        _ => return Err(USAGE.into()),
     }
-    println!("{bytes} bytes were sent");
     Ok(())
 }

@@ -4,6 +4,10 @@
 //! A packet costs a few additions in the cell of its class. When a bin is over, its cells are written to a block, and a
 //! block is ready after a second; the caller takes it from there. Cells exist for what happened in the present bin only, so
 //! memory does not grow with the number of peers. [`linkweir_config::recording`] has the format.
+//!
+//! The packets that arrive in a bin are listed with their times, since their order decides who is dropped. But only so many
+//! may be listed, [`LISTED_PER_BIN`] on average: where more arrive, a bin has counts by size instead. So the length of a
+//! recording has a bound, however many packets arrive.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,6 +21,10 @@ const BLOCK_BINS: u64 = 100;
 const BLOCK_BYTES: usize = 60_000;
 /// Capacities that differ by one part in so many at most are recorded once per bin.
 const NEAR: u64 = 128;
+/// So many packets per bin are listed on average, 10,000 per second, unless all are to be recorded.
+pub const LISTED_PER_BIN: usize = 100;
+/// Most packets that are listed in a bin after quiet times.
+const MOST_LISTED: usize = 2000;
 
 /// A finished block.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,12 +54,29 @@ pub struct Recorder {
     /// Counts of the present bin; those from `used` on are empty.
     cells: Vec<Place>,
     used: usize,
+    /// The packets that arrived in the present bin, in order, until it is `crowded`.
+    listed: Vec<Listed>,
+    /// How many packets the present bin may list.
+    allowance: usize,
+    /// Whether more arrived: they are counted in the cells.
+    crowded: bool,
     block: Option<Writer>,
     ready: Vec<Block>,
     /// Which peers have been recorded, by number.
     seen: Vec<bool>,
     /// Those that are in no finished block yet.
     fresh: Vec<u32>,
+}
+
+/// A packet that arrived in the present bin.
+#[derive(Clone, Copy, Debug)]
+struct Listed {
+    /// Since the origin, ns.
+    at_ns: u64,
+    /// The cell of its class.
+    cell: usize,
+    bytes: u32,
+    tcp: bool,
 }
 
 /// The counts of a class towards a peer.
@@ -74,6 +99,9 @@ impl Recorder {
             last_ns: 0,
             cells: Vec::new(),
             used: 0,
+            listed: Vec::new(),
+            allowance: MOST_LISTED,
+            crowded: false,
             block: None,
             ready: Vec::new(),
             seen: Vec::new(),
@@ -89,11 +117,21 @@ impl Recorder {
         }
     }
 
-    /// Writes the cells of the bin that is over to the block.
+    /// Writes the packets and cells of the bin that is over to the block.
     #[cold]
     fn close(&mut self, now_ns: u64) {
         if self.used > 0 {
             let block = self.block.get_or_insert_with(|| Writer::new(self.bin));
+            self.allowance -= self.listed.len();
+            for packet in self.listed.drain(..) {
+                let place = &self.cells[packet.cell];
+                block.packet(
+                    packet.at_ns,
+                    place.peer,
+                    place.class,
+                    (packet.bytes, packet.tcp),
+                );
+            }
             for place in &mut self.cells[..self.used] {
                 if !place.cell.is_empty() {
                     block.cell(self.bin, place.peer, place.class, &place.cell);
@@ -101,9 +139,13 @@ impl Recorder {
                 place.cell = Cell::default();
             }
             self.used = 0;
+            self.crowded = false;
         }
         let before = self.bin;
         self.bin = now_ns.saturating_sub(self.origin_ns) / BIN_NS;
+        let passed = usize::try_from(self.bin - before).unwrap_or(MOST_LISTED);
+        let more = passed.min(MOST_LISTED) * LISTED_PER_BIN;
+        self.allowance = (self.allowance + more).min(MOST_LISTED);
         self.end_ns = self.origin_ns + (self.bin + 1) * BIN_NS;
         let over = |block: &Writer| {
             self.bin >= block.first_bin() + BLOCK_BINS || block.bytes() >= BLOCK_BYTES
@@ -169,6 +211,39 @@ impl Recorder {
         let since_ns = now_ns.saturating_sub(self.origin_ns);
         self.last_ns = since_ns.max(self.last_ns).max(self.bin * BIN_NS);
         self.last_ns
+    }
+
+    /// Packets of the same size arrived in the class with this cell.
+    #[inline]
+    fn arrive(&mut self, now_ns: u64, cell: usize, pkts: u32, bytes: u32, tcp: bool) {
+        if !self.crowded && self.listed.len() + pkts as usize <= self.allowance {
+            let at_ns = self.since(now_ns);
+            let packet = Listed {
+                at_ns,
+                cell,
+                bytes,
+                tcp,
+            };
+            self.listed
+                .extend(std::iter::repeat_n(packet, pkts as usize));
+            return;
+        }
+        if !self.crowded {
+            self.crowd();
+        }
+        self.cells[cell].cell.arrive(pkts, bytes);
+        self.cells[cell].cell.tcp_pkts += u64::from(tcp) * u64::from(pkts);
+    }
+
+    /// More packets arrive in this bin than may be listed: counts those that are.
+    #[cold]
+    fn crowd(&mut self) {
+        self.crowded = true;
+        for packet in self.listed.drain(..) {
+            let cell = &mut self.cells[packet.cell].cell;
+            cell.arrive(1, packet.bytes);
+            cell.tcp_pkts += u64::from(packet.tcp);
+        }
     }
 
     /// A peer is recorded.
@@ -249,9 +324,9 @@ impl Tap {
         }
     }
 
-    /// Adds to the counts of a class.
+    /// Changes the counts of a class, whose cell has this place.
     #[inline]
-    fn count(&mut self, now_ns: u64, class: usize, add: impl FnOnce(&mut Cell)) {
+    fn count(&mut self, now_ns: u64, class: usize, change: impl FnOnce(&mut Recorder, usize)) {
         let mut recorder = self.recorder.borrow_mut();
         recorder.advance(now_ns);
         let (bin, at) = &mut self.cells[class];
@@ -259,7 +334,7 @@ impl Tap {
             *at = recorder.place(self.peer, class as u32);
             *bin = recorder.bin;
         }
-        add(&mut recorder.cells[*at].cell);
+        change(&mut recorder, *at);
     }
 
     /// Packets arrived, also those that the class refuses.
@@ -270,12 +345,12 @@ impl Tap {
             self.list(now_ns, class, arrival, last_bytes);
             return;
         }
-        self.count(now_ns, class, |cell| {
+        self.count(now_ns, class, |recorder, cell| {
             if arrival.pkts > 1 {
-                cell.arrive(arrival.pkts - 1, arrival.each_bytes);
+                let each_bytes = arrival.each_bytes;
+                recorder.arrive(now_ns, cell, arrival.pkts - 1, each_bytes, arrival.tcp);
             }
-            cell.arrive(1, last_bytes);
-            cell.tcp_pkts += u64::from(arrival.tcp) * u64::from(arrival.pkts);
+            recorder.arrive(now_ns, cell, 1, last_bytes, arrival.tcp);
         });
     }
 
@@ -300,7 +375,8 @@ impl Tap {
     /// Packets were sent.
     #[inline]
     pub(crate) fn sent(&mut self, now_ns: u64, class: usize, pkts: u32, bytes: u32) {
-        self.count(now_ns, class, |cell| {
+        self.count(now_ns, class, |recorder, cell| {
+            let cell = &mut recorder.cells[cell].cell;
             cell.sent_pkts += u64::from(pkts);
             cell.sent_bytes += u64::from(bytes);
         });
@@ -309,7 +385,8 @@ impl Tap {
     /// Packets were dropped.
     #[inline]
     pub(crate) fn dropped(&mut self, now_ns: u64, class: usize, pkts: u32, bytes: u32) {
-        self.count(now_ns, class, |cell| {
+        self.count(now_ns, class, |recorder, cell| {
+            let cell = &mut recorder.cells[cell].cell;
             cell.dropped_pkts += u64::from(pkts);
             cell.dropped_bytes += u64::from(bytes);
         });

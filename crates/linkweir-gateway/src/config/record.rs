@@ -18,7 +18,7 @@ const DEFAULT_BYTES: u64 = 1_000_000_000;
 pub struct Record {
     /// Folder of the files.
     pub folder: PathBuf,
-    /// Whether each packet is recorded, and not only counts.
+    /// Whether each packet is recorded, also where many arrive.
     pub packets: bool,
     /// Whether addresses are recorded.
     pub addresses: bool,

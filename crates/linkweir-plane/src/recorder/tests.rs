@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The recorder behind a link, in virtual time.
 
-use linkweir_config::recording::{frame, peer, settings, Bin, Recording};
+use linkweir_config::recording::{frame, peer, settings, Bin, Entry, Recording};
 
 use super::*;
 use crate::link::{Link, Next};
@@ -113,12 +113,71 @@ fn packets_of_a_train_are_counted_one_by_one() {
         each_bytes: 1500,
         tcp: true,
     };
-    tap.arrived(0, 1, arrival);
+    tap.arrived(7, 1, arrival);
+    let listed: Vec<_> = recorder
+        .borrow()
+        .listed
+        .iter()
+        .map(|one| (one.at_ns, one.bytes))
+        .collect();
+    assert_eq!(
+        listed,
+        [1500, 1500, 1500, 1500, 300].map(|bytes| (7, bytes))
+    );
+    recorder.borrow_mut().crowd();
     let cell = recorder.borrow().cells[0].cell;
     let class = linkweir_config::recording::size_class;
     assert_eq!(cell.arrived[class(1500)], (4, 6000));
     assert_eq!(cell.arrived[class(300)], (1, 300));
     assert_eq!(cell.tcp_pkts, 5);
+}
+
+#[test]
+fn only_so_many_packets_are_listed_and_all_are_counted() {
+    let recorder = Rc::new(RefCell::new(Recorder::new(0, false)));
+    let mut tap = Tap::new(recorder.clone(), 0, 3);
+    let arrival = Arrival {
+        pkts: 1,
+        bytes: 1000,
+        each_bytes: 1000,
+        tcp: true,
+    };
+    // 100,000 packets a second for two seconds, then 5000 a second.
+    for at in 0..200_000 {
+        tap.arrived(at * MS / 100, 1, arrival);
+    }
+    for at in 0..5000 {
+        tap.arrived(2000 * MS + at * MS / 5, 2, arrival);
+    }
+    let mut bytes = settings(0, false, SETTINGS);
+    bytes.extend(peer(0, "name = \"ship\""));
+    for block in recorder.borrow_mut().take_all(3000 * MS) {
+        bytes.extend(frame(&block.body));
+    }
+    let mut listed = [0; 3];
+    let damages = linkweir_config::recording::read(&bytes, |block| {
+        if let linkweir_config::recording::Block::Counts(counts) = block {
+            for entry in counts.entries() {
+                if let Entry::Packet { class, .. } = entry {
+                    listed[class as usize] += 1;
+                }
+            }
+        }
+    });
+    assert_eq!(damages, []);
+    // In the first bins, and on average a hundred in a bin after them.
+    assert!((15_000..22_000).contains(&listed[1]), "{listed:?}");
+    assert!(listed[2] > 4500, "{listed:?}");
+    let recording = Recording::new(vec![bytes]).unwrap();
+    let sums = recording.sums("ship", &names(), (0, 3000 * MS), 3000 * MS);
+    for (class, pkts) in [(1, 200_000), (2, 5000)] {
+        let sum = sums[0][class];
+        let expected = (pkts, 1000 * pkts, pkts);
+        assert_eq!(
+            (sum.arrived_pkts, sum.arrived_bytes, sum.tcp_pkts),
+            expected
+        );
+    }
 }
 
 #[test]
