@@ -190,9 +190,9 @@ def table(found: Sequence[tuple[Case, list[Class], int, int]], seconds: int) -> 
     pkts = sum(pkts for *_, pkts in found)
     text = "".join("| " + " | ".join(row) + " |\n" for row in rows)
     return (
-        f"{text}\nOf {len(found)} cases {len(listed)} have at most {LISTED_PKTS} packets a second: {within} seconds are "
-        f"within 1 %, {beyond} are outside by more than a packet, the worst differs by {worst}. The recordings have "
-        f"{recorded / pkts:.2f} bytes a packet.\n"
+        f"{text}\nOf {len(found)} cases {len(listed)} have at most {LISTED_PKTS} packets a second: {within} seconds "
+        f"are within 1 %, {beyond} are outside by more than a packet, the worst differs by {worst}. The recordings "
+        f"have {recorded / pkts:.2f} bytes a packet.\n"
     )
 
 

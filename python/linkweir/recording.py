@@ -69,13 +69,17 @@ class Recording:
         except ValueError as fault:
             raise PlanError(f"{name}: {fault}; give files that a gateway with [record] wrote") from fault
         self.sections = [_section(*found) for found in self._native.sections]
+        devices = sorted({str(one.settings["device"]) for one in self.sections if "device" in one.settings})
+        if len(devices) > 1:
+            listed = f"{', '.join(devices[:-1])} and {devices[-1]}"
+            raise PlanError(f"{name}: these are recordings of {listed}; give the files of one")
 
     @classmethod
     def load(cls, paths: Sequence[str | os.PathLike[str]]) -> Recording:
         """Reads files, or all files of folders; several are read in the order of their names.
 
         Raises:
-            PlanError: there is no file, or it is no recording.
+            PlanError: there is no file, it is no recording, or they are of several gateways.
             OSError: a file cannot be read.
         """
         files: list[Path] = []

@@ -129,6 +129,7 @@ def prepare(
         written = keys.put(written, there)
     except KeyPathError as fault:
         raise PlanError(f"{keys.show(fault.key)}: {fault}") from fault
+    notes.extend(_about_flows(part))
     notes.extend(_about_tcp(totals, with_tcp, closed, rtt))
     scenario = _checked(written, folder, part.recording.name)
     return Replay(part, written, scenario, with_tcp, tuple(notes))
@@ -246,7 +247,7 @@ def _capacity(part: Part, folder: Path) -> dict[str, Any]:
 
 def _class(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A class as the simulator has it: the gateway drops a little before `max_age`."""
-    found = dict(entry)
+    found = {key: value for key, value in entry.items() if key != "flows"}
     if "max_age" in found:
         with contextlib.suppress(ValueError, TypeError):  # of a stranger's file; the parser of scenarios refuses it
             age_s = _native.quantity(found["max_age"], "time")
@@ -284,6 +285,16 @@ def _fitted(written: dict[str, Any], policy: str) -> tuple[dict[str, Any], tuple
         if value is not None or keys.look_up(written, key) is not None
     }
     return keys.put(written, there), found.notes
+
+
+def _about_flows(part: Part) -> Iterator[str]:
+    """Which classes kept flows apart that a recording does not tell apart."""
+    for entry in part.settings["class"]:
+        if "flows" in entry:
+            yield (
+                f"{entry['name']}: the gateway kept its flows apart ({entry['flows']}); a recording does not tell them "
+                "apart, so here they share one queue"
+            )
 
 
 def _about_tcp(totals: Mapping[str, Sums], with_tcp: Sequence[str], closed: bool, rtt: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ name what is missing.
 from __future__ import annotations
 
 import ipaddress
+import json
 import random
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from command import REPOSITORY, SCENARIOS, linkweir
 import linkweir as package
 from linkweir import _native
 from linkweir.deploy.filters import Filters
-from linkweir.deploy.gateway import gateway_configuration, toml_table
+from linkweir.deploy.gateway import gateway_configuration, toml_table, toml_value
 from linkweir.deploy.imported import imported
 from linkweir.deploy.matching import CODE_POINTS, Sorting, sorting
 from linkweir.deploy.policy import IN_MODULE
@@ -368,6 +369,68 @@ def test_a_recording_has_the_flows_that_a_configuration_lacks(tmp_path: Path) ->
 def test_what_is_neither_is_refused(text: str, said: str) -> None:
     with pytest.raises(ScenarioError, match=said):
         imported(text)
+
+
+SHOWN = [
+    {
+        "kind": "htb",
+        "handle": "1:",
+        "root": True,
+        "options": {"default": "0x1"},
+        "stab": {"overhead": 14, "mpu": 64},
+    },
+    {"kind": "prio", "handle": "10:", "parent": "1:1", "options": {"bands": 3, "priomap": [1, 2, 2]}},
+    {"kind": "pfifo", "handle": "21:", "parent": "10:1", "options": {"limit": 100}},
+    {"kind": "drr", "handle": "22:", "parent": "10:2", "options": {}},
+    {"kind": "bfifo", "handle": "31:", "parent": "22:1", "options": {"limit": 100_000}},
+]
+OWN = [SHOWN[0], {"kind": "pss", "handle": "10:", "parent": "1:1", "options": {"link_bps": 8_000_000, "classes": 2}}]
+OWN[1]["options"] |= {"dscp": {"46": 1}, "default": 2}
+FILTERS = [
+    {"protocol": "ip", "pref": 1, "kind": "flower", "options": {"classid": "10:1", "keys": {"ip_tos": "184"}}},
+    {"protocol": "all", "pref": 9, "kind": "matchall", "options": {"classid": "22:1"}},
+]
+SHAPED = "class htb 1:1 root leaf 10: prio 0 quantum 60000 rate 8Mbit ceil 8Mbit\nclass drr 22:1 root quantum 1500\n"
+FILE = {
+    "gateway": {"device": "lw0", "mode": "cleartext"},
+    "link": {"rate": "8Mbit", "overhead": "28B"},
+    "scheduler": {"policy": "strict"},
+    "class": [{"name": "ef", "match": [{"dscp": "EF"}]}, {"name": "rest"}],
+    "peer": [{"name": "ship", "rate": "1Mbit"}],
+}
+
+
+def changed(value: Any, draw: random.Random) -> Any:
+    """The same with a part missing, or of another kind."""
+    if draw.random() < 0.15:
+        return draw.choice([None, 7, "x", [], {}, -1, [3], True])
+    if isinstance(value, dict):
+        return {key: changed(part, draw) for key, part in value.items() if draw.random() > 0.1}
+    return [changed(part, draw) for part in value if draw.random() > 0.1] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_another_machine_shows_never_ends_in_a_traceback(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(20):
+        shown = json.dumps(changed(draw.choice([SHOWN, OWN]), draw)) + "\n"
+        if not shown.startswith("["):
+            continue
+        text = shown + SHAPED.replace("1:1", draw.choice(["1:1", "1:2"])) + json.dumps([changed(FILTERS, draw)]) + "\n"
+        file = changed(FILE, draw)
+        keys = "".join(f"{key} = {toml_value(part)}\n" for key, part in file.items()) if isinstance(file, dict) else "x"
+        for given in (text, keys.replace("null", '"none"')):
+            try:
+                imported(given)
+            except ScenarioError as fault:
+                assert "linkweir" in str(fault) or "must" in str(fault) or "is " in str(fault)
+
+
+def test_indented_output_of_tc_is_read(tmp_path: Path) -> None:
+    text = f"{json.dumps(SHOWN, indent=4)}\n{SHAPED}{json.dumps(FILTERS, indent=4)}\n"
+    plain = f"{json.dumps(SHOWN)}\n{SHAPED}{json.dumps(FILTERS)}\n"
+    assert imported(text).text == imported(plain).text
+    assert 'policy = "drr"' in imported(text).text
 
 
 # --- In a kernel ------------------------------------------------------------------------------------------------------

@@ -203,6 +203,38 @@ def test_several_peers_runs_and_damages_are_named(tmp_path: Path) -> None:
     assert recording.part("boat").duration_s == pytest.approx(100.01)
 
 
+def test_a_file_that_was_just_begun_spoils_no_folder(tmp_path: Path) -> None:
+    whole = simple(tmp_path).read_bytes()
+    for name, content in {"begun": b"", "cut": MAGIC[:5], "lone": MAGIC}.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "lw0-1.lwrec").write_bytes(whole)
+        (folder / "lw0-2.lwrec").write_bytes(content)
+        assert Recording.load([folder]).peers["ship"].arrived_pkts == 1500
+
+
+def test_recordings_of_two_gateways_are_not_read_as_one(tmp_path: Path) -> None:
+    for device, origin_s in (("lw0", 1_769_824_800), ("lw1", 1_769_824_801)):
+        begin = head(origin_s, ["all"], f'policy = "fifo"\n[extra]\ndevice = "{device}"')
+        begin = begin.replace(b"[link]", f'device = "{device}"\n[link]'.encode())
+        text = begin[len(MAGIC) + 8 :]
+        content = MAGIC + block(text) + peer(0, "ship") + counts(0, cell(0, 5, 1500))
+        (tmp_path / f"{device}-1.lwrec").write_bytes(content)
+    with pytest.raises(PlanError, match="of lw0 and lw1; give the files of one"):
+        Recording.load([tmp_path])
+    assert Recording.load([tmp_path / "lw1-1.lwrec"]).part().classes == ["all"]
+
+
+def test_flows_that_a_gateway_kept_apart_share_a_queue_and_a_note_says_so(tmp_path: Path) -> None:
+    entries = b"".join((b"\x00\x01" if at else capacity(5_000_000)) + cell(0, 5, 1500, sent=4) for at in range(100))
+    begin = head(1_769_824_800, ["all"])
+    text = begin[len(MAGIC) + 8 :] + b'flows = "fq_codel"\n'
+    content = MAGIC + block(text) + peer(0, "ship") + counts(0, entries)
+    made = prepare(Recording("flows", [content]).part(), tmp_path)
+    assert "flows" not in made.keys["class"][0]
+    assert any("all: the gateway kept its flows apart (fq_codel)" in note for note in made.notes)
+
+
 def test_files_that_are_no_recordings_are_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.lwrec"
     for content in (b"", b"t_s,bytes\n", MAGIC, MAGIC + b"\x00" * 100, head(1, ["all"])):

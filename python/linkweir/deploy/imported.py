@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,13 +16,16 @@ from linkweir.deploy.from_gateway import from_gateway
 from linkweir.deploy.from_tc import from_tc
 from linkweir.deploy.gateway import toml_table, toml_value
 from linkweir.deploy.left_out import OF_THE_PATH
-from linkweir.fault import unfit
+from linkweir.fault import ScenarioError, unfit
 from linkweir.scenario import Scenario
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+_SHOWN = re.compile(r"\s*(\[\s*[{\]]|class )")
+"""How the output of tc begins, also where it is indented."""
 
 
 @dataclass(frozen=True)
@@ -69,13 +73,23 @@ def imported(text: str, other: Scenario | None = None, *, tunnel_counted: bool =
 
 def _found(text: str, *, tunnel_counted: bool) -> tuple[Found, bool]:
     """What the text says, and whether tc showed it."""
-    if text.lstrip()[:2] in ("[{", "[]") or text.startswith("class "):
-        return from_tc(text), True
+    from_machine = _SHOWN.match(text) is not None
     try:
-        keys = tomllib.loads(text)
+        if from_machine:
+            return from_tc(text), True
+        return from_gateway(tomllib.loads(text), tunnel_counted=tunnel_counted), False
+    except ScenarioError:
+        raise
     except tomllib.TOMLDecodeError as error:
         raise unfit("FILE", "", f"is neither TOML nor what tc -j prints: {error}") from None
-    return from_gateway(keys, tunnel_counted=tunnel_counted), False
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        what = "lacks" if isinstance(error, KeyError) else "has a value of another kind or range:"
+        cure = (
+            "show again what a script of linkweir export tc set up, as docs/howto/deploy.md says"
+            if from_machine
+            else "run linkweir-gateway check, which names the key"
+        )
+        raise unfit("FILE", "", f"is not as expected: it {what} {error}; {cure}") from error
 
 
 def _with_paths(value: Any, paths: Mapping[str, str]) -> Any:

@@ -85,7 +85,7 @@ def exported(scenario: Scenario, *, ingress: bool = False, stagger_s: float = ST
     run.insert(2, f'workload say /job/changes | tc -n {host} -s -batch - >/out/counters & jobs="$jobs $!"')
     lines = [
         ". /guest/hosts.sh",
-        f"all() {{ ip -n {host} -o link; tc -n {host} qdisc show; tc -n {host} filter show dev {device} ingress; }}",
+        f"all() {{ ip -n {host} -o link | sed 's/@.*//'; tc -n {host} qdisc show; }}",
         "all >/out/before 2>&1",
         f"in_ {host} sh /job/up.sh",
         f"for what in qdisc class; do tc -n {host} -d -j $what show dev {at}; done >/out/tc",

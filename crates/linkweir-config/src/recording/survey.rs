@@ -83,7 +83,8 @@ impl Recording {
         let mut sections: Vec<Section> = Vec::new();
         let mut damages = Vec::new();
         for (number, file) in files.iter().enumerate() {
-            if !frames::is_recording(file) {
+            // A file that was just begun is a part of its first bytes, or empty.
+            if !frames::is_recording(file) && !frames::MAGIC.starts_with(file) {
                 return Err(format!("file {} is no recording", number + 1));
             }
             let found = frames::read(file, |block| match (block, sections.last_mut()) {

@@ -52,7 +52,7 @@ pub(crate) enum Job {
     Section(Vec<u8>, String),
     /// A block that every later file of the section needs, too.
     Peer(Vec<u8>),
-    /// A block, its first bin and how many it covers.
+    /// A block, the first bin of which it says something and how many it covers.
     Block(Vec<u8>, u64, u64),
 }
 
@@ -67,6 +67,9 @@ pub(crate) struct Status {
     pub(crate) fails: AtomicBool,
 }
 
+/// Makes the block that says that so many bins from this one on are missing.
+type Gap = fn(u64, u64) -> Vec<u8>;
+
 /// The thread that writes.
 #[derive(Debug)]
 pub(crate) struct Recordings {
@@ -74,6 +77,10 @@ pub(crate) struct Recordings {
     pub(crate) status: Arc<Status>,
     /// Beginnings and peers for which there was no room; none of them may be lost.
     first: VecDeque<Job>,
+    /// Makes the block that says which bins are missing.
+    gap: Gap,
+    /// Bins of blocks for which there was no room: the first, and the one after the last.
+    lost: Option<(u64, u64)>,
     /// None only while it ends.
     jobs: Option<mpsc::SyncSender<Job>>,
     thread: Option<thread::JoinHandle<()>>,
@@ -107,21 +114,11 @@ pub(crate) fn make_folder(folder: &Path, user: Option<&str>) -> Result<(), Strin
 }
 
 impl Recordings {
-    /// Writes to a place. `gap` makes the block that says which bins are missing.
-    pub(crate) fn new(place: Place, gap: fn(u64, u64) -> Vec<u8>) -> Recordings {
+    /// Writes to a place.
+    pub(crate) fn new(place: Place, gap: Gap) -> Recordings {
         let status = Arc::new(Status::default());
         let (jobs, given) = mpsc::sync_channel(WAITING);
-        let mut files = Files {
-            place: place.clone(),
-            status: status.clone(),
-            gap,
-            head: Vec::new(),
-            time: String::new(),
-            number: 0,
-            file: None,
-            lost: None,
-            rest_until: None,
-        };
+        let mut files = Files::new(place.clone(), status.clone(), gap);
         let thread = thread::spawn(move || {
             while let Ok(job) = given.recv() {
                 files.take(job);
@@ -131,19 +128,24 @@ impl Recordings {
             place,
             status,
             first: VecDeque::new(),
+            gap,
+            lost: None,
             jobs: Some(jobs),
             thread: Some(thread),
         }
     }
 
-    /// Writes something soon. False: there was no room for a block, which is left out.
+    /// Writes something soon. False: there was no room for a block, which is left out; the next one says so.
     pub(crate) fn write(&mut self, job: Job) -> bool {
         let Some(jobs) = &self.jobs else {
             return false;
         };
         let block = match job {
-            Job::Block(..) => Some(job),
+            Job::Block(block, first_bin, bins) => Some((block, first_bin, bins)),
             first => {
+                if matches!(first, Job::Section(..)) {
+                    self.lost = None;
+                }
                 self.first.push_back(first);
                 None
             }
@@ -156,11 +158,20 @@ impl Recordings {
                 break;
             }
         }
-        let Some(block) = block else {
+        let Some((block, first_bin, bins)) = block else {
             return true;
         };
-        let sent = self.first.is_empty() && jobs.try_send(block).is_ok();
-        if !sent {
+        let missing = self.lost.map(|(first, end)| (self.gap)(first, end - first));
+        let (first, _) = self.lost.unwrap_or((first_bin, first_bin));
+        let end = first_bin + bins;
+        let block = [missing.unwrap_or_default(), block].concat();
+        // If the disk fails, what is missing begins where this block's gap does.
+        let job = Job::Block(block, first, end - first);
+        let sent = self.first.is_empty() && jobs.try_send(job).is_ok();
+        if sent {
+            self.lost = None;
+        } else {
+            self.lost = Some((first, end));
             self.status.lost_blocks.fetch_add(1, Ordering::Relaxed);
         }
         sent
@@ -191,7 +202,7 @@ impl Drop for Recordings {
 struct Files {
     place: Place,
     status: Arc<Status>,
-    gap: fn(u64, u64) -> Vec<u8>,
+    gap: Gap,
     /// What each file of the section begins with.
     head: Vec<u8>,
     /// The time in the names of files, and the number of the last one.
@@ -202,9 +213,26 @@ struct Files {
     /// The bins that are missing since the last block: the first, and the one after the last.
     lost: Option<(u64, u64)>,
     rest_until: Option<Instant>,
+    /// Names of the files made here that are still there, the oldest first.
+    made: Vec<String>,
 }
 
 impl Files {
+    fn new(place: Place, status: Arc<Status>, gap: Gap) -> Files {
+        Files {
+            place,
+            status,
+            gap,
+            head: Vec::new(),
+            time: String::new(),
+            number: 0,
+            file: None,
+            lost: None,
+            rest_until: None,
+            made: Vec::new(),
+        }
+    }
+
     fn take(&mut self, job: Job) {
         match job {
             Job::Section(head, time) => {
@@ -290,19 +318,33 @@ impl Files {
     fn begin(&mut self, most_bytes: u64) -> io::Result<()> {
         self.make_room(most_bytes)?;
         let Place { folder, device, .. } = &self.place;
-        self.number += 1;
-        let name = format!("{device}-{}-{:06}{ENDING}", self.time, self.number);
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(folder.join(name))?;
+        let (name, file) = loop {
+            self.number += 1;
+            let name = format!("{device}-{}-{:06}{ENDING}", self.time, self.number);
+            let opened = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(folder.join(&name));
+            match opened {
+                // Of a gateway that began in the same second.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                opened => break (name, opened?),
+            }
+        };
         let (file, written) = self.file.insert((file, 0));
-        append(file, written, &self.head)
+        if let Err(error) = append(file, written, &self.head) {
+            // Otherwise a full disk would be given an empty file at each attempt.
+            let _ = fs::remove_file(folder.join(&name));
+            return Err(error);
+        }
+        self.made.push(name);
+        Ok(())
     }
 
-    /// Removes the oldest files, until one of this length has room.
-    fn make_room(&self, bytes: u64) -> io::Result<()> {
+    /// Removes the oldest files, until one of this length has room. Those made here are the newest, whatever their names
+    /// say: the system's clock may have been set back.
+    fn make_room(&mut self, bytes: u64) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.place.folder)? {
             let entry = entry?;
@@ -311,13 +353,15 @@ impl Files {
                 files.push((name, entry.metadata()?.len()));
             }
         }
-        files.sort();
+        let age = |name: &String| self.made.iter().position(|made| made == name);
+        files.sort_by_cached_key(|(name, _)| (age(name), name.clone()));
         let mut held_bytes: u64 = files.iter().map(|(_, bytes)| bytes).sum();
         for (name, length) in files {
             if held_bytes + bytes <= self.place.size_bytes {
                 break;
             }
-            fs::remove_file(self.place.folder.join(name))?;
+            fs::remove_file(self.place.folder.join(&name))?;
+            self.made.retain(|made| *made != name);
             held_bytes -= length;
         }
         Ok(())
@@ -422,17 +466,7 @@ mod tests {
         let folder = folder("gone");
         let place = place(&folder.join("later"), 1_000_000);
         let status = Arc::new(Status::default());
-        let mut files = Files {
-            place,
-            status: status.clone(),
-            gap,
-            head: Vec::new(),
-            time: String::new(),
-            number: 0,
-            file: None,
-            lost: None,
-            rest_until: None,
-        };
+        let mut files = Files::new(place, status.clone(), gap);
         files.take(section());
         files.take(Job::Block(b"one".to_vec(), 0, 100));
         files.take(Job::Peer(b"PEER".to_vec()));
@@ -467,11 +501,13 @@ mod tests {
 
     #[test]
     fn a_disk_that_does_not_answer_delays_nothing() {
-        let (jobs, _kept) = mpsc::sync_channel(1);
+        let (jobs, given) = mpsc::sync_channel(1);
         let mut recordings = Recordings {
             place: place(Path::new("/nowhere"), 1),
             status: Arc::default(),
             first: VecDeque::new(),
+            gap,
+            lost: None,
             jobs: Some(jobs),
             thread: None,
         };
@@ -480,5 +516,78 @@ mod tests {
         assert!(!recordings.write(Job::Block(vec![2], 0, 1)));
         assert_eq!(recordings.first.len(), 1);
         assert_eq!(recordings.status.lost_blocks.load(Ordering::Relaxed), 1);
+        // The next block names what is missing, also to the thread, which counts from there if it cannot write it.
+        assert!(given.try_recv().is_ok());
+        assert!(
+            !recordings.write(Job::Block(vec![b'w'], 1, 4)),
+            "the peer took its place"
+        );
+        assert!(given.try_recv().is_ok());
+        assert!(recordings.write(Job::Block(vec![b'x'], 5, 1)));
+        let Ok(Job::Block(bytes, first_bin, bins)) = given.recv() else {
+            panic!("no block was written");
+        };
+        assert_eq!((&bytes[..], first_bin, bins), (&b"[0+5]x"[..], 0, 6));
+    }
+
+    #[test]
+    fn files_of_a_clock_that_was_set_back_are_the_newest() {
+        let folder = folder("clock");
+        for number in 1..=8 {
+            let name = format!("lw0-20260131T120000Z-{number:06}.lwrec");
+            fs::write(folder.join(name), [0; 100]).unwrap();
+        }
+        let mut files = Files::new(place(&folder, 800), Arc::default(), gap);
+        files.take(Job::Section(b"HEAD".to_vec(), "19700101T000003Z".into()));
+        for at in 0..10 {
+            files.take(Job::Block(vec![7; 40], at, 1));
+        }
+        let found = names(&folder);
+        let own = found.iter().filter(|name| name.contains("1970")).count();
+        // Five of 84 bytes, and of the eight before the three newest.
+        assert_eq!((own, found.len()), (5, 8), "{found:?}");
+        assert!(found[5].ends_with("000006.lwrec"), "{found:?}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_start_in_the_same_second_takes_the_next_number() {
+        let folder = folder("second");
+        let name = "lw0-20260131T120000Z-000001.lwrec";
+        fs::write(folder.join(name), b"before").unwrap();
+        let mut files = Files::new(place(&folder, 1_000_000), Arc::default(), gap);
+        files.take(section());
+        files.take(Job::Block(b"one".to_vec(), 0, 100));
+        assert_eq!(names(&folder).len(), 2);
+        assert_eq!(fs::read(folder.join(name)).unwrap(), b"before");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_full_disk_gets_no_empty_files() {
+        const CHILD: &str = "LINKWEIR_TEST_OF_A_FULL_DISK";
+        if let Some(folder) = std::env::var_os(CHILD) {
+            let status = Arc::new(Status::default());
+            let mut files = Files::new(place(Path::new(&folder), 1_000_000), status.clone(), gap);
+            files.take(section());
+            files.take(Job::Block(b"one".to_vec(), 0, 100));
+            assert!(status.fails.load(Ordering::Relaxed));
+            return;
+        }
+        let folder = folder("full");
+        // This test again, in a process that may not write to files.
+        let done = std::process::Command::new("sh")
+            .args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"])
+            .arg(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "linux::recordings::tests::a_full_disk_gets_no_empty_files",
+            ])
+            .env(CHILD, &folder)
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{done:?}");
+        assert_eq!(names(&folder), [""; 0]);
+        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -35,6 +35,9 @@ pub fn describe(config: &Config, addresses: bool) -> String {
     for (at, class) in config.classes.iter().enumerate() {
         let _ = writeln!(text, "\n[[class]]\nname = {}", quote(&class.name));
         limit(&mut text, &class.limit);
+        if let Some(flows) = class.flows {
+            let _ = writeln!(text, "flows = {}", quote(flows.name()));
+        }
         let row = &config.scheduler.qparams[at * info.qparams.len()..];
         values(&mut text, &info.qparams, row);
         let own = config.rules.rules.iter().filter(|rule| rule.class == at);
@@ -153,6 +156,7 @@ match = [{ dscp = "AF41" }]
 [[class]]
 name = "rest"
 level = 2
+flows = "fq_codel"
 [[peer]]
 name = "ship"
 public_key = "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
@@ -197,6 +201,7 @@ allowed_ips = "10.77.0.2/32"
             "policy = \"pss\"",
             "name = \"video\"\nlimit = \"300ms\"\nfull = \"tail\"\nleast = \"5%\"\n",
             "rate = \"4Mbit\"",
+            "name = \"rest\"\nlimit = \"1000p\"\nfull = \"tail\"\nflows = \"fq_codel\"",
             "match = [{ dscp = \"EF\" }]",
             "max_age = \"200ms\"\nfull = \"head\"",
             "overhead_bytes = 60",

@@ -19,8 +19,6 @@ use crate::show::figures::RecordShow;
 pub(super) struct Recording {
     recorder: Rc<RefCell<Recorder>>,
     recordings: Recordings,
-    /// Bins of blocks for which there was no room: the first, and the one after the last.
-    lost: Option<(u64, u64)>,
 }
 
 impl Recording {
@@ -48,21 +46,9 @@ impl Recording {
                         .write(Job::Peer(recording::peer(*number, &text)));
                 }
             }
-            let mut bytes = Vec::new();
-            if let Some((first, end)) = self.lost {
-                bytes = recording::gap(first, end - first);
-            }
-            bytes.extend(recording::frame(&block.body));
-            let end = block.first_bin + block.bins;
-            if self
-                .recordings
-                .write(Job::Block(bytes, block.first_bin, block.bins))
-            {
-                self.lost = None;
-            } else {
-                let (first, _) = self.lost.unwrap_or((block.first_bin, end));
-                self.lost = Some((first, end));
-            }
+            let bytes = recording::frame(&block.body);
+            self.recordings
+                .write(Job::Block(bytes, block.first_bin, block.bins));
         }
     }
 
@@ -102,7 +88,6 @@ impl Recording {
         Recording {
             recorder,
             recordings,
-            lost: None,
         }
     }
 
