@@ -85,13 +85,13 @@ def exported(scenario: Scenario, *, ingress: bool = False, stagger_s: float = ST
     run.insert(2, f'workload say /job/changes | tc -n {host} -s -batch - >/out/counters & jobs="$jobs $!"')
     lines = [
         ". /guest/hosts.sh",
+        f"tc -n relay qdisc add dev y1 root {NETEM} {netem_delay(delay_s)}",
+        f"tc -n receiver qdisc add dev d0 root {NETEM} {netem_delay(back_s)}",
         f"all() {{ ip -n {host} -o link | sed 's/@.*//'; tc -n {host} qdisc show; }}",
         "all >/out/before 2>&1",
         f"in_ {host} sh /job/up.sh",
         f"for what in qdisc class; do tc -n {host} -d -j $what show dev {at}; done >/out/tc",
         f"for parent in {_PARENTS}; do tc -n {host} -j filter show dev {at} parent $parent; done >>/out/tc 2>&1",
-        f"tc -n relay qdisc add dev y1 root {NETEM} {netem_delay(delay_s)}",
-        f"tc -n receiver qdisc add dev d0 root {NETEM} {netem_delay(back_s)}",
         f"export ZERO_NS={ZERO_NS}",
         *run,
         "for job in $jobs; do wait $job; done",
