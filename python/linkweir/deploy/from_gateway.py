@@ -9,12 +9,12 @@ from typing import Any
 from linkweir import _native
 from linkweir.deploy.found import Found
 from linkweir.deploy.gateway import MODES
+from linkweir.deploy.left_out import VOICE_AGE, lacks_age_of_voice
 from linkweir.fault import unfit
 
 _LEARNED = ("command", "feedback", "below", "stale", "floor")
 _TRACE = ("trace", "trace_format", "trace_column", "columns", "end")
 _OF_A_LINK = ("rate", *_TRACE, "nominal", "follow", "overhead", "mpu")
-_VOICE_AGE = "200ms"
 
 
 def from_gateway(keys: Mapping[str, Any], *, tunnel_counted: bool = False) -> Found:
@@ -36,10 +36,9 @@ def from_gateway(keys: Mapping[str, Any], *, tunnel_counted: bool = False) -> Fo
         overhead = round(_native.quantity(link.get("overhead", "0B"), "size")) + bytes_more
         link["overhead"] = f"{overhead}B"
     for number, entry in enumerate(keys["class"]):
-        points = [point for rule in entry.get("match", []) for point in _list(rule.get("dscp", []))]
-        if "max_age" not in entry and any(point in ("EF", "ef", 46) for point in points):
+        if lacks_age_of_voice(entry, entry.get("match", [])):
             notes.append(
-                f"class[{number}].max_age: the gateway drops EF after {_VOICE_AGE}; write max_age to have it here"
+                f"class[{number}].max_age: the gateway drops EF after {VOICE_AGE}; write max_age to have it here"
             )
     notes += [f"peer[{number}].{key}: is of this peer only" for number, key in _of_peers(keys.get("peer", []))]
     return Found(link, dict(keys["scheduler"]), [dict(entry) for entry in keys["class"]], tuple(notes))
@@ -67,7 +66,3 @@ def _link(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 def _of_peers(peers: list[Mapping[str, Any]]) -> list[tuple[int, str]]:
     own = (*_OF_A_LINK, *_LEARNED, "across")
     return [(number, key) for number, peer in enumerate(peers) for key in peer if key in own]
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]

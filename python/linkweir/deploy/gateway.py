@@ -100,6 +100,12 @@ def gateway_configuration(
         raise unfit("scheduler.policy", scheduler["policy"], f"must be one of {', '.join(known)} in the gateway")
     sorted_by = sorting(classes)
     link, chosen = _link(keys["link"], MODES[mode], tunnel_counted=tunnel_counted)
+    chosen += [
+        f"class[{number}].max_age: the gateway drops EF after {left_out.VOICE_AGE}, and from the head when the class is full; "
+        'write max_age = "3600s" and full = "tail" for none of this'
+        for number, (entry, rules) in enumerate(zip(classes, sorted_by.rules, strict=True))
+        if left_out.lacks_age_of_voice(entry, rules or ())
+    ]
     notes = [*sorted_by.notes, *chosen, *left_out.of_the_link(keys["link"], "link.rate"), *left_out.of_the_run(keys)]
     text = "".join(f"# {line}\n" for line in _head(scenario.name, notes))
     text += toml_table("[gateway]", _own(mode, own or {}))

@@ -1,15 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What of a scenario has no place on a machine, a line each."""
+"""What of a scenario has no place on a machine, or is otherwise there, a line each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 OF_THE_PATH = ("delay", "return_delay", "loss", "reorder")
 """Keys of a link that belong to the path, not to its scheduler."""
 _MODELS = ("satellite", "beam")
-_VARYING = "changes over time; {what} gets the mean, nominal = {nominal}"
+_VARYING = "changes over time; {what} gets link.nominal, {nominal}"
+
+
+VOICE_AGE = "200ms"
+"""A gateway drops packets of EF that have waited for so long, unless the class says something else."""
+
+
+def lacks_age_of_voice(entry: Mapping[str, Any], rules: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a gateway gives a class with these rules a limit of age that its table does not name."""
+    named = [rule["dscp"] for rule in rules if "dscp" in rule]
+    points = [point for one in named for point in (one if isinstance(one, list) else [one])]
+    return "max_age" not in entry and any(point in ("EF", "ef", 46) for point in points)
 
 
 def of_the_link(link: Mapping[str, Any], what: str) -> Iterator[str]:
