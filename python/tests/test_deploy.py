@@ -304,7 +304,7 @@ def test_flows_inside_a_class_are_kept_by_the_gateway_and_named_for_tc() -> None
 def test_an_export_says_that_a_gateway_drops_old_packets_of_voice() -> None:
     said = [note for note in gateway_configuration(written()).notes if "max_age" in note]
     assert said == [
-        "class[0].max_age: the gateway drops EF after 200ms, and from the head when the class is full; "
+        "class[0].max_age: the gateway drops EF after 200ms, and from the head when it is full; "
         'write max_age = "3600s" and full = "tail" for none of this'
     ]
     aged = written(**{"class": [{"name": "ef", "level": 0, "max_age": "1s"}, {"name": "rest"}], "flow": [FLOW]})

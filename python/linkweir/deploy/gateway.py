@@ -101,7 +101,7 @@ def gateway_configuration(
     sorted_by = sorting(classes)
     link, chosen = _link(keys["link"], MODES[mode], tunnel_counted=tunnel_counted)
     chosen += [
-        f"class[{number}].max_age: the gateway drops EF after {left_out.VOICE_AGE}, and from the head when the class is full; "
+        f"class[{number}].max_age: the gateway drops EF after {left_out.VOICE_AGE}, and from the head when it is full; "
         'write max_age = "3600s" and full = "tail" for none of this'
         for number, (entry, rules) in enumerate(zip(classes, sorted_by.rules, strict=True))
         if left_out.lacks_age_of_voice(entry, rules or ())
