@@ -37,12 +37,7 @@ LinkweirQueueDisc::GetPolicies()
 const lw_policy*
 LinkweirQueueDisc::GetCore(uint32_t index)
 {
-    static const lw_policy* const policies[] = {
-#define LW_POLICY(name) &lw_policy_##name,
-#include <linkweir/policies.def>
-#undef LW_POLICY
-    };
-    return policies[index];
+    return lw_policies[index];
 }
 
 TypeId

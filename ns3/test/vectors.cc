@@ -124,6 +124,7 @@ class Replay
     Ptr<LinkweirQueueDisc> m_disc;
     std::deque<bool> m_ecn;
     std::vector<uint32_t> m_drops;
+    std::string m_outside; //!< parameter that was refused when it was set
     Outcome m_outcome;
 };
 
@@ -192,7 +193,10 @@ Replay::Assign(LinkweirParameters& to, const lw_param* table, uint32_t count, co
         {
             number = std::stoull(value);
         }
-        to.SetParameter(i, number);
+        if (!to.SetParameter(i, number))
+        {
+            m_outside = name;
+        }
     }
 }
 
@@ -233,11 +237,19 @@ Replay::Refuse(const Line& line)
     std::string why;
     m_disc->BeginChange();
     Set(words, 1);
-    // a value outside its range is refused when it is set and says so itself
     const auto place = (queue == "-" ? "" : ", class " + queue + " ");
-    if (m_disc->CheckSettings(why))
+    if (!m_outside.empty())
     {
-        m_outcome.reason = "refuse of a value outside its range, which an attribute does not keep";
+        // a value outside its range is refused when it is set
+        if (m_outside != param)
+        {
+            Wrong(line, "refused for " + m_outside);
+        }
+        m_outside.clear();
+    }
+    else if (m_disc->CheckSettings(why))
+    {
+        Wrong(line, "accepted");
     }
     else if (why.find(", " + LinkweirCamelCase(param) + ": ") == std::string::npos || why.find(place) == std::string::npos)
     {
@@ -302,6 +314,10 @@ Replay::Depart(std::size_t& at)
                 if (end + 1 < m_lines.size() && m_lines[end + 1].words[2] == "pick")
                 {
                     last = m_lines[++end].words[3];
+                    while (end + 1 < m_lines.size() && m_lines[end + 1].words == m_lines[end].words)
+                    {
+                        end++; // the same question again
+                    }
                     continue;
                 }
             }
@@ -457,6 +473,8 @@ std::string
 Obstacle(const std::vector<Line>& lines)
 {
     bool started = false;
+    bool judges = false;
+    bool dropped = false; // a verdict dropped a packet, and none has answered since
     std::string now = "0";
     std::string last;
     std::string lastAt;
@@ -464,6 +482,13 @@ Obstacle(const std::vector<Line>& lines)
     for (const auto& line : lines)
     {
         const auto& words = line.words;
+        if (words[0] == "policy")
+        {
+            for (uint32_t i = 0; i < LinkweirQueueDisc::GetPolicies().size(); i++)
+            {
+                judges = judges || (words[1] == LinkweirQueueDisc::GetPolicies()[i] && LinkweirQueueDisc::GetCore(i)->leaving);
+            }
+        }
         if (words[0] != "at")
         {
             continue;
@@ -507,6 +532,15 @@ Obstacle(const std::vector<Line>& lines)
         {
             return "a packet leaves without a pick at the same time";
         }
+        if (judges && what == "send" && last != "verdict")
+        {
+            return "a packet leaves without a verdict";
+        }
+        if (dropped && what != "pick" && what != "verdict")
+        {
+            return "the departure after a verdict to drop is not asked for";
+        }
+        dropped = what == "verdict" ? words[3] == "drop" : dropped && words.back() != "none";
         if (last == "verdict" && verdict == "drop" && (what != "pick" || lastAt != now))
         {
             return "no pick follows a packet dropped by a verdict";
