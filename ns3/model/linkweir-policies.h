@@ -41,11 +41,6 @@ class LinkweirClassOf : public LinkweirClass
         : LinkweirClass(POLICY)
     {
     }
-
-    TypeId GetInstanceTypeId() const override
-    {
-        return GetTypeId();
-    }
 };
 
 /**
@@ -76,11 +71,6 @@ class LinkweirQueueDiscOf : public LinkweirQueueDisc
     LinkweirQueueDiscOf()
         : LinkweirQueueDisc(POLICY)
     {
-    }
-
-    TypeId GetInstanceTypeId() const override
-    {
-        return GetTypeId();
     }
 
     Ptr<LinkweirClass> CreateClass() const override
