@@ -357,7 +357,7 @@ void
 LinkweirQueueDisc::WakeUp()
 {
     // only the root has a device to send to; a child is asked by its parent
-    if (GetSendCallback() && GetNPackets() && !m_wakeUp.IsPending())
+    if (GetSendCallback() && GetNPackets() && m_wakeUp.IsExpired())
     {
         m_wakeUp = Simulator::ScheduleNow(&LinkweirQueueDisc::Run, this);
     }
@@ -670,7 +670,7 @@ LinkweirQueueDisc::DoDequeue()
         }
         if (queue == LW_NONE)
         {
-            if (retry != LW_NEVER && GetSendCallback() && !m_wakeUp.IsPending())
+            if (retry != LW_NEVER && GetSendCallback() && m_wakeUp.IsExpired())
             {
                 const auto wait = NanoSeconds(retry > m_view.now_ns ? retry - m_view.now_ns : 0);
                 m_wakeUp = Simulator::Schedule(wait, &LinkweirQueueDisc::Run, this);

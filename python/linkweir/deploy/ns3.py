@@ -80,9 +80,7 @@ def ns3_program(scenario: Scenario, inputs: Path | None = None) -> Program:
     ]
     notes.append(f"seed = {keys['seed']}: ns-3 draws other random numbers")
     parts = [
-        _HEAD.format(
-            notes="".join(f"//   {_printable(note)}\n" for note in notes), name=_printable(scenario.name)
-        ),
+        _HEAD.format(notes="".join(f"//   {_printable(note)}\n" for note in notes), name=_printable(scenario.name)),
         "\n".join(body),
         "\n",
     ]
