@@ -6,8 +6,9 @@
 
 * 3.37: Debian 12's libns3-dev, which must be installed (C++17).
 * 3.44: the wheel of PyPI, in a virtual environment of its own (C++20).
-* 3.48: Debian sid's libns3-dev, in a system that debootstrap makes (C++23). NS3_TREE=FOLDER names a source tree of 3.48: the tarball is
-  unpacked into its contrib/ and built there with ns-3's own commands and assertions, with only the modules needed.
+* 3.48: Debian sid's libns3-dev, in a system that debootstrap makes (C++23). NS3_TREE=FOLDER names a source tree of
+  3.48: the tarball is unpacked into its contrib/ and built there with ns-3's own commands and assertions, with only the
+  modules needed.
 
 Everything is in build/ns3. A release that is missing is named and left out; the exit code is 1 if a test failed.
 """

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs for ns-3 and traces as steps: what they say, and what is said to be left out. `make ns3` compiles and runs the module."""
+"""Programs for ns-3 and traces as steps: what they say, and what is said to be left out.
+
+`make ns3` compiles and runs the module.
+"""
 
 from __future__ import annotations
 

@@ -155,7 +155,8 @@ def _along_lines(points: Sequence[Sequence[str]]) -> list[tuple[float, int]]:
     """Steps of `_STEP_S` along straight lines, each the mean of its step."""
     ends = [(_seconds(t), _bps(rate)) for t, rate in points]
     made: list[tuple[float, int]] = []
-    for (a_s, a_bps), (b_s, b_bps) in zip(ends, ends[1:], strict=False):
+    for last in range(1, len(ends)):
+        (a_s, a_bps), (b_s, b_bps) = ends[last - 1 : last + 1]
         count = max(round((b_s - a_s) / _STEP_S), 1)
         slope = (b_bps - a_bps) / count
         made += [(a_s + i * (b_s - a_s) / count, round(a_bps + (i + 0.5) * slope)) for i in range(count)]
@@ -172,6 +173,7 @@ def _link(link: Table, inputs: Path | None, notes: list[str]) -> list[str]:
     if any(key in link for key in ("satellite", "beam")):
         notes.append(f"link: the program's link has the constant rate nominal = {link['nominal']}")
         rate = link["nominal"]
+    overhead = round(_native.quantity(link["overhead"], "size"))
     first = _bps(rate) if isinstance(rate, str) else nominal
     lines = [
         "    NodeContainer nodes;",
@@ -179,7 +181,7 @@ def _link(link: Table, inputs: Path | None, notes: list[str]) -> list[str]:
         "    InternetStackHelper().Install(nodes);",
         f"    auto devices = LinkweirHelper::Connect(nodes.Get(0), nodes.Get(1), DataRate({first}), "
         f"NanoSeconds({round(1e9 * _seconds(delay))}));",
-        f'    devices.Get(0)->SetAttribute("Overhead", UintegerValue({round(_native.quantity(link["overhead"], "size"))}));',
+        f'    devices.Get(0)->SetAttribute("Overhead", UintegerValue({overhead}));',
         f'    devices.Get(0)->SetAttribute("Ring", UintegerValue({link["ring"]}));',
         '    devices.Get(1)->SetAttribute("Capacity", StringValue("100Gbps"));',
     ]
@@ -218,9 +220,11 @@ def _scheduler(scheduler: Table, classes: Sequence[Table], policy: Any, link: Ta
     for number, entry in enumerate(classes):
         words = [_quoted(entry["name"]), f"{{{number + 1}}}", *_set(entry, policy["class_params"])]
         words += _limits(number, entry, link, notes)
-        for key in _LEFT_OUT_OF_CLASS:
-            if key in entry and entry[key] not in ("tail", False):
-                notes.append(f"class[{number}].{key} = {entry[key]}: queue discs have no such limit")
+        notes += [
+            f"class[{number}].{key} = {entry[key]}: queue discs have no such limit"
+            for key in _LEFT_OUT_OF_CLASS
+            if key in entry and entry[key] not in ("tail", False)
+        ]
         if "match" in entry:
             notes.append(f"class[{number}].match: left out, the program's packets carry the code point {number + 1}")
         lines.append(f"    helper.AddClass({', '.join(words)});")
@@ -261,7 +265,7 @@ def _flow(number: int, flow: Table, numbers: Mapping[str, int], notes: list[str]
     made = _source(kind, flow, queue, place, notes)
     if made is None:
         return []
-    lines = [
+    return [
         f"    for (uint16_t i = 0; i < {flow['count']}; i++) // {_printable(flow['name'])}",
         "    {",
         f"        const Time start = Seconds({start:.17g}) + i * NanoSeconds({round(1e9 * stagger_s)});",
@@ -269,7 +273,6 @@ def _flow(number: int, flow: Table, numbers: Mapping[str, int], notes: list[str]
         *(f"        {line}" for line in made),
         "    }",
     ]
-    return lines
 
 
 def _source(kind: str, flow: Table, queue: int, place: str, notes: list[str]) -> list[str] | None:
@@ -304,7 +307,9 @@ def _source(kind: str, flow: Table, queue: int, place: str, notes: list[str]) ->
     return [f'AddOnOff(nodes, to, {queue + 1}, {_bps(flow["rate"])}, {size}, "ns3::{on}", "ns3::{off}", start, stop);']
 
 
-_HEAD = """// {name}, written by linkweir export ns3. In ns-3's tree with the module linkweir: copy it into scratch/ and ./ns3 run it.
+_HEAD = """// {name}, written by linkweir export ns3.
+//
+// In ns-3's tree with the module linkweir: copy it into scratch/ and ./ns3 run it.
 //
 // Packets carry the code point of their class: 1 for the first class, 2 for the second, and so on.
 //
@@ -356,7 +361,8 @@ struct Greedy
 std::vector<std::unique_ptr<Greedy>> g_greedy;
 
 [[maybe_unused]] void
-AddGreedy(NodeContainer nodes, Ipv4Address to, uint8_t dscp, uint32_t bytes, uint32_t backlog, Ptr<LinkweirClass> queue, Time start, Time stop)
+AddGreedy(NodeContainer nodes, Ipv4Address to, uint8_t dscp, uint32_t bytes, uint32_t backlog,
+          Ptr<LinkweirClass> queue, Time start, Time stop)
 {{
     auto socket = Socket::CreateSocket(nodes.Get(0), UdpSocketFactory::GetTypeId());
     socket->Bind();
@@ -371,7 +377,8 @@ AddGreedy(NodeContainer nodes, Ipv4Address to, uint8_t dscp, uint32_t bytes, uin
 }}
 
 [[maybe_unused]] void
-AddOnOff(NodeContainer nodes, Ipv4Address to, uint8_t dscp, uint64_t bps, uint32_t bytes, std::string on, std::string off, Time start, Time stop)
+AddOnOff(NodeContainer nodes, Ipv4Address to, uint8_t dscp, uint64_t bps, uint32_t bytes,
+         std::string on, std::string off, Time start, Time stop)
 {{
     const auto port = g_port++;
     OnOffHelper source("ns3::UdpSocketFactory", InetSocketAddress(to, port));
@@ -387,7 +394,8 @@ AddOnOff(NodeContainer nodes, Ipv4Address to, uint8_t dscp, uint64_t bps, uint32
 }}
 
 [[maybe_unused]] void
-AddTcp(NodeContainer nodes, Ipv4Address to, uint8_t dscp, std::string type, uint32_t mss, uint64_t bytes, Time start, Time stop)
+AddTcp(NodeContainer nodes, Ipv4Address to, uint8_t dscp, std::string type, uint32_t mss, uint64_t bytes,
+       Time start, Time stop)
 {{
     const auto port = g_port++;
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TypeId::LookupByName(type)));
@@ -422,9 +430,11 @@ Print(Ptr<LinkweirQueueDisc> disc, double seconds)
         const auto& stats = disc->GetClass(q)->GetStats();
         const auto& before = g_before[q];
         const auto sent = stats.sentPackets - before.sentPackets;
-        std::cout << disc->GetClass(q)->GetName() << ',' << 8e-6 * static_cast<double>(stats.sentBytes - before.sentBytes) / seconds << ','
-                  << sent << ',' << stats.GetDropped() - before.GetDropped() << ','
-                  << (sent ? (stats.sojourn - before.sojourn).GetSeconds() * 1e3 / static_cast<double>(sent) : 0) << std::endl;
+        const auto bytes = static_cast<double>(stats.sentBytes - before.sentBytes);
+        const auto waitedMs = 1e3 * (stats.sojourn - before.sojourn).GetSeconds();
+        std::cout << disc->GetClass(q)->GetName() << ',' << 8e-6 * bytes / seconds << ',' << sent << ','
+                  << stats.GetDropped() - before.GetDropped() << ','
+                  << (sent ? waitedMs / static_cast<double>(sent) : 0) << std::endl;
     }}
 }}
 
