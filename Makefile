@@ -27,6 +27,8 @@
 # make tunnel-arm64  a tunnel on Debian's arm64 kernel in QEMU, with the arm64 package in build/release, or RELEASE=DIR
 # make macos   asks Rust's compiler whether the crates that need no Linux compile for macOS (needs rustup and zig)
 # make transport  compares the simulator's TCP with the kernel's over about 90 scenarios, in the laboratory, and records it
+# make ns3     build and test the module for ns-3 against 3.37 (Debian 12), 3.44 (PyPI) and 3.48 (Debian sid), as root (NS3=3.44)
+# make ns3-dist  the module as a tarball for contrib/ of ns-3's tree, in build/ns3-dist
 # make robust  tests and scenarios in a kernel that checks memory accesses and locks (KASAN, lockdep)
 
 SHELL := /bin/bash
@@ -43,7 +45,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport robust policy site pictures manuals notebooks names macos
+.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport robust policy site pictures manuals notebooks names macos ns3 ns3-dist
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -251,6 +253,15 @@ transport: $(VENV)/.built
 robust: $(VENV)/.built
 	./setup.sh lab
 	$(PYTHON) lab/robust.py --out lab/robust.txt
+
+NS3 := 3.37 3.44 3.48
+
+ns3: ns3-dist
+	./setup.sh ns3
+	python3 ns3/releases.py $(NS3)
+
+ns3-dist:
+	ns3/dist.sh build/ns3-dist
 
 fuzz:
 	./setup.sh fuzz

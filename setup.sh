@@ -6,7 +6,7 @@
 # As root it installs Debian packages with apt-get; it never calls sudo. Without root it names the packages and the use of
 # each, and fails only if a tool is missing without which the purpose cannot run at all.
 #
-# Purposes: build check test bench site deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install lab
+# Purposes: build check test bench site deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install lab ns3
 set -eu
 
 sources=$(dirname "$0")
@@ -172,6 +172,12 @@ probe() {
 			need may iperf3 "TCP goodput of tunnels" command -v iperf3
 			need may golang-go "wireguard-go, a peer" command -v go
 			need may valgrind "instruction counts" command -v valgrind ;;
+		ns3)
+			need must g++ "compiles the module" command -v g++
+			need must cmake "builds the module" command -v cmake
+			need must python3-venv "ns-3's wheel" have_python
+			need may libns3-dev "ns-3 of this Debian" test -d /usr/include/ns3
+			need may debootstrap "a Debian with the newest ns-3" have_sbin debootstrap ;;
 		fresh)
 			need must python3 "runs the trial" command -v python3
 			need must git "clones the commit" command -v git

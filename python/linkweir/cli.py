@@ -46,8 +46,9 @@ _PACKAGES = {
     "log": ("linkweir.commands.log", "Count the steps in a log of packets, or write it for Wireshark."),
     "export": (
         "linkweir.commands.export",
-        "Put a scenario's scheduler to use: a script for tc, or a configuration of the gateway.",
+        "Put a scenario's scheduler to use: a script for tc, a configuration of the gateway, or a program for ns-3.",
     ),
+    "trace": ("linkweir.commands.trace", "Write a capacity trace of any format as steps, for other programs."),
     "import": ("linkweir.commands.import_", "Make a scenario of a gateway's configuration, or of what tc shows."),
     "lab": ("linkweir.commands.lab", "Run scenarios on real kernels and gateways."),
 }

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from linkweir import _native
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -127,6 +129,50 @@ def _written(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     else:
         plain = kind.is_primitive(column.type) or kind.is_decimal(column.type) or kind.is_null(column.type)
     return column if plain else None
+
+
+def exported(path: str | Path, *, bin_s: float = 0.01) -> str:
+    """A trace of any format that ``link.trace`` reads, as steps of capacity for other programs.
+
+    The columns are t_s and capacity_bps. A comment says whether the trace repeats (end=loop, with period_s) or the last
+    value stays (end=hold); after a trace that stops the capacity is 0. Opportunities to send, as of mahimahi, become
+    their bits over bins.
+
+    Args:
+        path: the trace.
+        bin_s: width of the bins in seconds, above 0.
+
+    Raises:
+        ScenarioError: the file, or the first line of it that is wrong.
+    """
+    what, (starts_s, values, end_s, after) = _native.trace(Path(path))
+    steps = list(zip(starts_s, values, strict=True))
+    if what == "opportunities":
+        end_s = starts_s[-1] if end_s is None else end_s
+        steps = _binned(steps, end_s, bin_s)
+    if after == "stop" and end_s is not None:
+        steps.append((end_s, 0.0))
+    loops = after == "loop" and end_s is not None
+    lines = [f"# {Path(path).name}, written by linkweir trace export", f"# end={'loop' if loops else 'hold'}"]
+    if loops and end_s is not None:
+        lines.append(f"# period_s={_seconds(end_s)}")
+    lines.append("t_s,capacity_bps")
+    lines += [f"{_seconds(t_s)},{round(rate_bps)}" for t_s, rate_bps in steps]
+    return "\n".join(lines) + "\n"
+
+
+def _binned(opportunities: list[tuple[float, float]], end_s: float, bin_s: float) -> list[tuple[float, float]]:
+    """Rates in bit/s over bins; an opportunity at the end of a bin belongs to it. Equal rates in a row are one step."""
+    bits = [0.0] * max(math.ceil(end_s / bin_s - 1e-9), 1)
+    for t_s, size_bytes in opportunities:
+        bits[min(max(math.ceil(t_s / bin_s - 1e-9) - 1, 0), len(bits) - 1)] += 8.0 * size_bytes
+    steps: list[tuple[float, float]] = []
+    for number, amount in enumerate(bits):
+        start_s = number * bin_s
+        rate_bps = amount / (min(start_s + bin_s, end_s) - start_s)
+        if not steps or steps[-1][1] != rate_bps:
+            steps.append((start_s, rate_bps))
+    return steps
 
 
 def lte_drive(seed: int = 1, duration_s: float = 300.0, *, mean_mbit: float = 5.0, interval_s: float = 0.1) -> Trace:

@@ -35,7 +35,15 @@ MINUTES = "takes minutes"
 WINDOW = "opens a window; test_view.py runs it"
 DASK = "needs a Dask cluster at this address; test_sweep.py starts one"
 
+NS3 = "needs ns-3; make ns3 builds the module and runs its suite"
+
 NOT_RUN: dict[tuple[str, str], str] = {
+    ("docs/howto/ns3.md", "make *"): NS3,
+    ("docs/howto/ns3.md", "tar *"): NS3,
+    ("docs/howto/ns3.md", "cd *"): NS3,
+    ("docs/howto/ns3.md", "./ns3 *"): NS3,
+    ("docs/howto/ns3.md", "cmake *"): NS3,
+    ("docs/howto/ns3.md", "build/ns3-alone/*"): NS3,
     ("README.md", "make demo"): "installs packages and takes minutes",
     ("README.md", "make test"): "is what runs this",
     ("README.md", ".venv/bin/linkweir reproduce codes --table 2 --mode both"): MINUTES,

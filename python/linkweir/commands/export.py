@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands `linkweir export tc` and `linkweir export gateway`."""
+"""The commands `linkweir export tc`, `linkweir export gateway` and `linkweir export ns3`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from linkweir.deploy.gateway import gateway_configuration
+from linkweir.deploy.ns3 import ns3_program
 from linkweir.deploy.script import tc_scripts
 from linkweir.fault import unfit
 from linkweir.present import emit, say
@@ -16,7 +17,7 @@ from linkweir.provenance import write_whole
 from linkweir.scenario import Scenario
 
 app = typer.Typer(
-    help="Put a scenario's scheduler to use: a script for tc, or a configuration of the gateway.",
+    help="Put a scenario's scheduler to use: a script for tc, a configuration of the gateway, or a program for ns-3.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -26,7 +27,7 @@ _ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scena
 
 @app.callback()
 def export() -> None:
-    """Put a scenario's scheduler to use: a script for tc, or a configuration of the gateway."""
+    """Put a scenario's scheduler to use: a script for tc, a configuration of the gateway, or a program for ns-3."""
 
 
 @app.command("tc")
@@ -79,6 +80,24 @@ def gateway(
     """
     peers = [_peer(text) for text in peer or []]
     found = gateway_configuration(Scenario.load(scenario), peers, mode=mode, tunnel_counted=tunnel_counted)
+    _say_notes(found.notes)
+    if out is None:
+        emit(found.text)
+    else:
+        write_whole(out, found.text)
+        emit(f"{out}\n")
+
+
+@app.command("ns3")
+def ns3(
+    scenario: _ScenarioFile,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it there.")] = None,
+) -> None:
+    """Print a C++ program of the scenario for ns-3, with the module linkweir.
+
+    What could not be carried over is said, a line each.
+    """
+    found = ns3_program(Scenario.load(scenario))
     _say_notes(found.notes)
     if out is None:
         emit(found.text)

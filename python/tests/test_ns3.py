@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs for ns-3 and traces as steps: what they say, and what is said to be left out.
+
+`make ns3` compiles and runs the module.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from linkweir import _native
+from linkweir.deploy.ns3 import camel, ns3_program
+from linkweir.fault import ScenarioError
+from linkweir.scenario import Scenario
+from linkweir.traces import exported
+
+ROOT = Path(__file__).resolve().parents[2]
+SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
+TOO_MANY_CLASSES = {"geo-beam-rain", "leo-constellation", "leo-voice"}
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_every_scenario_becomes_a_program_or_a_refusal(path: Path) -> None:
+    scenario = Scenario.load(path)
+    if path.stem in TOO_MANY_CLASSES:
+        with pytest.raises(ScenarioError, match="must be at most 63"):
+            ns3_program(scenario)
+        return
+    program = ns3_program(scenario)
+    assert program.text.count("{") == program.text.count("}")
+    for note in program.notes:
+        assert "".join(c if c.isprintable() else "?" for c in note) in program.text
+    flows = len(re.findall(r"^\[\[flow\]\]", scenario.resolved, re.MULTILINE))
+    made = len(re.findall(r"^        Add(?:Tcp|OnOff|Greedy)\(", program.text, re.MULTILINE))
+    left_out = len({note.split(" ")[0] for note in program.notes if note.startswith("flow[") and "left out" in note})
+    assert made <= flows <= made + left_out
+
+
+def test_a_program_has_the_parameters_of_the_scenario() -> None:
+    text = ns3_program(Scenario.load(ROOT / "scenarios/geo.toml")).text
+    assert 'LinkweirHelper helper("pss", "LinkRate", StringValue("20000000bps"));' in text
+    assert (
+        '"LowLevel", StringValue("3"), "Rate", StringValue("5000000bps"), "Memory", StringValue("1000000000ns")' in text
+    )
+
+
+def test_a_changing_capacity_is_in_the_program() -> None:
+    text = ns3_program(Scenario.load(ROOT / "scenarios/pss-fade.toml")).text
+    assert "{NanoSeconds(10000000000), DataRate(3000000)}," in text
+    assert "capacity->Attach(devices.Get(0), nullptr);" in text
+
+
+def test_names_of_parameters_differ_in_ns3() -> None:
+    for policy in _native.policies():
+        for params in (policy["params"], policy["class_params"]):
+            names = [camel(param["name"]) for param in params]
+            assert len(set(names)) == len(names)
+
+
+def test_a_trace_is_exported_as_steps(tmp_path: Path) -> None:
+    trace = tmp_path / "up.down"
+    trace.write_text("1\n1\n12\n20\n")  # milliseconds, 1500 bytes each
+    steps = exported(trace)
+    assert steps.splitlines()[1:4] == ["# end=loop", "# period_s=0.02", "t_s,capacity_bps"]
+    assert steps.splitlines()[4:] == ["0,2400000"]  # two opportunities in each bin of 10 ms
+    csv = tmp_path / "steps.csv"
+    csv.write_text("t_s,capacity_bps\n0,5\n2.5,0\n")
+    assert exported(csv).splitlines()[1:] == ["# end=hold", "t_s,capacity_bps", "0,5", "2.5,0"]
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
+def test_the_tarball_has_core_and_vectors(tmp_path: Path) -> None:
+    made = subprocess.run([ROOT / "ns3/dist.sh", tmp_path], capture_output=True, text=True, check=True).stdout.strip()
+    names = subprocess.run(["tar", "tzf", made], capture_output=True, text=True, check=True).stdout.splitlines()
+    for name in (
+        "CMakeLists.txt",
+        "core/src/pss.c",
+        "core/include/linkweir/policies.def",
+        "core/tests/replay.c",
+        "LICENSES/GPL-2.0-only.txt",
+    ):
+        assert f"linkweir/{name}" in names
+    assert any(name.startswith("linkweir/vectors/pss/") for name in names)
