@@ -239,6 +239,42 @@ def _check(
     emit(f"{scenario}: valid: {counts}\n")
 
 
+@app.command("bounds")
+def _bounds(
+    scenario: _ScenarioFile,
+    envelope: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--envelope",
+            metavar="CLASS=BURST:RATE",
+            help="What a class sends at most, a burst and a rate, such as ef=15kB:2Mbit; repeat.",
+        ),
+    ] = None,
+    worst: Annotated[
+        str | None,
+        typer.Option(
+            "--worst", metavar="PART/WINDOW", help="What the link carries at least in any window, such as 60%/10s."
+        ),
+    ] = None,
+    trace: _Trace = None,
+    as_json: _Json = False,
+) -> None:
+    """Compute the worst delay and backlog of each class, or say why there is none."""
+    from linkweir.commands.bounds import compute, show
+    from linkweir.quantity import OptionError
+
+    sound = linkweir.Scenario.load(scenario, trace=trace)
+    try:
+        found, plain = compute(sound, envelope or [], worst)
+    except OptionError as fault:
+        typer.echo(f"linkweir bounds: {fault}", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+    if as_json:
+        emit_json(plain)
+    else:
+        show(found)
+
+
 @app.command("init")
 def _init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write into.")] = Path("scenarios"),
