@@ -256,11 +256,20 @@ def _bounds(
             "--worst", metavar="PART/WINDOW", help="What the link carries at least in any window, such as 60%/10s."
         ),
     ] = None,
+    attack: Annotated[
+        int,
+        typer.Option(
+            "--attack", metavar="N", min=0, max=1000000, help="Search the worst case in N simulations for each class."
+        ),
+    ] = 0,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for the worst cases that --attack finds.")
+    ] = Path("worst-cases"),
     trace: _Trace = None,
     as_json: _Json = False,
 ) -> None:
     """Compute the worst delay and backlog of each class, or say why there is none."""
-    from linkweir.commands.bounds import compute, show
+    from linkweir.commands.bounds import compute, show, show_attacks, try_to_exceed
     from linkweir.quantity import OptionError
 
     sound = linkweir.Scenario.load(scenario, trace=trace)
@@ -269,10 +278,13 @@ def _bounds(
     except OptionError as fault:
         typer.echo(f"linkweir bounds: {fault}", err=True)
         raise typer.Exit(BAD_INPUT) from None
+    attacks = try_to_exceed(sound, found, attack, out) if attack else []
     if as_json:
-        emit_json(plain)
-    else:
-        show(found)
+        emit_json({**plain, "attacks": attacks} if attack else plain)
+        return
+    show(found)
+    if attack:
+        show_attacks(attacks)
 
 
 @app.command("init")

@@ -41,9 +41,13 @@ class Bound:
     memory_s: Fraction | None
     """Memory of PSS with which nothing owed is lost."""
     why_none: str
+    sizes_bits: tuple[int, int] = (8, 8)
+    """The smallest and the largest packet on the link."""
 
 
-def bounds(scenario: Scenario, *, envelopes: Mapping[str, Curve] | None = None, worst: str | None = None) -> list[Bound]:
+def bounds(
+    scenario: Scenario, *, envelopes: Mapping[str, Curve] | None = None, worst: str | None = None
+) -> list[Bound]:
     """Worst delays and backlogs of all classes.
 
     A delay lasts from the arrival at the queue to the end of the transmission. It holds while no packet is dropped before
@@ -68,14 +72,13 @@ def bounds(scenario: Scenario, *, envelopes: Mapping[str, Curve] | None = None, 
     ]
 
 
-def _bound(
-    queue: Queue, curves: list[Curve], together: Curve | None, why: str, memory_s: Fraction | None
-) -> Bound:
+def _bound(queue: Queue, curves: list[Curve], together: Curve | None, why: str, memory_s: Fraction | None) -> Bound:
     arrivals = queue.envelope.curve
     service = curves[0] if curves else None
+    sizes = (queue.envelope.least_bits, queue.envelope.most_bits)
 
     def none(reason: str) -> Bound:
-        return Bound(queue.name, arrivals, service, None, None, None, memory_s, reason)
+        return Bound(queue.name, arrivals, service, None, None, None, memory_s, reason, sizes)
 
     if arrivals is None:
         return none(f"no bound: {queue.envelope.why_none}")
@@ -97,6 +100,7 @@ def _bound(
         -(-backlog // queue.envelope.least_bits),
         memory_s,
         "",
+        sizes,
     )
 
 
@@ -106,7 +110,9 @@ def _setting(
     link, classes = keys["link"], _expanded(keys["class"])
     for name in envelopes:
         if name not in [c["name"] for c in classes]:
-            raise OptionError("--envelope", name, f"is no class of the scenario: {', '.join(c['name'] for c in classes)}")
+            raise OptionError(
+                "--envelope", name, f"is no class of the scenario: {', '.join(c['name'] for c in classes)}"
+            )
     for part in ("satellite", "beam"):
         if part in link:
             return None, f"no bound is known for a link with [link.{part}]"
@@ -191,7 +197,9 @@ def envelope(text: str) -> tuple[str, Curve]:
             one = token_bucket(8 * Fraction(_native.quantity(burst, "size")), Fraction(_native.quantity(rate, "rate")))
             curve = one if curve is None else minimum(curve, one)
     except ValueError as error:
-        raise OptionError("--envelope", text, f"write it as CLASS=BURST:RATE, such as ef=15kB:2Mbit ({error})") from None
+        raise OptionError(
+            "--envelope", text, f"write it as CLASS=BURST:RATE, such as ef=15kB:2Mbit ({error})"
+        ) from None
     assert curve is not None
     return name, curve
 
@@ -207,7 +215,7 @@ def as_json(found: list[Bound], scenario: Scenario) -> dict[str, Any]:
                 "delay_s": _plain(b.delay_s),
                 "backlog_bytes": None if b.backlog_bits is None else math.ceil(b.backlog_bits / 8),
                 "limit_pkts": b.limit_pkts,
-                "memory_s": _plain(b.memory_s),
+                "memory_s": None if b.memory_s is None else _plain(b.memory_s),
                 "why_none": b.why_none or None,
                 "arrival_curve": _points(b.arrivals),
                 "service_curve": _points(b.service),

@@ -135,7 +135,9 @@ def _rows(content: bytes, only: str | None) -> list[tuple[Fraction, int]] | None
     return [(Fraction(row["t_s"]), int(row["bytes"])) for row in rows if only in (None, row.get("flow"))]
 
 
-def empirical(times_s: list[Fraction], bits: list[int], tail_bps: Fraction = Fraction(0), most_steps: int = 64) -> Curve:
+def empirical(
+    times_s: list[Fraction], bits: list[int], tail_bps: Fraction = Fraction(0), most_steps: int = 64
+) -> Curve:
     """The least concave curve above the arrivals of a list of packets; `tail_bps` is its rate in the long run.
 
     >>> empirical([Fraction(0), Fraction(1)], [100, 50]).segments
@@ -165,9 +167,13 @@ def empirical(times_s: list[Fraction], bits: list[int], tail_bps: Fraction = Fra
             hull.pop()
         hull.append(point)
     segments = [
-        (a[0], a[1], max(_slope(a, b), tail_bps)) for a, b in zip(hull, hull[1:], strict=False) if _slope(a, b) > tail_bps
+        (a[0], a[1], max(_slope(a, b), tail_bps))
+        for a, b in zip(hull, hull[1:], strict=False)
+        if _slope(a, b) > tail_bps
     ]
-    end = next((i for i, (a, b) in enumerate(zip(hull, hull[1:], strict=False)) if _slope(a, b) <= tail_bps), len(hull) - 1)
+    end = next(
+        (i for i, (a, b) in enumerate(zip(hull, hull[1:], strict=False)) if _slope(a, b) <= tail_bps), len(hull) - 1
+    )
     segments.append((hull[end][0], hull[end][1], tail_bps))
     return Curve.of(segments)
 

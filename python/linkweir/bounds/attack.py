@@ -14,7 +14,6 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -30,7 +29,7 @@ else:
     import tomli as tomllib
 
 BEGIN_NS = 10_000_000
-MOST_PKTS = 400
+MOST_PKTS = 200
 
 
 @dataclass(frozen=True)
@@ -63,24 +62,27 @@ def packets(curve: Curve, sender: Sender, end_ns: int, bits_of: int) -> list[tup
 
     `bits_of` are the bits that a packet counts; the curve is the minimum of its segments' lines, so it must be concave.
     """
-    buckets = [(value - slope * start, slope) for start, value, slope in curve.segments]
-    fill = [Fraction(0)] * len(buckets)
+    lines = [(value - slope * start, slope) for start, value, slope in curve.segments]
+    scale = math.lcm(*(x.denominator for line in lines for x in line))
+    # whole numbers: bits times 10^9 times the scale, so that a nanosecond drains rate times the scale
+    buckets = [(int(burst * scale) * 10**9, int(rate * scale)) for burst, rate in lines]
+    cost = bits_of * scale * 10**9
+    fill = [0] * len(buckets)
     sent: list[tuple[int, int]] = []
-    at = sender.start_ns
-    last = at
+    at = last = sender.start_ns
     while at < end_ns and len(sent) < MOST_PKTS:
-        fill = [max(f - rate * (at - last) / 10**9, Fraction(0)) for f, (_, rate) in zip(fill, buckets, strict=True)]
+        fill = [max(f - rate * (at - last), 0) for f, (_, rate) in zip(fill, buckets, strict=True)]
         last = at
-        wait = Fraction(0)
+        wait = 0
         for f, (burst, rate) in zip(fill, buckets, strict=True):
-            excess = f + bits_of - burst
+            excess = f + cost - burst
             if excess > 0:
-                wait = max(wait, excess / rate if rate else Fraction(10**9))
+                wait = max(wait, -(-excess // rate) if rate else end_ns)
         if wait > 0:
-            at += max(math.ceil(wait * 10**9), 1)
+            at += wait
             continue
         sent.append((at, sender.size_bytes))
-        fill = [f + bits_of for f in fill]
+        fill = [f + cost for f in fill]
         if at < sender.start_ns + sender.light_ns:
             at += sender.gap_ns
     return sent
@@ -89,7 +91,6 @@ def packets(curve: Curve, sender: Sender, end_ns: int, bits_of: int) -> list[tup
 def candidate(scenario: Scenario, found: list[Bound], senders: Mapping[str, Sender], folder: Path) -> dict[str, Any]:
     """The scenario with these senders in place of its flows; lists of packets are written into the folder."""
     keys = tomllib.loads(scenario.resolved)
-    # What a table leaves out has its default: `none` is not accepted as a value.
     keys["link"]["delay"] = "0s"
     keys["link"]["return_delay"] = "0s"
     flows: list[dict[str, Any]] = []
@@ -100,7 +101,13 @@ def candidate(scenario: Scenario, found: list[Bound], senders: Mapping[str, Send
         common = {"class": bound.name, "name": f"to-{bound.name}"}
         if bound.arrivals is None:
             flows.append(
-                {**common, "kind": "greedy", "packet": f"{sender.size_bytes}B", "start": f"{sender.start_ns}ns", "backlog": "5p"}
+                {
+                    **common,
+                    "kind": "greedy",
+                    "packet": f"{sender.size_bytes}B",
+                    "start": f"{sender.start_ns}ns",
+                    "backlog": "5p",
+                }
             )
             continue
         rows = packets(bound.arrivals, sender, end_ns, 8 * (sender.size_bytes + overhead))
@@ -115,6 +122,19 @@ def candidate(scenario: Scenario, found: list[Bound], senders: Mapping[str, Send
     return {**keys, "flow": flows, "log": "none"}
 
 
+def write(scenario: Scenario, found: list[Bound], worst: Attack, folder: Path) -> Path:
+    """Writes a worst case as a scenario with its lists of packets, in a folder of the class' name; returns the scenario."""
+    inside = folder / worst.name
+    lists = inside / "inputs"
+    lists.mkdir(parents=True, exist_ok=True)
+    keys = candidate(scenario, found, worst.senders, lists)
+    keys["name"] = f"Worst case found for {worst.name}"
+    path = inside / "scenario.toml"
+    path.write_text(Scenario.from_dict(keys).resolved)  # names the lists inputs/NAME.csv
+    Scenario.load(path)
+    return path
+
+
 def measure(scenario: Scenario, found: list[Bound], senders: Mapping[str, Sender]) -> dict[str, float]:
     """The longest delay of each class, s, from the arrival at the queue to the end of the transmission."""
     with TemporaryDirectory() as folder:
@@ -123,13 +143,13 @@ def measure(scenario: Scenario, found: list[Bound], senders: Mapping[str, Sender
         return {c: d or 0.0 for c, d in zip(rows["class"], rows["delay_max_s"], strict=True)}
 
 
-def first_senders(scenario: Scenario, found: list[Bound], sizes: Mapping[str, int]) -> dict[str, Sender]:
-    """Every class sends its burst at the same instant."""
-    return {b.name: Sender(BEGIN_NS, sizes[b.name]) for b in found}
+def first_senders(scenario: Scenario, found: list[Bound], sizes: Mapping[str, tuple[int, int]]) -> dict[str, Sender]:
+    """Every class sends its burst at the same instant; `sizes` are the smallest and the largest packet of each, bytes."""
+    return {b.name: Sender(BEGIN_NS, sizes[b.name][1]) for b in found}
 
 
 def climb(
-    scenario: Scenario, found: list[Bound], target: str, runs: int, seed: int, sizes: Mapping[str, int]
+    scenario: Scenario, found: list[Bound], target: str, runs: int, seed: int, sizes: Mapping[str, tuple[int, int]]
 ) -> tuple[Attack, list[str]]:
     """The worst case of one class after so many runs, and sentences about bounds that were exceeded."""
     rng = random.Random(seed)
@@ -162,7 +182,11 @@ def climb(
 
 
 def _mutate(
-    rng: random.Random, senders: Mapping[str, Sender], names: list[str], scenario: Scenario, sizes: Mapping[str, int]
+    rng: random.Random,
+    senders: Mapping[str, Sender],
+    names: list[str],
+    scenario: Scenario,
+    sizes: Mapping[str, tuple[int, int]],
 ) -> dict[str, Sender]:
     name = rng.choice(names)
     s = senders[name]
@@ -177,14 +201,18 @@ def _mutate(
     elif kind == 3:
         s = replace(s, start_ns=rng.randrange(span_ns))
     else:
-        s = replace(s, size_bytes=rng.choice((sizes[name], rng.randint(min(64, sizes[name]), sizes[name]))))
+        least, most = sizes[name]
+        s = replace(s, size_bytes=rng.choice((least, most, rng.randint(least, most))))
     return {**senders, name: replace(s, start_ns=max(s.start_ns, 0))}
 
 
-def attack(
-    scenario: Scenario, found: list[Bound], sizes: Mapping[str, int], runs: int, *, seed: int = 1
-) -> tuple[list[Attack], list[str]]:
-    """The worst case of each class that has a bound, searched in processes in parallel."""
+def attack(scenario: Scenario, found: list[Bound], runs: int, *, seed: int = 1) -> tuple[list[Attack], list[str]]:
+    """The worst case of each class that has a bound, searched in processes in parallel.
+
+    Only for links of constant rate: the search does not move the phase of a recorded capacity.
+    """
+    overhead = int(tomllib.loads(scenario.resolved)["link"]["overhead"].removesuffix("B"))
+    sizes = {b.name: (max(b.sizes_bits[0] // 8 - overhead, 1), b.sizes_bits[1] // 8 - overhead) for b in found}
     targets = [b.name for b in found if b.delay_s]
     with ProcessPoolExecutor() as pool:
         path = scenario.resolved
@@ -194,6 +222,6 @@ def attack(
 
 
 def _climb_text(
-    text: str, found: list[Bound], target: str, runs: int, seed: int, sizes: dict[str, int]
+    text: str, found: list[Bound], target: str, runs: int, seed: int, sizes: dict[str, tuple[int, int]]
 ) -> tuple[Attack, list[str]]:
     return climb(Scenario.parse(text), found, target, runs, seed, sizes)

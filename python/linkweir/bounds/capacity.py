@@ -118,7 +118,9 @@ def _windows(sums: list[Fraction], width_ns: int, *, exact: bool) -> Curve:
     if meets is None:
         return Curve.of([*segments, (last, value, 0)])
     meets = max(meets, last)
-    return Curve.of([*segments, (last, value, 0), (meets, value, mean)] if meets > last else [*segments, (last, value, mean)])
+    return Curve.of(
+        [*segments, (last, value, 0), (meets, value, mean)] if meets > last else [*segments, (last, value, mean)]
+    )
 
 
 def _continuous(steps: list[tuple[Fraction, Fraction, Fraction]]) -> list[tuple[Fraction, Fraction, Fraction]]:

@@ -225,5 +225,7 @@ def vertical(arrivals: Curve, service: Curve) -> Fraction | None:
         return None
     worst = Fraction(0)
     for t in set(arrivals.starts) | set(service.starts):
-        worst = max(worst, arrivals(t) - service.before(t), arrivals(t) - service(t), arrivals.before(t) - service.before(t))
+        worst = max(
+            worst, arrivals(t) - service.before(t), arrivals(t) - service(t), arrivals.before(t) - service.before(t)
+        )
     return worst

@@ -60,7 +60,14 @@ class Service:
 
 def services(setting: Setting) -> list[Service]:
     """The service of each class, in the scenario's order."""
-    rules = {"fifo": _fifo, "strict": _strict, "drr": _round_robin, "wrr": _round_robin, "rr": _round_robin, "pss": _pss}
+    rules = {
+        "fifo": _fifo,
+        "strict": _strict,
+        "drr": _round_robin,
+        "wrr": _round_robin,
+        "rr": _round_robin,
+        "pss": _pss,
+    }
     blind_only = ("pds",)
     if setting.policy not in rules and setting.policy not in blind_only:
         return [Service(why_none=f"no bound is known for the policy {setting.policy}") for _ in setting.queues]
@@ -128,7 +135,9 @@ def _round_robin(setting: Setting) -> list[Service]:
             found.append(Service(why_none=f"no bound: {why}"))
             continue
         rivals = [
-            q for i, (q, at) in enumerate(zip(setting.queues, levels, strict=True)) if i != index and at == levels[index]
+            q
+            for i, (q, at) in enumerate(zip(setting.queues, levels, strict=True))
+            if i != index and at == levels[index]
         ]
         blocking = setting.ring * max(q.envelope.most_bits for q in setting.queues)
         left = residual(setting.capacity, [above], blocking)
@@ -143,13 +152,23 @@ def _visit(setting: Setting, queue: Queue, rivals: Sequence[Queue]) -> tuple[int
     if setting.policy == "drr":
         quanta = [8 * _bytes(q, "quantum") for q in rivals]
         lost = queue.envelope.most_bits - 8
-        return 8 * _bytes(queue, "quantum"), lost, sum(quanta) + sum(q.envelope.most_bits - 8 for q in rivals), sum(quanta)
-    weights = [int(q.keys.get("weight", 1)) if setting.policy == "wrr" else 1 for q in rivals]
-    own = int(queue.keys.get("weight", 1)) if setting.policy == "wrr" else 1
+        return (
+            8 * _bytes(queue, "quantum"),
+            lost,
+            sum(quanta) + sum(q.envelope.most_bits - 8 for q in rivals),
+            sum(quanta),
+        )
+    weights = [_weight(q) if setting.policy == "wrr" else 1 for q in rivals]
+    own = _weight(queue) if setting.policy == "wrr" else 1
     each = sum(w * q.envelope.most_bits for w, q in zip(weights, rivals, strict=True))
     # In smooth mode a rival may have been early in one cycle and late in the next.
     twice = 2 if setting.policy == "wrr" and setting.keys.get("mode") == "smooth" else 1
     return own * queue.envelope.least_bits, 0, twice * each, each
+
+
+def _weight(queue: Queue) -> int:
+    value = queue.keys["weight"]
+    return int(quantity(value, "packets")) if isinstance(value, str) else int(value)
 
 
 def _bytes(queue: Queue, key: str) -> int:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from linkweir.bounds.answer import Bound, as_json, bounds, envelope
+from linkweir.bounds.attack import attack, write
 from linkweir.scenario import Scenario
 
 
@@ -36,3 +38,29 @@ def show(found: list[Bound]) -> None:
     for b in found:
         if b.why_none:
             console.print(f"{b.name}: {b.why_none}", highlight=False, markup=False)
+
+
+def try_to_exceed(scenario: Scenario, found: list[Bound], runs: int, out: Path) -> list[dict[str, Any]]:
+    """The worst cases that a search finds, written as scenarios; a bound that is exceeded is a defect."""
+    worst, broken = attack(scenario, found, runs)
+    if broken:
+        raise RuntimeError(f"a bound was exceeded, which is a defect of Linkweir: {broken[0]}")
+    return [
+        {
+            "name": w.name,
+            "found_s": w.found_s,
+            "tightness": w.tightness,
+            "scenario": str(write(scenario, found, w, out)),
+        }
+        for w in worst
+    ]
+
+
+def show_attacks(rows: list[dict[str, Any]]) -> None:
+    """Prints the worst delay found of each class, its part of the bound, and the scenario that shows it."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("class", "worst delay found", "of the bound", "scenario"):
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(row["name"], f"{row['found_s'] * 1e3:.3f} ms", f"{row['tightness']:.1%}", row["scenario"])
+    Console().print(table)
