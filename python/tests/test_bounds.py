@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Bounds: the curves against a slow second implementation and closed forms, the sentences, and runs that try to exceed them."""
+"""Bounds: curves against a slow second implementation and closed forms, sentences, and runs that try to exceed them."""
 
 from __future__ import annotations
 
 import json
 import random
-from fractions import Fraction as F
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import minplus_oracle as oracle
 import pytest
+from typer.testing import CliRunner
+
 from linkweir.bounds import capacity
 from linkweir.bounds.answer import bounds, envelope
 from linkweir.bounds.arrivals import empirical
@@ -20,7 +22,6 @@ from linkweir.bounds.policies import compose, shared
 from linkweir.cli import app
 from linkweir.scenario import Scenario
 from linkweir.simulate import run
-from typer.testing import CliRunner
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
@@ -32,55 +33,58 @@ def of(curve: Any) -> oracle.Corners:
 def test_curves_agree_with_the_oracle_in_random_cases() -> None:
     rng = random.Random(23)
     for _ in range(1000):
-        buckets = [token_bucket(rng.randint(1, 50), F(rng.randint(0, 40), rng.randint(1, 9))) for _ in range(3)]
-        service = rate_latency(F(rng.randint(50, 99), rng.randint(1, 3)), F(rng.randint(0, 9), 7))
+        buckets = [token_bucket(rng.randint(1, 50), Fraction(rng.randint(0, 40), rng.randint(1, 9))) for _ in range(3)]
+        service = rate_latency(Fraction(rng.randint(50, 99), rng.randint(1, 3)), Fraction(rng.randint(0, 9), 7))
         mine, others = minimum(buckets[0], buckets[1]), [buckets[2], add(buckets[:2])][: rng.randint(1, 2)]
-        blocking = F(rng.randint(0, 20))
+        blocking = Fraction(rng.randint(0, 20))
         left = residual(service, others, blocking)
-        for t in [F(rng.randint(0, 400), 37) for _ in range(4)] + left.starts:
+        for t in [Fraction(rng.randint(0, 400), 37) for _ in range(4)] + left.starts:
             assert left(t) == oracle.rest(of(service), [of(x) for x in others], blocking, t)
             assert mine(t) == min(oracle.value(of(b), t) for b in buckets[:2])
         found = horizontal(mine, left)
         assert left.rate == 0 or (found is None) == (mine.rate > left.rate)
         if found is not None:
             slow = oracle.delay(of(mine), of(left))
-            assert slow <= found <= slow + F(1, 10**9)
+            assert slow <= found <= slow + Fraction(1, 10**9)
             assert vertical(mine, left) == oracle.backlog(of(mine), of(left))
 
 
 def test_token_bucket_and_rate_latency_as_fractions() -> None:
     """Le Boudec and Thiran 2001, theorems 1.4.1 and 1.4.2: T + b / R and b + r T."""
-    for b, r, rate, latency in [(F(7, 3), F(1, 3), F(5, 7), F(2, 9)), (F(1), F(0), F(1, 9), F(0))]:
+    for b, r, rate, latency in [
+        (Fraction(7, 3), Fraction(1, 3), Fraction(5, 7), Fraction(2, 9)),
+        (Fraction(1), Fraction(0), Fraction(1, 9), Fraction(0)),
+    ]:
         assert horizontal(token_bucket(b, r), rate_latency(rate, latency)) == latency + b / rate
         assert vertical(token_bucket(b, r), rate_latency(rate, latency)) == b + r * latency
 
 
 def test_drr_as_on_the_page() -> None:
-    """A class with quantum Q and packets up to l after k visits: beta reaches x behind first + each * floor((x + l - 8) / Q)."""
-    quantum, lost, first, each = F(12000), F(11992), F(35984), F(24000)
-    service = compose(shared(quantum, lost, first, each), rate_latency(10**7, F(1, 1000)))
+    """The level has received x + first + each * k when the class has sent x, with k = floor((x + l - 8) / Q)."""
+    quantum, lost, first, each = Fraction(12000), Fraction(11992), Fraction(35984), Fraction(24000)
+    service = compose(shared(quantum, lost, first, each), rate_latency(10**7, Fraction(1, 1000)))
     for bits in (8, 12000, 12008, 24008, 36000):
         done = (bits + lost) // quantum
         # the packet that ends at `bits` belongs to a visit that is not complete before it
         done = (bits - 1 + lost) // quantum
-        assert service.first(bits) == F(1, 1000) + (bits + first + each * done) / F(10**7)
+        assert service.first(bits) == Fraction(1, 1000) + (bits + first + each * done) / Fraction(10**7)
 
 
 def test_a_trace_is_exact_on_its_bins() -> None:
     starts, rates, end = [0, 10**9, 2 * 10**9], [3.0, 1.0, 2.0], 3 * 10**9
     curve = capacity.of_steps(starts, rates, end)
     assert [curve(t) for t in range(5)] == [0, 1, 3, 6, 7]
-    assert curve(F(1, 2)) == F(1, 2)
+    assert curve(Fraction(1, 2)) == Fraction(1, 2)
 
 
 def test_worst_case_of_a_window() -> None:
-    curve = capacity.worst_case("60%/10s", F(1000))
+    curve = capacity.worst_case("60%/10s", Fraction(1000))
     assert [curve(t) for t in (4, 5, 10, 14, 20)] == [0, 1000, 6000, 6000, 12000]
 
 
 def test_empirical_curve_covers_every_run_of_packets() -> None:
     rng = random.Random(1)
-    times = sorted(F(rng.randint(0, 1000), 7) for _ in range(60))
+    times = sorted(Fraction(rng.randint(0, 1000), 7) for _ in range(60))
     sizes = [rng.randint(1, 50) for _ in times]
     curve = empirical(times, sizes)
     for i in range(60):
@@ -93,7 +97,7 @@ def test_senders_stay_within_their_curve() -> None:
     rows = packets(curve, Sender(5, 1500), 10**9, 12000)
     for i in range(len(rows)):
         for j in range(i, len(rows)):
-            assert curve(F(rows[j][0] - rows[i][0], 10**9)) >= 12000 * (j - i + 1)
+            assert curve(Fraction(rows[j][0] - rows[i][0], 10**9)) >= 12000 * (j - i + 1)
 
 
 def scenario(policy: str, ring: int = 1, last: str = "cbr", **keys: dict[str, Any]) -> Scenario:
@@ -130,7 +134,7 @@ def test_strict_of_equal_packets_is_reached() -> None:
     case = scenario("strict", **LEVELS)
     curves = dict(envelope(text) for text in ("ef=6000B:1Mbit", "af=1500B:1Mbit", "cs0=1500B:1Mbit"))
     found = bounds(case, envelopes=curves)
-    assert found[0].delay_s == F(5 * 12000, 10**7)
+    assert found[0].delay_s == Fraction(5 * 12000, 10**7)
     worst, _ = climb(case, found, "ef", 6, 1, dict.fromkeys(("ef", "af", "cs0"), (1500, 1500)))
     assert worst.tightness > 0.9999
 

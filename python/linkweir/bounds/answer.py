@@ -50,8 +50,8 @@ def bounds(
 ) -> list[Bound]:
     """Worst delays and backlogs of all classes.
 
-    A delay lasts from the arrival at the queue to the end of the transmission. It holds while no packet is dropped before
-    the class and, for a recorded capacity, from whatever instant of the record the run begins.
+    A delay lasts from the arrival at the queue to the end of the transmission. It holds while no packet is dropped
+    and, for a recorded capacity, from whatever instant of the record the run begins.
 
     Args:
         scenario: the scenario.

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from linkweir import _native
@@ -105,7 +106,9 @@ def _sizes(flow: Mapping[str, Any]) -> list[int]:
     return [int(quantity(size, "size")) for size in (packet if isinstance(packet, list) else [packet])]
 
 
-def _replayed(flow: Mapping[str, Any], framing: Framing, files: Mapping[str, bytes], none: Any, count: int) -> Envelope:
+def _replayed(
+    flow: Mapping[str, Any], framing: Framing, files: Mapping[str, bytes], none: Callable[[str], Envelope], count: int
+) -> Envelope:
     content = files.get(flow["file"], b"")
     rows = _rows(content, flow.get("only"))
     if rows is None:
@@ -135,9 +138,7 @@ def _rows(content: bytes, only: str | None) -> list[tuple[Fraction, int]] | None
     return [(Fraction(row["t_s"]), int(row["bytes"])) for row in rows if only in (None, row.get("flow"))]
 
 
-def empirical(
-    times_s: list[Fraction], bits: list[int], tail_bps: Fraction = Fraction(0), most_steps: int = 64
-) -> Curve:
+def empirical(times_s: list[Fraction], bits: list[int], tail_bps: Fraction = Fraction(0)) -> Curve:
     """The least concave curve above the arrivals of a list of packets; `tail_bps` is its rate in the long run.
 
     >>> empirical([Fraction(0), Fraction(1)], [100, 50]).segments
@@ -166,14 +167,8 @@ def empirical(
         while len(hull) >= 2 and _slope(hull[-2], hull[-1]) <= _slope(hull[-1], point):
             hull.pop()
         hull.append(point)
-    segments = [
-        (a[0], a[1], max(_slope(a, b), tail_bps))
-        for a, b in zip(hull, hull[1:], strict=False)
-        if _slope(a, b) > tail_bps
-    ]
-    end = next(
-        (i for i, (a, b) in enumerate(zip(hull, hull[1:], strict=False)) if _slope(a, b) <= tail_bps), len(hull) - 1
-    )
+    segments = [(a[0], a[1], max(_slope(a, b), tail_bps)) for a, b in pairwise(hull) if _slope(a, b) > tail_bps]
+    end = next((i for i, (a, b) in enumerate(pairwise(hull)) if _slope(a, b) <= tail_bps), len(hull) - 1)
     segments.append((hull[end][0], hull[end][1], tail_bps))
     return Curve.of(segments)
 

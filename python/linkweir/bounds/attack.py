@@ -2,7 +2,7 @@
 """Searches for the worst delay of a class in the simulator, within the arrival curves that its bound assumes.
 
 Hill climbing: the first candidate lets every class send its whole burst at once, just after a packet of a less urgent
-class began, which is the worst case of strict priority. Each further candidate moves a start, changes a size of packets,
+class began, which is the worst case of strict priority. Each further candidate moves a start, changes a packet size,
 inserts a silence before which a class sends little, or removes one. Candidates that find a longer delay are kept.
 """
 
@@ -123,7 +123,7 @@ def candidate(scenario: Scenario, found: list[Bound], senders: Mapping[str, Send
 
 
 def write(scenario: Scenario, found: list[Bound], worst: Attack, folder: Path) -> Path:
-    """Writes a worst case as a scenario with its lists of packets, in a folder of the class' name; returns the scenario."""
+    """Writes a worst case as a scenario with its lists of packets, in a folder named after the class; returns its path."""
     inside = folder / worst.name
     lists = inside / "inputs"
     lists.mkdir(parents=True, exist_ok=True)
@@ -143,8 +143,8 @@ def measure(scenario: Scenario, found: list[Bound], senders: Mapping[str, Sender
         return {c: d or 0.0 for c, d in zip(rows["class"], rows["delay_max_s"], strict=True)}
 
 
-def first_senders(scenario: Scenario, found: list[Bound], sizes: Mapping[str, tuple[int, int]]) -> dict[str, Sender]:
-    """Every class sends its burst at the same instant; `sizes` are the smallest and the largest packet of each, bytes."""
+def first_senders(found: list[Bound], sizes: Mapping[str, tuple[int, int]]) -> dict[str, Sender]:
+    """Every class sends its burst at once; `sizes` are the smallest and the largest packet of each, bytes."""
     return {b.name: Sender(BEGIN_NS, sizes[b.name][1]) for b in found}
 
 
@@ -165,7 +165,7 @@ def climb(
         return delays.get(target, 0.0)
 
     names = [b.name for b in found]
-    starts = [first_senders(scenario, found, sizes)]
+    starts = [first_senders(found, sizes)]
     for early in names:
         if early != target:  # a packet of this class is in the device when the bursts come
             starts.append({**starts[0], early: replace(starts[0][early], start_ns=BEGIN_NS - 1)})

@@ -6,6 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -73,7 +75,9 @@ def of_opportunities(at_ns: Sequence[int], bytes_each: int, end_ns: int) -> Curv
     return _windows(bits, width, exact=False)
 
 
-def _cumulative(starts_ns: Sequence[int], rates: Sequence[float], end_ns: int, edges: np.ndarray) -> list[Fraction]:
+def _cumulative(
+    starts_ns: Sequence[int], rates: Sequence[float], end_ns: int, edges: np.ndarray[Any, np.dtype[np.int64]]
+) -> list[Fraction]:
     sums: list[Fraction] = []
     total, index = Fraction(0), 0
     ends = [*starts_ns[1:], end_ns]
@@ -102,7 +106,7 @@ def _windows(sums: list[Fraction], width_ns: int, *, exact: bool) -> Curve:
     delay = Fraction(0) if exact else width
     points = [(k * width + delay, Fraction(v)) for k, v in enumerate(least)]
     if exact:
-        segments = [(a[0], a[1], (b[1] - a[1]) / width) for a, b in zip(points, points[1:], strict=False)]
+        segments = [(a[0], a[1], (b[1] - a[1]) / width) for a, b in pairwise(points)]
     else:  # a window of k + 1 bins may contain k whole ones only
         segments = [(Fraction(0), Fraction(0), Fraction(0)), *((t, v, Fraction(0)) for t, v in points[1:])]
         segments = _continuous(segments)
@@ -125,8 +129,8 @@ def _windows(sums: list[Fraction], width_ns: int, *, exact: bool) -> Curve:
 
 def _continuous(steps: list[tuple[Fraction, Fraction, Fraction]]) -> list[tuple[Fraction, Fraction, Fraction]]:
     """Straight lines below steps, through the lower corners: one step later."""
-    segments = []
-    for here, following in zip(steps, steps[1:], strict=False):
+    segments: list[tuple[Fraction, Fraction, Fraction]] = []
+    for here, following in pairwise(steps):
         before = segments[-1] if segments else (Fraction(0), Fraction(0), Fraction(0))
         value = before[1] + before[2] * (here[0] - before[0])
         segments.append((here[0], value, (here[1] - value) / (following[0] - here[0])))

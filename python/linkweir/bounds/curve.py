@@ -145,7 +145,7 @@ def _lowest(one: Curve, other: Curve, better: Callable[[Fraction, Fraction], boo
 
 
 def residual(service: Curve, taken: Sequence[Curve], blocking_bits: Number = 0) -> Curve:
-    """What a service leaves after arrivals that go first and a blocking: the running maximum of their difference, from 0.
+    """What a service leaves after arrivals that go first and a blocking: the running maximum of the difference.
 
     `service` must be continuous.
 

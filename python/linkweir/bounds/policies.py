@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What each policy leaves to each class: service curves, or the reason why none is known.
 
-A class gets one or two curves, each of which bounds its service; delays and backlogs are the least of both. The second is
-that of blind multiplexing (Le Boudec and Thiran 2001, theorem 6.2.1): in any work-conserving policy a class gets at least
-what all others leave.
+A class gets one or two curves, each of which bounds its service; delays and backlogs are the least of both. The
+second is that of blind multiplexing (Le Boudec and Thiran 2001, theorem 6.2.1): in any work-conserving policy a
+class gets at least what all others leave.
 
-The device takes a ring of r packets at once. When a class becomes backlogged, the packets in the ring go first: with r = 1
-one packet that is less urgent, otherwise r packets of any class.
+The device takes a ring of r packets at once. When a class becomes backlogged, the packets in the ring go first:
+with r = 1 one packet that is less urgent, otherwise r packets of any class.
 """
 
 from __future__ import annotations
@@ -48,14 +48,13 @@ class Setting:
 
 @dataclass
 class Service:
-    """What a class gets: curves, or why there are none; notes for the reader, and PSS's memory that loses nothing, s."""
+    """What a class gets: curves, or why there are none, and PSS's memory that loses nothing, s."""
 
     curves: list[Curve] = field(default_factory=list)
     fifo: Curve | None = None
     """With one queue for all arrivals: their sum, whose delay is that of each."""
     why_none: str = ""
     memory_s: Fraction | None = None
-    notes: list[str] = field(default_factory=list)
 
 
 def services(setting: Setting) -> list[Service]:
@@ -147,8 +146,9 @@ def _round_robin(setting: Setting) -> list[Service]:
 
 
 def _visit(setting: Setting, queue: Queue, rivals: Sequence[Queue]) -> tuple[int, int, int, int]:
-    """Of a class: bits that k visits send, k times the first minus the second; of its rivals: the bits that they send in
-    the first round before it, and in each further one."""
+    """What visits send, in bits: k visits of the class at least k times the first minus the second, its rivals at most
+    the third in the first round and the fourth in each further one.
+    """
     if setting.policy == "drr":
         quanta = [8 * _bytes(q, "quantum") for q in rivals]
         lost = queue.envelope.most_bits - 8
@@ -179,8 +179,8 @@ def _bytes(queue: Queue, key: str) -> int:
 def shared(visit: Number, lost: Number, first: Number, each: Number) -> Curve:
     """Bits of a class of a round robin, against the bits of all classes of its level.
 
-    While the class is backlogged and has sent x bits, at most floor((x + lost) / visit) of its visits are complete, so the
-    rivals have sent at most first + each * that number. The curve is the inverse of x plus this.
+    While the class is backlogged and has sent x bits, at most floor((x + lost) / visit) of its visits are complete, so
+    the rivals have sent at most first + each * that number. The curve is the inverse of x plus this.
 
     >>> shared(10, 0, 20, 20)(30), shared(10, 0, 20, 20)(50)
     (Fraction(10, 1), Fraction(10, 1))
@@ -229,7 +229,7 @@ def _pss(setting: Setting) -> list[Service]:
     index = controlled[0]
     reserved = setting.queues[index]
     high, low = _level(reserved, index), int(reserved.keys["low_level"])
-    rho, resume, full = levels(reserved.keys, setting.nominal_bps, max(setting.reported_bps[1], setting.nominal_bps))
+    rho, resume, full = levels(reserved.keys, max(setting.reported_bps[1], setting.nominal_bps))
     largest = max(q.envelope.most_bits for q in setting.queues)
     slowest = min(setting.reported_bps[0], setting.nominal_bps)
     # A ring, or a link that is faster than the scheduler is told, lets a packet leave before its nominal end.
@@ -270,7 +270,7 @@ def _pss_uncovered(setting: Setting) -> str:
     if keys.get("sat", "exact") == "paper":
         return "sat = paper cuts the credit at LM, so the class does not receive its rate exactly; use sat = exact"
     if keys.get("early", "charge") == "ignore":
-        return "early = ignore gives the class more than its rate on a link that is faster than reported; use early = charge"
+        return "early = ignore gives the class more than its rate on a link faster than reported; use early = charge"
     controlled = [q for q in setting.queues if "low_level" in q.keys]
     if len(controlled) > 1:
         names = " and ".join(q.name for q in controlled)
@@ -283,8 +283,8 @@ def _pss_uncovered(setting: Setting) -> str:
     return ""
 
 
-def levels(keys: Mapping[str, Any], nominal_bps: Fraction, best_bps: Fraction) -> tuple[Fraction, Fraction, Fraction]:
-    """rho in bit/s, LR and LM in bits, as the core derives them from the keys (core/src/pss_reserve.h)."""
+def levels(keys: Mapping[str, Any], best_bps: Fraction) -> tuple[Fraction, Fraction, Fraction]:
+    """The reservation in bit/s, LR and LM in bits, as the core derives them from the keys (core/src/pss_reserve.h)."""
     rho = quantity(keys["rate"], "rate")
     mtu = 8 * quantity(keys["mtu"], "size")
     link = int(best_bps)
@@ -295,7 +295,7 @@ def levels(keys: Mapping[str, Any], nominal_bps: Fraction, best_bps: Fraction) -
     full = quantity(keys["lm"], "bits") if "lm" in keys else None
     if full is None:
         burst = (quantity(keys["burst"], "packets") - 1) * mtu
-        full = resume + int(burst * max(link - rho, 0) / link)
+        full = resume + int(burst * max(link - rho, Fraction(0)) / link)
     return rho, resume, full
 
 
@@ -307,7 +307,7 @@ def missed(rho_bps: Fraction, service: Curve) -> Fraction | None:
     """
     if service.rate < rho_bps:
         return None
-    return max(max(rho_bps * t - service.before(t), rho_bps * t - service(t)) for t in service.starts)
+    return max((rho_bps * t - service.before(t) for t in service.starts), default=Fraction(0))
 
 
 def _reserved(rho: Fraction, resume: Fraction, most: Fraction, deficit: Fraction | None, reason: str) -> Service:
