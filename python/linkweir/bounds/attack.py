@@ -123,7 +123,7 @@ def candidate(scenario: Scenario, found: list[Bound], senders: Mapping[str, Send
 
 
 def write(scenario: Scenario, found: list[Bound], worst: Attack, folder: Path) -> Path:
-    """Writes a worst case as a scenario with its lists of packets, in a folder named after the class; returns its path."""
+    """Writes a worst case as a scenario with its lists of packets, in a folder named after the class."""
     inside = folder / worst.name
     lists = inside / "inputs"
     lists.mkdir(parents=True, exist_ok=True)
