@@ -1,7 +1,8 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Tries to exceed the bounds of random scenarios, and says how near the search comes.
 
-    python bench/bounds.py --scenarios 50 --attack 300 --out bounds.jsonl
+    bench/bounds.py --scenarios 50 --attack 300 --out bounds.jsonl
 
 Each scenario has three classes, a random policy among those with bounds, constant capacity, random bursts, rates and
 sizes of packets. One line of the file is one class attacked; a scenario that the file has already is left out, so the
