@@ -240,6 +240,54 @@ def _check(
     emit(f"{scenario}: valid: {counts}\n")
 
 
+@app.command("bounds")
+def _bounds(
+    scenario: _ScenarioFile,
+    envelope: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--envelope",
+            metavar="CLASS=BURST:RATE",
+            help="What a class sends at most, a burst and a rate, such as ef=15kB:2Mbit; repeat.",
+        ),
+    ] = None,
+    worst: Annotated[
+        str | None,
+        typer.Option(
+            "--worst", metavar="PART/WINDOW", help="What the link carries at least in any window, such as 60%/10s."
+        ),
+    ] = None,
+    attack: Annotated[
+        int,
+        typer.Option(
+            "--attack", metavar="N", min=0, max=1000000, help="Search the worst case in N simulations for each class."
+        ),
+    ] = 0,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for the worst cases that --attack finds.")
+    ] = Path("worst-cases"),
+    trace: _Trace = None,
+    as_json: _Json = False,
+) -> None:
+    """Compute the worst delay and backlog of each class, or say why there is none."""
+    from linkweir.commands.bounds import compute, show, show_attacks, try_to_exceed
+    from linkweir.quantity import OptionError
+
+    sound = linkweir.Scenario.load(scenario, trace=trace)
+    try:
+        found, plain = compute(sound, envelope or [], worst)
+    except OptionError as fault:
+        typer.echo(f"linkweir bounds: {fault}", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+    attacks = try_to_exceed(sound, found, attack, out) if attack else []
+    if as_json:
+        emit_json({**plain, "attacks": attacks} if attack else plain)
+        return
+    show(found)
+    if attack:
+        show_attacks(attacks)
+
+
 @app.command("init")
 def _init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write into.")] = Path("scenarios"),

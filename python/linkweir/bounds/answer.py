@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The bounds of a scenario: each class' curves, worst delay and backlog, or the reason why there is none."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from linkweir import _native
+from linkweir.bounds import capacity
+from linkweir.bounds.arrivals import Envelope, Framing, of_flow, quantity
+from linkweir.bounds.curve import Curve, add, horizontal, minimum, token_bucket, vertical
+from linkweir.bounds.policies import Queue, Setting, services
+from linkweir.quantity import OptionError
+from linkweir.scenario import Scenario
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FINEST_S = 0.01
+"""Longest step of a smooth capacity; each becomes its least value there."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Of one class. Times in seconds, amounts in bits; None with the reason in `why_none`."""
+
+    name: str
+    arrivals: Curve | None
+    service: Curve | None
+    delay_s: Fraction | None
+    backlog_bits: Fraction | None
+    limit_pkts: int | None
+    """Packets that the queue must hold so that none is lost."""
+    memory_s: Fraction | None
+    """Memory of PSS with which nothing owed is lost."""
+    why_none: str
+    sizes_bits: tuple[int, int] = (8, 8)
+    """The smallest and the largest packet on the link."""
+
+
+def bounds(
+    scenario: Scenario, *, envelopes: Mapping[str, Curve] | None = None, worst: str | None = None
+) -> list[Bound]:
+    """Worst delays and backlogs of all classes.
+
+    A delay lasts from the arrival at the queue to the end of the transmission. It holds while no packet is dropped
+    and, for a recorded capacity, from whatever instant of the record the run begins.
+
+    Args:
+        scenario: the scenario.
+        envelopes: arrival curves of classes, in place of what their flows' keys say.
+        worst: PART/WINDOW: the link carries at least this part of its nominal rate in any such window.
+
+    Raises:
+        OptionError: an envelope names no class, or `worst` is wrong.
+    """
+    keys = tomllib.loads(scenario.resolved)
+    setting, why = _setting(scenario, keys, envelopes or {}, worst)
+    if why:
+        return [Bound(name, None, None, None, None, None, None, why) for name in scenario.classes]
+    assert setting is not None
+    return [
+        _bound(queue, service.curves, service.fifo, service.why_none, service.memory_s)
+        for queue, service in zip(setting.queues, services(setting), strict=True)
+    ]
+
+
+def _bound(queue: Queue, curves: list[Curve], together: Curve | None, why: str, memory_s: Fraction | None) -> Bound:
+    arrivals = queue.envelope.curve
+    service = curves[0] if curves else None
+    sizes = (queue.envelope.least_bits, queue.envelope.most_bits)
+
+    def none(reason: str) -> Bound:
+        return Bound(queue.name, arrivals, service, None, None, None, memory_s, reason, sizes)
+
+    if arrivals is None:
+        return none(f"no bound: {queue.envelope.why_none}")
+    if not curves:
+        return none(why)
+    delays = [d for d in (horizontal(together or arrivals, curve) for curve in curves) if d is not None]
+    backlogs = [b for b in (vertical(together or arrivals, curve) for curve in curves) if b is not None]
+    if not delays or not backlogs:
+        rate = float((together or arrivals).rate / 10**6)
+        left = float(max(curve.rate for curve in curves) / 10**6)
+        return none(f"no bound: up to {rate:g} Mbit/s arrive, and {left:g} Mbit/s are certain")
+    backlog = min(backlogs)
+    return Bound(
+        queue.name,
+        arrivals,
+        min(curves, key=lambda c: horizontal(together or arrivals, c) or Fraction(10**30)),
+        min(delays),
+        backlog,
+        -(-backlog // queue.envelope.least_bits),
+        memory_s,
+        "",
+        sizes,
+    )
+
+
+def _setting(
+    scenario: Scenario, keys: dict[str, Any], envelopes: Mapping[str, Curve], worst: str | None
+) -> tuple[Setting | None, str]:
+    link, classes = keys["link"], _expanded(keys["class"])
+    for name in envelopes:
+        if name not in [c["name"] for c in classes]:
+            raise OptionError(
+                "--envelope", name, f"is no class of the scenario: {', '.join(c['name'] for c in classes)}"
+            )
+    for part in ("satellite", "beam"):
+        if part in link:
+            return None, f"no bound is known for a link with [link.{part}]"
+    for c in classes:
+        for key in ("flows", "least", "max_age"):
+            if c.get(key) not in (None, 0, 0.0, "0%", "none"):
+                return None, f"no bound is known with {key} (class {c['name']})"
+    framing = Framing(int(quantity(link["overhead"], "size")), int(quantity(link["mpu"], "size")))
+    files = {name: content for name, _, content in scenario.inputs}
+    nominal = quantity(link["nominal"], "rate")
+    curve, reported = _capacity(scenario, link, nominal, worst)
+    queues = [Queue(c["name"], c, _envelope(c, keys.get("flow", []), framing, files, envelopes)) for c in classes]
+    return Setting(
+        keys["scheduler"]["policy"], keys["scheduler"], curve, int(link["ring"]), nominal, reported, queues
+    ), ""
+
+
+def _expanded(classes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Classes with a `count` as so many classes, named as the simulator names them."""
+    found = []
+    for entry in classes:
+        count = int(entry["count"])
+        for number in range(1, count + 1):
+            name = entry["name"] if count == 1 else f"{entry['name']}-{number}"
+            found.append({**entry, "name": name, "group": entry["name"], "of": count})
+    return found
+
+
+def _envelope(
+    c: Mapping[str, Any],
+    flows: list[dict[str, Any]],
+    framing: Framing,
+    files: Mapping[str, bytes],
+    envelopes: Mapping[str, Curve],
+) -> Envelope:
+    parts = []
+    for flow in flows:
+        if flow["class"] == c["name"]:
+            parts.append(of_flow(flow, framing, files))
+        elif flow["class"] == c["group"]:  # copies go to the classes in turn
+            parts.append(of_flow({**flow, "count": math.ceil(int(flow["count"]) / c["of"])}, framing, files))
+    least = min((p.least_bits for p in parts), default=8)
+    most = max((p.most_bits for p in parts), default=8)
+    if c["name"] in envelopes:
+        return Envelope(envelopes[c["name"]], "", least, most)
+    for part in parts:
+        if part.curve is None:
+            return part if len(parts) == 1 else Envelope(None, part.why_none, least, most)
+    return Envelope(add([token_bucket(0, 0), *(p.curve for p in parts if p.curve is not None)]), "", least, most)
+
+
+def _capacity(
+    scenario: Scenario, link: Mapping[str, Any], nominal: Fraction, worst: str | None
+) -> tuple[Curve, tuple[Fraction, Fraction]]:
+    if worst is not None:
+        return capacity.worst_case(worst, nominal), (nominal, nominal)
+    native = scenario.native
+    end_ns = round(scenario.duration_s * 1e9)
+    at_ns, bytes_each = native.opportunities()
+    if at_ns:
+        curve = capacity.of_opportunities(at_ns, bytes_each, end_ns)
+        # reports of opportunities are means over 100 ms, which may be anything down to 0
+        return curve, (Fraction(1) if link["follow"] else nominal, nominal)
+    starts, rates = native.link_steps("rate", FINEST_S)
+    curve = capacity.of_steps(starts, rates, end_ns)
+    if not link["follow"]:
+        return curve, (nominal, nominal)
+    return curve, (max(Fraction(min(rates)), Fraction(1)), Fraction(max(rates)))
+
+
+def envelope(text: str) -> tuple[str, Curve]:
+    """An arrival curve as typed: CLASS=BURST:RATE, or several pairs with commas, of which the lowest counts.
+
+    >>> envelope("ef=15000B:2Mbit")[1](0)
+    Fraction(120000, 1)
+    """
+    name, _, rest = text.partition("=")
+    curve: Curve | None = None
+    try:
+        for pair in rest.split(","):
+            burst, rate = pair.split(":")
+            one = token_bucket(8 * Fraction(_native.quantity(burst, "size")), Fraction(_native.quantity(rate, "rate")))
+            curve = one if curve is None else minimum(curve, one)
+    except ValueError as error:
+        raise OptionError(
+            "--envelope", text, f"write it as CLASS=BURST:RATE, such as ef=15kB:2Mbit ({error})"
+        ) from None
+    assert curve is not None
+    return name, curve
+
+
+def as_json(found: list[Bound], scenario: Scenario) -> dict[str, Any]:
+    """The bounds with names that stay the same; curves as lists of (start in s, bits, bit/s)."""
+    return {
+        "scenario": scenario.name,
+        "policy": scenario.policy,
+        "classes": [
+            {
+                "name": b.name,
+                "delay_s": _plain(b.delay_s),
+                "backlog_bytes": None if b.backlog_bits is None else math.ceil(b.backlog_bits / 8),
+                "limit_pkts": b.limit_pkts,
+                "memory_s": None if b.memory_s is None else _plain(b.memory_s),
+                "why_none": b.why_none or None,
+                "arrival_curve": _points(b.arrivals),
+                "service_curve": _points(b.service),
+            }
+            for b in found
+        ],
+    }
+
+
+def _plain(value: Fraction | None) -> float | None:
+    """A float that is not below the bound."""
+    if value is None:
+        return None
+    return float(value) if Fraction(float(value)) >= value else math.nextafter(float(value), math.inf)
+
+
+def _points(curve: Curve | None) -> list[list[float]] | None:
+    return None if curve is None else [[float(x) for x in segment] for segment in curve.segments]

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The most that a flow can send in any interval, as far as its keys say."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from linkweir import _native
+from linkweir.bounds.curve import Curve, add, token_bucket
+
+NANOSECOND = Fraction(1, 10**9)
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """Arrivals of a class: the curve, or why there is none; smallest and largest packet on the wire, bits."""
+
+    curve: Curve | None
+    why_none: str
+    least_bits: int
+    most_bits: int
+
+
+@dataclass(frozen=True)
+class Framing:
+    """What the link adds to a packet's bytes, and the least length it counts."""
+
+    overhead_bytes: int
+    mpu_bytes: int
+
+    def bits(self, size_bytes: int) -> int:
+        """Accounted length of a packet."""
+        return 8 * max(size_bytes + self.overhead_bytes, self.mpu_bytes, 1)
+
+
+def quantity(value: str | float, kind: str) -> Fraction:
+    """A quantity of a resolved scenario, exact to the last digit that a float holds."""
+    number = _native.quantity(value, kind) if isinstance(value, str) else value
+    return Fraction(str(number)) if "e" not in str(number).lower() else Fraction(number)
+
+
+def of_flow(flow: Mapping[str, Any], framing: Framing, files: Mapping[str, bytes]) -> Envelope:
+    """Arrivals of one entry of `[[flow]]`, all its copies together."""
+    sizes = _sizes(flow)
+    least, most = (framing.bits(size) for size in (min(sizes), max(sizes)))
+    kind = flow["kind"]
+
+    def none(why: str) -> Envelope:
+        return Envelope(None, f"flow {flow['name']} ({kind}) {why}", least, most)
+
+    if kind in ("tcp", "greedy", "transfers", "requests", "web", "video"):
+        return none("sends as much as the link takes: no arrival curve unless something shapes it")
+    if kind == "poisson":
+        return none("has random gaps, which may be arbitrarily short")
+    if not isinstance(flow.get("access_delay", "0s"), str):
+        return none("has an access delay that changes, which may push packets together")
+    count = int(flow["count"])
+    if kind == "replay":
+        return _replayed(flow, framing, files, none, count)
+    if kind == "voice":
+        codec = next(c for c in _native.codecs() if c["name"] == flow["codec"])
+        gap_s = quantity(codec["interval_s"], "time")
+    else:
+        if not isinstance(flow["rate"], str):
+            return none("has a rate that changes over time; give its envelope with --envelope")
+        rate_bps = quantity(flow["rate"], "rate")
+        if rate_bps == 0:
+            return Envelope(token_bucket(0, 0), "", least, most)
+        if min(sizes) != max(sizes):
+            # A gap follows its packet's size: in any interval the bytes exceed the rate by one packet at most.
+            return _bucket(flow, framing, count, max(sizes), min(sizes), rate_bps)
+        gap_s = Fraction(8 * min(sizes)) / rate_bps
+    gap_s *= 1 - quantity(flow.get("jitter", 0.0), "fraction")
+    if gap_s <= NANOSECOND:
+        return none("has gaps down to 0")
+    # Creations are rounded to nanoseconds, so an interval may hold the packets of one nanosecond more.
+    rate = Fraction(most) / gap_s
+    return Envelope(token_bucket(count * (most + rate * NANOSECOND), count * rate), "", least, most)
+
+
+def _bucket(
+    flow: Mapping[str, Any], framing: Framing, count: int, most: int, least: int, rate_bps: Fraction
+) -> Envelope:
+    stretch = 1 - quantity(flow.get("jitter", 0.0), "fraction")
+    if stretch <= 0:
+        return Envelope(None, f"flow {flow['name']} has gaps down to 0", framing.bits(least), framing.bits(most))
+    wire = max(Fraction(framing.bits(size), 8 * size) for size in (least, most))
+    rate = rate_bps * wire / stretch
+    burst = framing.bits(most) + rate * NANOSECOND
+    return Envelope(token_bucket(count * burst, count * rate), "", framing.bits(least), framing.bits(most))
+
+
+def _sizes(flow: Mapping[str, Any]) -> list[int]:
+    if flow["kind"] == "voice":
+        codec = next(c for c in _native.codecs() if c["name"] == flow["codec"])
+        return [int(codec["payload_bytes"] + quantity(flow["header"], "size"))]
+    packet = flow.get("packet", flow.get("mss", "1500B"))
+    if isinstance(packet, Mapping):
+        packet = packet.get("sizes", ["1500B"])
+    return [int(quantity(size, "size")) for size in (packet if isinstance(packet, list) else [packet])]
+
+
+def _replayed(
+    flow: Mapping[str, Any], framing: Framing, files: Mapping[str, bytes], none: Callable[[str], Envelope], count: int
+) -> Envelope:
+    content = files.get(flow["file"], b"")
+    rows = _rows(content, flow.get("only"))
+    if rows is None:
+        return none("replays a file that is no list of packets; give its envelope with --envelope")
+    if not rows:
+        return Envelope(token_bucket(0, 0), "", 8, 8)
+    bits = [framing.bits(size) for _, size in rows]
+    times = [t for t, _ in rows]
+    if "period" in flow:
+        period = quantity(flow["period"], "time")
+        times, bits = times + [t + period for t in times], bits + bits
+        tail: Fraction = Fraction(sum(bits) // 2) / period
+    else:
+        tail = Fraction(0)
+    one = empirical(times, bits, tail)
+    return Envelope(add([one] * count), "", min(bits), max(bits))
+
+
+def _rows(content: bytes, only: str | None) -> list[tuple[Fraction, int]] | None:
+    try:
+        lines = [line for line in content.decode().splitlines() if line.strip() and not line.startswith("#")]
+    except UnicodeDecodeError:
+        return None
+    if not lines or lines[0].replace(" ", "") not in ("t_s,bytes", "t_s,bytes,flow"):
+        return None
+    rows = csv.DictReader(io.StringIO("\n".join(lines)))
+    return [(Fraction(row["t_s"]), int(row["bytes"])) for row in rows if only in (None, row.get("flow"))]
+
+
+def empirical(times_s: list[Fraction], bits: list[int], tail_bps: Fraction = Fraction(0)) -> Curve:
+    """The least concave curve above the arrivals of a list of packets; `tail_bps` is its rate in the long run.
+
+    >>> empirical([Fraction(0), Fraction(1)], [100, 50]).segments
+    ((Fraction(0, 1), Fraction(100, 1), Fraction(50, 1)), (Fraction(1, 1), Fraction(150, 1), Fraction(0, 1)))
+    """
+    total, sums = 0, [0]
+    for size in bits:
+        total += size
+        sums.append(total)
+    number = len(bits)
+    spans: dict[Fraction, int] = {}
+    # Every run of packets, exact up to 1,500 of them; longer lists are cut into blocks that count whole (safe side).
+    block = -(-number // 1500)
+    for first in range(0, number, block):
+        for last in range(first, number, block):
+            end = min(last + block, number)
+            span = max(times_s[last] - times_s[min(first + block, number) - 1], Fraction(0))
+            if span not in spans or spans[span] < sums[end] - sums[first]:
+                spans[span] = sums[end] - sums[first]
+    # The upper concave hull.
+    hull: list[tuple[Fraction, Fraction]] = []
+    for t in sorted(spans):
+        point = (t, Fraction(spans[t]))
+        if hull and point[1] <= hull[-1][1]:
+            continue
+        while len(hull) >= 2 and _slope(hull[-2], hull[-1]) <= _slope(hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    segments = [(a[0], a[1], max(_slope(a, b), tail_bps)) for a, b in pairwise(hull) if _slope(a, b) > tail_bps]
+    end = next((i for i, (a, b) in enumerate(pairwise(hull)) if _slope(a, b) <= tail_bps), len(hull) - 1)
+    segments.append((hull[end][0], hull[end][1], tail_bps))
+    return Curve.of(segments)
+
+
+def _slope(a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction]) -> Fraction:
+    return (b[1] - a[1]) / (b[0] - a[0])

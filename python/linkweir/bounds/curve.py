@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Piecewise linear curves in exact fractions, and the operations of network calculus on them.
+
+A curve gives bits against an interval's length in seconds. It never decreases; it may jump upwards. At a jump the curve
+has the upper value: an arrival curve counts closed intervals, so its value at 0 is the burst. For a service curve the
+lower value counts, which is the limit from the left; delays do not depend on the choice, and `vertical` uses the limit.
+
+Le Boudec and Thiran 2001, chapters 1 and 3, define the operations.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+Number = Fraction | int
+Point = tuple[Fraction, Fraction, Fraction]
+"""Start of a segment in seconds, value there in bits, slope in bit/s."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Segments in order of their starts, the first at 0; the last one never ends."""
+
+    segments: tuple[Point, ...]
+
+    @staticmethod
+    def of(segments: Iterable[tuple[Number, Number, Number]]) -> Curve:
+        """A curve of segments (start, value, slope); segments that continue the one before are joined."""
+        kept: list[Point] = []
+        for start, value, slope in segments:
+            point = (Fraction(start), Fraction(value), Fraction(slope))
+            if kept and point[2] == kept[-1][2] and point[1] == _at(kept[-1], point[0]):
+                continue
+            kept.append(point)
+        if not kept or kept[0][0] != 0:
+            raise ValueError("a curve begins at 0")
+        return Curve(tuple(kept))
+
+    def __call__(self, t: Number) -> Fraction:
+        """Value at t, after a jump there."""
+        return _at(self._segment(t), t)
+
+    def before(self, t: Number) -> Fraction:
+        """Limit from the left at t > 0; at 0 it is 0."""
+        if t <= 0:
+            return Fraction(0)
+        index = bisect_right(self.segments, t, key=lambda s: s[0]) - 1
+        if self.segments[index][0] == t:
+            index -= 1
+        return _at(self.segments[index], t)
+
+    @property
+    def starts(self) -> list[Fraction]:
+        """Starts of the segments."""
+        return [start for start, _, _ in self.segments]
+
+    @property
+    def rate(self) -> Fraction:
+        """Slope of the last segment, bit/s."""
+        return self.segments[-1][2]
+
+    def first(self, bits: Number) -> Fraction | None:
+        """The first instant at which the curve reaches this many bits; None if it never does."""
+        index = bisect_left(self.segments, bits, key=lambda s: s[1])
+        if index > 0:
+            start, value, slope = self.segments[index - 1]
+            if slope > 0:
+                t = start + (bits - value) / slope
+                if index == len(self.segments) or t < self.segments[index][0]:
+                    return t
+        return self.segments[index][0] if index < len(self.segments) else None
+
+    def _segment(self, t: Number) -> Point:
+        return self.segments[bisect_right(self.segments, t, key=lambda s: s[0]) - 1]
+
+
+def _at(segment: Point, t: Number) -> Fraction:
+    start, value, slope = segment
+    return value + slope * (t - start)
+
+
+def token_bucket(burst_bits: Number, rate_bps: Number) -> Curve:
+    """At most `burst_bits` at once and `rate_bps` in the long run.
+
+    >>> token_bucket(12000, 10**6)(Fraction(1, 1000))
+    Fraction(13000, 1)
+    """
+    return Curve.of([(0, burst_bits, rate_bps)])
+
+
+def rate_latency(rate_bps: Number, latency_s: Number) -> Curve:
+    """Nothing for `latency_s`, then `rate_bps`.
+
+    >>> rate_latency(10**6, Fraction(1, 100)).first(5000)
+    Fraction(3, 200)
+    """
+    if latency_s <= 0:
+        return Curve.of([(0, 0, rate_bps)])
+    return Curve.of([(0, 0, 0), (latency_s, 0, rate_bps)])
+
+
+ZERO = token_bucket(0, 0)
+
+
+def add(curves: Sequence[Curve]) -> Curve:
+    """Sum."""
+    starts = sorted({start for curve in curves for start in curve.starts} | {Fraction(0)})
+    return Curve.of(
+        (t, sum((c(t) for c in curves), Fraction(0)), sum((c._segment(t)[2] for c in curves), Fraction(0)))
+        for t in starts
+    )
+
+
+def minimum(one: Curve, other: Curve) -> Curve:
+    """The lower of two curves at each point."""
+    return _lowest(one, other, lambda a, b: a <= b)
+
+
+def maximum(one: Curve, other: Curve) -> Curve:
+    """The higher of two curves at each point."""
+    return _lowest(one, other, lambda a, b: a >= b)
+
+
+def _lowest(one: Curve, other: Curve, better: Callable[[Fraction, Fraction], bool]) -> Curve:
+    starts = set(one.starts) | set(other.starts)
+    ordered = sorted(starts)
+    for t, until in zip(ordered, [*ordered[1:], None], strict=True):
+        slope = one._segment(t)[2] - other._segment(t)[2]
+        if slope != 0:
+            crossing = t + (other(t) - one(t)) / slope
+            if crossing > t and (until is None or crossing < until):
+                starts.add(crossing)
+    segments = []
+    for t in sorted(starts):
+        a, b = one._segment(t), other._segment(t)
+        if _at(a, t) == _at(b, t):
+            chosen = a if better(a[2], b[2]) else b
+        else:
+            chosen = a if better(_at(a, t), _at(b, t)) else b
+        segments.append((t, _at(chosen, t), chosen[2]))
+    return Curve.of(segments)
+
+
+def residual(service: Curve, taken: Sequence[Curve], blocking_bits: Number = 0) -> Curve:
+    """What a service leaves after arrivals that go first and a blocking: the running maximum of the difference.
+
+    `service` must be continuous.
+
+    >>> residual(rate_latency(10, 0), [token_bucket(5, 4)], 1).segments[-1]
+    (Fraction(1, 1), Fraction(0, 1), Fraction(6, 1))
+    """
+    minus = add([*taken, token_bucket(blocking_bits, 0)])
+    starts = sorted(set(service.starts) | set(minus.starts))
+    best = Fraction(0)
+    segments: list[tuple[Fraction, Fraction, Fraction]] = []
+    for t, until in zip(starts, [*starts[1:], None], strict=True):
+        value = service(t) - minus(t)
+        slope = service._segment(t)[2] - minus._segment(t)[2]
+        if value >= best and slope > 0:
+            segments.append((t, value, slope))
+        else:
+            segments.append((t, max(best, value), Fraction(0)))
+            reached = t + (best - value) / slope if slope > 0 else None
+            if reached is not None and (until is None or reached < until):
+                segments.append((reached, best, slope))
+        best = max(best, value)
+        if until is not None and slope > 0:
+            best = max(best, value + slope * (until - t))
+    return Curve.of(segments)
+
+
+def horizontal(arrivals: Curve, service: Curve) -> Fraction | None:
+    """Longest horizontal distance from the arrivals to the service: the delay, seconds; None where it has no bound.
+
+    >>> horizontal(token_bucket(12000, 10**6), rate_latency(2 * 10**6, Fraction(1, 100)))
+    Fraction(2, 125)
+    """
+    if arrivals.rate > service.rate:
+        return None
+    levels = {service(t) for t in service.starts} | {service.before(t) for t in service.starts}
+    instants = set(arrivals.starts)
+    for level in levels:
+        t = arrivals.first(level)
+        if t is not None:
+            instants.add(t)
+    worst = Fraction(0)
+    for t in instants:
+        for bits in (arrivals(t), arrivals.before(t)):
+            reached = service.first(bits)
+            if reached is None:
+                return None
+            worst = max(worst, reached - t)
+        # bits just above this level: the service may stay at the level for a while
+        slope = arrivals._segment(t)[2]
+        if slope > 0:
+            leaves = _leaves(service, arrivals(t))
+            if leaves is None:
+                return None
+            worst = max(worst, leaves - t)
+    return worst
+
+
+def _leaves(curve: Curve, bits: Fraction) -> Fraction | None:
+    """The last instant at which the curve is not above this many bits."""
+    index = bisect_right(curve.segments, bits, key=lambda s: s[1])
+    if index > 0:
+        start, value, slope = curve.segments[index - 1]
+        if slope > 0:
+            t = start + (bits - value) / slope
+            if index == len(curve.segments) or t < curve.segments[index][0]:
+                return t
+    return curve.segments[index][0] if index < len(curve.segments) else None
+
+
+def vertical(arrivals: Curve, service: Curve) -> Fraction | None:
+    """Longest vertical distance: the backlog in bits; None where it has no bound.
+
+    >>> vertical(token_bucket(12000, 10**6), rate_latency(2 * 10**6, Fraction(1, 100)))
+    Fraction(22000, 1)
+    """
+    if arrivals.rate > service.rate:
+        return None
+    worst = Fraction(0)
+    for t in set(arrivals.starts) | set(service.starts):
+        worst = max(
+            worst, arrivals(t) - service.before(t), arrivals(t) - service(t), arrivals.before(t) - service.before(t)
+        )
+    return worst

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What each policy leaves to each class: service curves, or the reason why none is known.
+
+A class gets one or two curves, each of which bounds its service; delays and backlogs are the least of both. The
+second is that of blind multiplexing (Le Boudec and Thiran 2001, theorem 6.2.1): in any work-conserving policy a
+class gets at least what all others leave.
+
+The device takes a ring of r packets at once. When a class becomes backlogged, the packets in the ring go first:
+with r = 1 one packet that is less urgent, otherwise r packets of any class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from linkweir.bounds.arrivals import Envelope, quantity
+from linkweir.bounds.curve import Curve, Number, add, rate_latency, residual, token_bucket
+
+MOST_VISITS = 256
+"""Visits of a round robin that are counted one by one; after them a straight line below the steps follows."""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A class and what it may send."""
+
+    name: str
+    keys: Mapping[str, Any]
+    envelope: Envelope
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A scheduler, its link and its classes."""
+
+    policy: str
+    keys: Mapping[str, Any]
+    capacity: Curve
+    ring: int
+    nominal_bps: Fraction
+    reported_bps: tuple[Fraction, Fraction]
+    """The smallest and the largest capacity that the scheduler is told."""
+    queues: Sequence[Queue]
+
+
+@dataclass
+class Service:
+    """What a class gets: curves, or why there are none, and PSS's memory that loses nothing, s."""
+
+    curves: list[Curve] = field(default_factory=list)
+    fifo: Curve | None = None
+    """With one queue for all arrivals: their sum, whose delay is that of each."""
+    why_none: str = ""
+    memory_s: Fraction | None = None
+
+
+def services(setting: Setting) -> list[Service]:
+    """The service of each class, in the scenario's order."""
+    rules = {
+        "fifo": _fifo,
+        "strict": _strict,
+        "drr": _round_robin,
+        "wrr": _round_robin,
+        "rr": _round_robin,
+        "pss": _pss,
+    }
+    blind_only = ("pds",)
+    if setting.policy not in rules and setting.policy not in blind_only:
+        return [Service(why_none=f"no bound is known for the policy {setting.policy}") for _ in setting.queues]
+    found = rules[setting.policy](setting) if setting.policy in rules else [Service() for _ in setting.queues]
+    if setting.policy == "fifo":
+        return found
+    for index, service in enumerate(found):
+        others = [q for i, q in enumerate(setting.queues) if i != index]
+        taken, why = _sum(others)
+        if taken is not None:
+            service.curves.append(residual(setting.capacity, [taken]))
+            service.why_none = ""
+        elif not service.curves and not service.why_none:
+            service.why_none = f"no bound: {why}"
+    return found
+
+
+def _sum(queues: Sequence[Queue]) -> tuple[Curve | None, str]:
+    for queue in queues:
+        if queue.envelope.curve is None:
+            return None, f"class {queue.name} may take everything, because {queue.envelope.why_none}"
+    return add([token_bucket(0, 0), *(q.envelope.curve for q in queues if q.envelope.curve is not None)]), ""
+
+
+def _blocking(setting: Setting, less_urgent: Sequence[Queue]) -> int:
+    """Bits that may be in the ring when a class becomes backlogged."""
+    if setting.ring == 1:
+        return max((q.envelope.most_bits for q in less_urgent), default=0)
+    return setting.ring * max(q.envelope.most_bits for q in setting.queues)
+
+
+def _fifo(setting: Setting) -> list[Service]:
+    taken, why = _sum(setting.queues)
+    if taken is None:
+        return [Service(why_none=f"no bound: {why}") for _ in setting.queues]
+    return [Service(curves=[setting.capacity], fifo=taken) for _ in setting.queues]
+
+
+def _level(queue: Queue, index: int) -> int:
+    return int(queue.keys.get("level", index))
+
+
+def _strict(setting: Setting) -> list[Service]:
+    levels = [_level(q, i) for i, q in enumerate(setting.queues)]
+    found = []
+    for level in levels:
+        above, why = _sum([q for q, at in zip(setting.queues, levels, strict=True) if at < level])
+        below = [q for q, at in zip(setting.queues, levels, strict=True) if at > level]
+        if above is None:
+            found.append(Service(why_none=f"no bound: {why}"))
+        else:
+            found.append(Service([residual(setting.capacity, [above], _blocking(setting, below))]))
+    return found
+
+
+# --- round robins -----------------------------------------------------------------------------------------------------
+
+
+def _round_robin(setting: Setting) -> list[Service]:
+    levels = [int(q.keys.get("level", 0)) if setting.policy != "rr" else 0 for q in setting.queues]
+    found = []
+    for index, queue in enumerate(setting.queues):
+        above, why = _sum([q for q, at in zip(setting.queues, levels, strict=True) if at < levels[index]])
+        if above is None:
+            found.append(Service(why_none=f"no bound: {why}"))
+            continue
+        rivals = [
+            q
+            for i, (q, at) in enumerate(zip(setting.queues, levels, strict=True))
+            if i != index and at == levels[index]
+        ]
+        blocking = setting.ring * max(q.envelope.most_bits for q in setting.queues)
+        left = residual(setting.capacity, [above], blocking)
+        visit, lost, first, each = _visit(setting, queue, rivals)
+        found.append(Service([compose(shared(visit, lost, first, each), left)]))
+    return found
+
+
+def _visit(setting: Setting, queue: Queue, rivals: Sequence[Queue]) -> tuple[int, int, int, int]:
+    """What visits send, in bits: k visits of the class at least k times the first minus the second, its rivals at most
+    the third in the first round and the fourth in each further one.
+    """
+    if setting.policy == "drr":
+        quanta = [8 * _bytes(q, "quantum") for q in rivals]
+        lost = queue.envelope.most_bits - 8
+        return (
+            8 * _bytes(queue, "quantum"),
+            lost,
+            sum(quanta) + sum(q.envelope.most_bits - 8 for q in rivals),
+            sum(quanta),
+        )
+    weights = [_weight(q) if setting.policy == "wrr" else 1 for q in rivals]
+    own = _weight(queue) if setting.policy == "wrr" else 1
+    each = sum(w * q.envelope.most_bits for w, q in zip(weights, rivals, strict=True))
+    # In smooth mode a rival may have been early in one cycle and late in the next.
+    twice = 2 if setting.policy == "wrr" and setting.keys.get("mode") == "smooth" else 1
+    return own * queue.envelope.least_bits, 0, twice * each, each
+
+
+def _weight(queue: Queue) -> int:
+    value = queue.keys["weight"]
+    return int(quantity(value, "packets")) if isinstance(value, str) else int(value)
+
+
+def _bytes(queue: Queue, key: str) -> int:
+    value = queue.keys[key]
+    return int(quantity(value, "size")) if isinstance(value, str) else int(value)
+
+
+def shared(visit: Number, lost: Number, first: Number, each: Number) -> Curve:
+    """Bits of a class of a round robin, against the bits of all classes of its level.
+
+    While the class is backlogged and has sent x bits, at most floor((x + lost) / visit) of its visits are complete, so
+    the rivals have sent at most first + each * that number. The curve is the inverse of x plus this.
+
+    >>> shared(10, 0, 20, 20)(30), shared(10, 0, 20, 20)(50)
+    (Fraction(10, 1), Fraction(10, 1))
+    """
+    visit, lost, first, each = Fraction(visit), Fraction(lost), Fraction(first), Fraction(each)
+    if first == 0 and each == 0:
+        return rate_latency(1, 0)
+    done = lost // visit
+    x, total = Fraction(0), first + each * done
+    segments = [(Fraction(0), Fraction(0), Fraction(0))] if total > 0 else []
+    for _ in range(MOST_VISITS):
+        segments.append((total, x, Fraction(1)))
+        following = (done + 1) * visit - lost
+        total += following - x
+        x, done = following, done + 1
+        segments.append((total, x, Fraction(0)))
+        total += each
+    segments.append((total, x, visit / (visit + each)))
+    return Curve.of(segments)
+
+
+def compose(outer: Curve, inner: Curve) -> Curve:
+    """outer(inner(t)); inner is continuous."""
+    starts = set(inner.starts)
+    for level in outer.starts:
+        t = inner.first(level)
+        if t is not None:
+            starts.add(t)
+    segments = []
+    for t in sorted(starts):
+        slope = inner.segments[-1][2] if t >= inner.starts[-1] else inner._segment(t)[2]
+        segments.append((t, outer(inner(t)), slope * outer._segment(inner(t))[2]))
+    return Curve.of(segments)
+
+
+# --- PSS --------------------------------------------------------------------------------------------------------------
+
+
+def _pss(setting: Setting) -> list[Service]:
+    why = _pss_uncovered(setting)
+    controlled = [i for i, q in enumerate(setting.queues) if "low_level" in q.keys]
+    if why:
+        return [Service(why_none=f"no bound: {why}") for _ in setting.queues]
+    if not controlled:
+        return _strict(setting)
+    index = controlled[0]
+    reserved = setting.queues[index]
+    high, low = _level(reserved, index), int(reserved.keys["low_level"])
+    rho, resume, full = levels(reserved.keys, max(setting.reported_bps[1], setting.nominal_bps))
+    largest = max(q.envelope.most_bits for q in setting.queues)
+    slowest = min(setting.reported_bps[0], setting.nominal_bps)
+    # A ring, or a link that is faster than the scheduler is told, lets a packet leave before its nominal end.
+    most = full + largest + rho * largest / slowest
+    above = [q for i, q in enumerate(setting.queues) if i != index and _level(q, i) < high]
+    taken, reason = _sum(above)
+    blocking = setting.ring * largest
+    ahead = None if taken is None else residual(setting.capacity, [taken], blocking)
+    deficit = None if ahead is None else missed(rho, ahead)
+    found = []
+    for i, queue in enumerate(setting.queues):
+        level = _level(queue, i)
+        if i == index:
+            found.append(_reserved(rho, resume, most, deficit, reason))
+        elif level < high:
+            higher, wrong = _sum([q for j, q in enumerate(setting.queues) if j != index and _level(q, j) < level])
+            below = [q for j, q in enumerate(setting.queues) if j == index or _level(q, j) > level]
+            if higher is None:
+                found.append(Service(why_none=f"no bound: {wrong}"))
+            else:
+                found.append(Service([residual(setting.capacity, [higher], _blocking(setting, below))]))
+        elif level < low:
+            higher, wrong = _sum([q for j, q in enumerate(setting.queues) if j != index and _level(q, j) < level])
+            if higher is None:
+                found.append(Service(why_none=f"no bound: {wrong}"))
+                continue
+            kept = setting.keys.get("on_empty") == "reset" and deficit is not None
+            least = max(resume - deficit, Fraction(0)) if kept and deficit is not None else Fraction(0)
+            bucket = token_bucket(most - least, rho)
+            found.append(Service([residual(setting.capacity, [higher, bucket], blocking)]))
+        else:
+            found.append(Service(why_none=f"no bound: class {reserved.name} goes first at its low level too"))
+    return found
+
+
+def _pss_uncovered(setting: Setting) -> str:
+    keys = setting.keys
+    if keys.get("sat", "exact") == "paper":
+        return "sat = paper cuts the credit at LM, so the class does not receive its rate exactly; use sat = exact"
+    if keys.get("early", "charge") == "ignore":
+        return "early = ignore gives the class more than its rate on a link faster than reported; use early = charge"
+    controlled = [q for q in setting.queues if "low_level" in q.keys]
+    if len(controlled) > 1:
+        names = " and ".join(q.name for q in controlled)
+        return f"{names} are several controlled classes; the bounds cover one"
+    for queue in controlled:
+        if quantity(queue.keys.get("share", 0), "fraction") > 0:
+            return f"class {queue.name} reserves a share, which moves with the capacity; the bounds cover rate"
+        if "credit" in queue.keys:
+            return f"class {queue.name} starts with a credit of its own; the bounds assume LR"
+    return ""
+
+
+def levels(keys: Mapping[str, Any], best_bps: Fraction) -> tuple[Fraction, Fraction, Fraction]:
+    """The reservation in bit/s, LR and LM in bits, as the core derives them from the keys (core/src/pss_reserve.h)."""
+    rho = quantity(keys["rate"], "rate")
+    mtu = 8 * quantity(keys["mtu"], "size")
+    link = int(best_bps)
+    resume = quantity(keys["lr"], "bits") if "lr" in keys else None
+    if resume is None:
+        memory = rho * quantity(keys["memory"], "time")
+        resume = Fraction(max(int(memory), int(rho * 2 * mtu / link)))
+    full = quantity(keys["lm"], "bits") if "lm" in keys else None
+    if full is None:
+        burst = (quantity(keys["burst"], "packets") - 1) * mtu
+        full = resume + int(burst * max(link - rho, Fraction(0)) / link)
+    return rho, resume, full
+
+
+def missed(rho_bps: Fraction, service: Curve) -> Fraction | None:
+    """D: the most that a service falls behind a rate, bits; None if it never catches up.
+
+    >>> missed(Fraction(3), rate_latency(7, 2))
+    Fraction(6, 1)
+    """
+    if service.rate < rho_bps:
+        return None
+    return max((rho_bps * t - service.before(t) for t in service.starts), default=Fraction(0))
+
+
+def _reserved(rho: Fraction, resume: Fraction, most: Fraction, deficit: Fraction | None, reason: str) -> Service:
+    if reason:
+        return Service(why_none=f"no bound: {reason}")
+    if deficit is None:
+        rate = f"{float(rho / 10**6):g} Mbit/s"
+        return Service(why_none=f"no bound: what more urgent classes leave is less than the reserved {rate}")
+    memory_s = deficit / rho
+    if resume < deficit:
+        text = f"LR is {int(resume)} bit, but up to {-int(-deficit // 1)} bit may be owed"
+        return Service(why_none=f"no bound: {text}; memory = {float(memory_s):.6g}s loses nothing", memory_s=memory_s)
+    return Service([rate_latency(rho, (most - resume + deficit) / rho)], memory_s=memory_s)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `linkweir bounds`: worst delays and backlogs of a scenario's classes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from linkweir.bounds.answer import Bound, as_json, bounds, envelope
+from linkweir.bounds.attack import attack, write
+from linkweir.scenario import Scenario
+
+
+def compute(scenario: Scenario, envelopes: list[str], worst: str | None) -> tuple[list[Bound], dict[str, Any]]:
+    """The bounds, and the same for JSON."""
+    found = bounds(scenario, envelopes=dict(envelope(text) for text in envelopes), worst=worst)
+    return found, as_json(found, scenario)
+
+
+def show(found: list[Bound]) -> None:
+    """Prints a table, and below it a sentence for each class without a bound."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("class", "worst delay", "worst backlog", "limit that loses nothing", "memory that loses nothing"):
+        table.add_column(heading, justify="left" if heading == "class" else "right")
+    for b in found:
+        table.add_row(
+            b.name,
+            "-" if b.delay_s is None else f"{float(b.delay_s) * 1e3:.3f} ms",
+            "-" if b.backlog_bits is None else f"{-int(-b.backlog_bits // 8)} B",
+            "-" if b.limit_pkts is None else f"{b.limit_pkts}p",
+            "-" if b.memory_s is None else f"{float(b.memory_s):.6g} s",
+        )
+    console = Console()
+    console.print(table)
+    for b in found:
+        if b.why_none:
+            console.print(f"{b.name}: {b.why_none}", highlight=False, markup=False)
+
+
+def try_to_exceed(scenario: Scenario, found: list[Bound], runs: int, out: Path) -> list[dict[str, Any]]:
+    """The worst cases that a search finds, written as scenarios; a bound that is exceeded is a defect."""
+    worst, broken = attack(scenario, found, runs)
+    if broken:
+        raise RuntimeError(f"a bound was exceeded, which is a defect of Linkweir: {broken[0]}")
+    return [
+        {
+            "name": w.name,
+            "found_s": w.found_s,
+            "tightness": w.tightness,
+            "scenario": str(write(scenario, found, w, out)),
+        }
+        for w in worst
+    ]
+
+
+def show_attacks(rows: list[dict[str, Any]]) -> None:
+    """Prints the worst delay found of each class, its part of the bound, and the scenario that shows it."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("class", "worst delay found", "of the bound", "scenario"):
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(row["name"], f"{row['found_s'] * 1e3:.3f} ms", f"{row['tightness']:.1%}", row["scenario"])
+    Console().print(table)

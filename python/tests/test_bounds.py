@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Bounds: curves against a slow second implementation and closed forms, sentences, and runs that try to exceed them."""
+
+from __future__ import annotations
+
+import json
+import random
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import minplus_oracle as oracle
+import pytest
+from typer.testing import CliRunner
+
+from linkweir.bounds import capacity
+from linkweir.bounds.answer import bounds, envelope
+from linkweir.bounds.arrivals import empirical
+from linkweir.bounds.attack import Sender, climb, packets
+from linkweir.bounds.curve import add, horizontal, minimum, rate_latency, residual, token_bucket, vertical
+from linkweir.bounds.policies import compose, shared
+from linkweir.cli import app
+from linkweir.scenario import Scenario
+from linkweir.simulate import run
+
+SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
+
+
+def of(curve: Any) -> oracle.Corners:
+    return list(curve.segments)
+
+
+def test_curves_agree_with_the_oracle_in_random_cases() -> None:
+    rng = random.Random(23)
+    for _ in range(1000):
+        buckets = [token_bucket(rng.randint(1, 50), Fraction(rng.randint(0, 40), rng.randint(1, 9))) for _ in range(3)]
+        service = rate_latency(Fraction(rng.randint(50, 99), rng.randint(1, 3)), Fraction(rng.randint(0, 9), 7))
+        mine, others = minimum(buckets[0], buckets[1]), [buckets[2], add(buckets[:2])][: rng.randint(1, 2)]
+        blocking = Fraction(rng.randint(0, 20))
+        left = residual(service, others, blocking)
+        for t in [Fraction(rng.randint(0, 400), 37) for _ in range(4)] + left.starts:
+            assert left(t) == oracle.rest(of(service), [of(x) for x in others], blocking, t)
+            assert mine(t) == min(oracle.value(of(b), t) for b in buckets[:2])
+        found = horizontal(mine, left)
+        assert left.rate == 0 or (found is None) == (mine.rate > left.rate)
+        if found is not None:
+            slow = oracle.delay(of(mine), of(left))
+            assert slow <= found <= slow + Fraction(1, 10**9)
+            assert vertical(mine, left) == oracle.backlog(of(mine), of(left))
+
+
+def test_token_bucket_and_rate_latency_as_fractions() -> None:
+    """Le Boudec and Thiran 2001, theorems 1.4.1 and 1.4.2: T + b / R and b + r T."""
+    for b, r, rate, latency in [
+        (Fraction(7, 3), Fraction(1, 3), Fraction(5, 7), Fraction(2, 9)),
+        (Fraction(1), Fraction(0), Fraction(1, 9), Fraction(0)),
+    ]:
+        assert horizontal(token_bucket(b, r), rate_latency(rate, latency)) == latency + b / rate
+        assert vertical(token_bucket(b, r), rate_latency(rate, latency)) == b + r * latency
+
+
+def test_drr_as_on_the_page() -> None:
+    """The level has received x + first + each * k when the class has sent x, with k = floor((x + l - 8) / Q)."""
+    quantum, lost, first, each = Fraction(12000), Fraction(11992), Fraction(35984), Fraction(24000)
+    service = compose(shared(quantum, lost, first, each), rate_latency(10**7, Fraction(1, 1000)))
+    for bits in (8, 12000, 12008, 24008, 36000):
+        done = (bits + lost) // quantum
+        # the packet that ends at `bits` belongs to a visit that is not complete before it
+        done = (bits - 1 + lost) // quantum
+        assert service.first(bits) == Fraction(1, 1000) + (bits + first + each * done) / Fraction(10**7)
+
+
+def test_a_trace_is_exact_on_its_bins() -> None:
+    starts, rates, end = [0, 10**9, 2 * 10**9], [3.0, 1.0, 2.0], 3 * 10**9
+    curve = capacity.of_steps(starts, rates, end)
+    assert [curve(t) for t in range(5)] == [0, 1, 3, 6, 7]
+    assert curve(Fraction(1, 2)) == Fraction(1, 2)
+
+
+def test_worst_case_of_a_window() -> None:
+    curve = capacity.worst_case("60%/10s", Fraction(1000))
+    assert [curve(t) for t in (4, 5, 10, 14, 20)] == [0, 1000, 6000, 6000, 12000]
+
+
+def test_empirical_curve_covers_every_run_of_packets() -> None:
+    rng = random.Random(1)
+    times = sorted(Fraction(rng.randint(0, 1000), 7) for _ in range(60))
+    sizes = [rng.randint(1, 50) for _ in times]
+    curve = empirical(times, sizes)
+    for i in range(60):
+        for j in range(i, 60):
+            assert curve(times[j] - times[i]) >= sum(sizes[i : j + 1])
+
+
+def test_senders_stay_within_their_curve() -> None:
+    curve = minimum(token_bucket(36000, 10**6), token_bucket(12000, 5 * 10**6))
+    rows = packets(curve, Sender(5, 1500), 10**9, 12000)
+    for i in range(len(rows)):
+        for j in range(i, len(rows)):
+            assert curve(Fraction(rows[j][0] - rows[i][0], 10**9)) >= 12000 * (j - i + 1)
+
+
+def scenario(policy: str, ring: int = 1, last: str = "cbr", **keys: dict[str, Any]) -> Scenario:
+    classes = [{"name": n, **keys.get(n, {})} for n in ("ef", "af", "cs0")]
+    flows = [{"class": n, "kind": "cbr", "rate": "1Mbit", "packet": "1500B"} for n in ("ef", "af", "cs0")]
+    if last == "greedy":
+        flows[2] = {"class": "cs0", "kind": "greedy"}
+    link = {"rate": "10Mbit", "ring": ring}
+    every = {"duration": "400ms", "interval": "100ms", "link": link, "scheduler": {"policy": policy}}
+    return Scenario.from_dict({**every, "class": classes, "flow": flows})
+
+
+LEVELS: dict[str, dict[str, Any]] = {"ef": {"level": 0}, "af": {"level": 1}, "cs0": {"level": 2}}
+RESERVED = {**LEVELS, "af": {"level": 1, "low_level": 3, "rate": "3Mbit", "memory": "500ms"}}
+
+
+@pytest.mark.parametrize("ring", [1, 4])
+@pytest.mark.parametrize(
+    ("policy", "keys"), [("fifo", {}), ("strict", LEVELS), ("pss", RESERVED), ("drr", {}), ("wrr", {}), ("rr", {})]
+)
+def test_no_run_exceeds_a_bound(policy: str, keys: dict[str, dict[str, Any]], ring: int) -> None:
+    case = scenario(policy, ring, **keys)
+    curves = dict(envelope(text) for text in ("ef=9000B:1Mbit", "af=6000B:2Mbit", "cs0=4500B:1Mbit"))
+    found = bounds(case, envelopes=curves)
+    for bound in found:
+        assert bound.delay_s is not None, bound.why_none
+        worst, broken = climb(case, found, bound.name, 8, 1, dict.fromkeys(("ef", "af", "cs0"), (1500, 1500)))
+        assert broken == []
+        assert worst.tightness > 0.3
+
+
+def test_strict_of_equal_packets_is_reached() -> None:
+    """EF's delay: its burst and one packet in the device, 5 packets of 1.2 ms."""
+    case = scenario("strict", **LEVELS)
+    curves = dict(envelope(text) for text in ("ef=6000B:1Mbit", "af=1500B:1Mbit", "cs0=1500B:1Mbit"))
+    found = bounds(case, envelopes=curves)
+    assert found[0].delay_s == Fraction(5 * 12000, 10**7)
+    worst, _ = climb(case, found, "ef", 6, 1, dict.fromkeys(("ef", "af", "cs0"), (1500, 1500)))
+    assert worst.tightness > 0.9999
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ({"share": "30%", "rate": "0bit"}, "reserves a share"),
+        ({"credit": "1000bit"}, "starts with a credit"),
+    ],
+)
+def test_what_pss_bounds_do_not_cover_gets_the_reason(keys: dict[str, Any], sentence: str) -> None:
+    found = bounds(scenario("pss", last="greedy", **{**LEVELS, "af": {**RESERVED["af"], **keys}}))
+    assert sentence in found[1].why_none
+
+
+def test_tcp_or_greedy_into_strict_gets_a_sentence() -> None:
+    found = bounds(scenario("strict", last="greedy", **{**LEVELS, "cs0": {"level": 0}, "ef": {"level": 2}}))
+    assert found[0].delay_s is None
+    assert "class cs0 may take everything" in found[0].why_none
+
+
+def test_the_command_and_the_worst_case_that_it_writes(tmp_path: Path) -> None:
+    runner = CliRunner()
+    done = runner.invoke(app, ["bounds", str(SCENARIOS / "geo.toml"), "--json"])
+    classes = json.loads(done.stdout)["classes"]
+    assert classes[0]["delay_s"] > 0
+    assert classes[1]["delay_s"] is None
+    assert "tcp" in classes[1]["why_none"]
+    assert runner.invoke(app, ["bounds", str(SCENARIOS / "geo.toml"), "--worst", "60%"]).exit_code == 2
+    path = tmp_path / "case.toml"
+    path.write_text(scenario("rr").resolved)
+    done = runner.invoke(app, ["bounds", str(path), "--attack", "4", "--out", str(tmp_path / "w"), "--json"])
+    assert done.exit_code == 0, done.output
+    for row in json.loads(done.stdout)["attacks"]:
+        flows = run(row["scenario"]).flows.to_pydict()
+        assert (
+            max(d for c, d in zip(flows["class"], flows["delay_max_s"], strict=True) if c == row["name"])
+            == row["found_s"]
+        )
