@@ -9,7 +9,7 @@
 # make pictures  draws the plots of the documentation again; as root also the picture of the gateway's page
 # make bench   speed, compared with other programs, in one run
 # make fuzz    fuzz the core (SECONDS=60)
-# make prove   prove the absence of run-time errors in the core with Frama-C
+# make prove   prove the core's guarantees with Rocq, and the absence of run-time errors with Frama-C
 # make mutate  mutation tests of the core
 # make format  format all sources
 # make policy  create the files of a new policy (NAME=edf)
@@ -93,6 +93,7 @@ test: $(VENV)/.built $(VENV)/.test-packages
 	./setup.sh test
 	-$(MAKE) lab
 	$(MAKE) -C core check
+	$(MAKE) -C core prove-quick
 	@mkdir -p build
 	@echo "$(MAKE) -C kernel test, while cargo builds the tests"
 	@$(BUILD_TESTS) >build/cargo-test.log 2>&1 & cargo=$$!; \

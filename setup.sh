@@ -99,6 +99,10 @@ lint_package() { # lint_package clippy|fmt: the package for the installed compil
 	esac
 }
 
+have_zarith() {
+	command -v ocamlopt && [ -d "$(ocamlopt -where)/zarith" ]
+}
+
 clang_runtime() { # from Debian 13 on its name has no version number
 	case $(candidate libclang-rt-dev)-$(release) in
 	-debian-12 | "(none)-debian-12") echo libclang-rt-14-dev ;;
@@ -205,10 +209,18 @@ probe() {
 			need must cpio "packs the machine's files" command -v cpio
 			need must xz-utils "unpacks modules" command -v xz ;;
 		prove)
-			need must frama-c-base "proofs" command -v frama-c
-			need must why3 "connects Frama-C with the provers" command -v why3
-			need must z3 "prover" command -v z3
-			need must cvc4 "prover" command -v cvc4 ;;
+			need must gcc "C compiler" command -v gcc
+			need must coq "proofs of the guarantees" command -v coqc
+			need must ocaml-nox "compiles the proved models" command -v ocamlopt
+			need must libzarith-ocaml-dev "their integers" have_zarith
+			if [ "$(release)" = debian-13 ]; then
+				echo "setup: Debian 13 has no Frama-C: run-time errors stay unproved here; make -C core prove-guarantee works"
+			else
+				need must frama-c-base "proofs" command -v frama-c
+				need must why3 "connects Frama-C with the provers" command -v why3
+				need must z3 "prover" command -v z3
+				need must cvc4 "prover" command -v cvc4
+			fi ;;
 		fuzz)
 			need must clang "fuzzing" command -v clang
 			need must "$(clang_runtime)" "libFuzzer's runtime" clang_sanitizes ;;

@@ -1,0 +1,32 @@
+(* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause *)
+(* Prints what each theorem rests on. The build fails unless each is "Closed under the global context": no axiom at all. *)
+From Pss Require Import Pss Charge Identity Guarantee Link LessMemory Rr Drr.
+
+Print Assumptions pace_near.
+Print Assumptions charge_parts.
+Print Assumptions depart_is_exact.
+Print Assumptions identity.
+Print Assumptions counted_bits.
+Print Assumptions level_floor.
+Print Assumptions never_cut.
+Print Assumptions reserved_from_LR.
+Print Assumptions reserved_strict.
+Print Assumptions reserved_delay.
+Print Assumptions high_bucket.
+Print Assumptions level_most.
+Print Assumptions most_urgent_is_least.
+Print Assumptions left_over_of_curves.
+Print Assumptions between_levels.
+Print Assumptions delay_of_EF.
+Print Assumptions constant_D.
+Print Assumptions constant_delay.
+Print Assumptions less_memory_lacks_ever_more.
+Print Assumptions enough_memory_lacks_D.
+Print Assumptions stays_behind.
+Print Assumptions sent_is_behind.
+Print Assumptions behind_is_not_picked.
+Print Assumptions good_turn.
+Print Assumptions good_pick.
+Print Assumptions good_charge.
+Print Assumptions good_follow.
+Print Assumptions sent_in_visits.
