@@ -21,6 +21,7 @@
 //! * While no mark is answered, little is sent. The capacity stays, so that its rate is taken up again after an outage.
 //! * `schedule.rs` learns the period at which the path changes. Little is sent while it does (`Cut`).
 
+mod echoes;
 mod estimate;
 mod message;
 mod reporter;
@@ -30,6 +31,7 @@ use std::collections::VecDeque;
 
 use crate::setup::{Bounds, Wire};
 
+pub use echoes::Echoes;
 use estimate::{Estimate, Sample};
 use message::apart_ns;
 pub use message::{is_message, Message, Probe, Report, MESSAGE_BYTES, OF_LENGTH};
