@@ -6,7 +6,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use linkweir_config::signal::{Capacity as Offered, Signal};
 use linkweir_core::{policy, Limit};
-use linkweir_plane::feedback::{Echoes, Feedback, Message, Reporter, Sent, MESSAGE_BYTES};
+use linkweir_plane::echoes::Echoes;
+use linkweir_plane::feedback::{Feedback, Message, Reporter, Sent, MESSAGE_BYTES};
 use linkweir_plane::link::{Link, Next};
 use linkweir_plane::setup::{Bounds, Capacity, Class, LinkSetup, Scheduler, Wire};
 use linkweir_sim::tcp::{Ack, Algorithm, Config, Profile, Receiver, Segment, Sender};

@@ -12,7 +12,7 @@
 //! the link is interrupted. If packets keep arriving on the device nevertheless, only the reflectors are gone, and the link
 //! is used at its last known capacity.
 
-use super::{Feedback, Known, Message, Report, Sent, Steer};
+use crate::feedback::{Feedback, Known, Message, Report, Sent, Steer};
 use crate::setup::{Bounds, Wire};
 
 /// How much later than the shortest round trip an echo may be before all reflectors are asked, ns.
@@ -75,8 +75,8 @@ impl Echoes {
         if self.feedback.due_ns(sent.pkts) > now_ns {
             return Vec::new();
         }
-        let late = self.feedback.unanswered.front().is_some_and(|mark| {
-            now_ns.saturating_sub(mark.sent_ns) > self.feedback.rtt_ns + LATE_NS
+        let late = self.feedback.unanswered_ns().is_some_and(|sent_ns| {
+            now_ns.saturating_sub(sent_ns) > self.feedback.rtt_ns() + LATE_NS
         });
         let Message::Mark { .. } = self.feedback.mark(now_ns, sent, wire_bytes) else {
             return Vec::new();
@@ -102,8 +102,7 @@ impl Echoes {
         sent_ns: u64,
         sent: Sent,
     ) -> Option<Steer> {
-        let marks = &self.feedback.unanswered;
-        let mark = *marks.iter().find(|mark| mark.sent_ns == sent_ns)?;
+        let bytes = self.feedback.sent_before(sent_ns)?;
         let rtt_ns = now_ns.saturating_sub(sent_ns);
         let shortest_ns = self.rtts_ns.get_mut(reflector)?;
         *shortest_ns = Some(shortest_ns.map_or(rtt_ns, |ns| ns.min(rtt_ns)));
@@ -121,7 +120,7 @@ impl Echoes {
             sent_ns,
             received_ns: now_ns,
             pkts: 0,
-            bytes: ((mark.own_bits - mark.mark_bits) / 8.0) as u64,
+            bytes,
         };
         self.feedback.reported(now_ns, report, sent, AS_COUNTED)
     }
@@ -129,15 +128,11 @@ impl Echoes {
     /// Whether the reflector in use is silent although this one has just answered a probe that was sent at `sent_ns`. Both
     /// answers pass one queue, so that of the earlier probe is late by the difference of the ways at the most.
     fn is_gone(&mut self, now_ns: u64, reflector: usize, sent_ns: u64) -> bool {
-        let Some(first) = self.feedback.unanswered.front() else {
+        let first_ns = self.feedback.unanswered_ns();
+        let Some(first_ns) = first_ns.filter(|first_ns| *first_ns <= sent_ns) else {
             return false;
         };
-        if first.sent_ns > sent_ns {
-            return false;
-        }
-        let since = self
-            .overtaken
-            .filter(|(_, mark_ns)| *mark_ns >= first.sent_ns);
+        let since = self.overtaken.filter(|(_, mark_ns)| *mark_ns >= first_ns);
         let (at_ns, _) = *self.overtaken.insert(since.unwrap_or((now_ns, sent_ns)));
         let rtt_ns = |at: usize| self.rtts_ns[at].unwrap_or(0);
         let nearer_ns = self
@@ -149,7 +144,7 @@ impl Echoes {
     /// Changes the rate as time passes; `received_pkts` is what the device has received so far. None if nothing is due.
     pub fn turn(&mut self, now_ns: u64, sent: Sent, received_pkts: u64) -> Option<Steer> {
         let was_blind = self.blind;
-        if self.feedback.out && !self.blind {
+        if self.feedback.is_out() && !self.blind {
             let (pkts, since_ns) = *self.received.get_or_insert((received_pkts, now_ns));
             if now_ns.saturating_sub(since_ns) >= LIVELY_NS {
                 self.blind = received_pkts.saturating_sub(pkts) >= LIVELY_PKTS;
@@ -180,7 +175,7 @@ impl Echoes {
     /// Whether no probe is answered.
     #[must_use]
     pub fn is_silent(&self) -> bool {
-        self.used.is_none() || self.feedback.out
+        self.used.is_none() || self.feedback.is_out()
     }
 
     /// Whether no probe is answered although packets arrive.
@@ -192,23 +187,13 @@ impl Echoes {
     /// The shortest round trip of late, ns.
     #[must_use]
     pub fn rtt_ns(&self) -> u64 {
-        self.feedback.rtt_ns
+        self.feedback.rtt_ns()
     }
 
     /// Facts known about the path.
     #[must_use]
     pub fn known(&self) -> Known {
         self.feedback.known()
-    }
-}
-
-impl Feedback {
-    /// Reports come from another receiver now: the capacity stays, the delay is another one.
-    fn other_path(&mut self) {
-        let searching = self.estimate.searching;
-        self.estimate.forget_path();
-        self.estimate.searching = searching;
-        self.rtt_ns = 0;
     }
 }
 
