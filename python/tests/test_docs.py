@@ -69,6 +69,8 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/howto/gateway.md", "linkweir-gateway metrics *"): GATEWAY,
     ("docs/howto/gateway.md", "linkweir-gateway set *"): GATEWAY,
     ("docs/howto/gateway.md", "linkweir-gateway emulate *"): GATEWAY,
+    ("docs/howto/gateway.md", "tc *"): GATEWAY,
+    ("docs/howto/gateway.md", "linkweir-gateway rate *"): GATEWAY,
     ("docs/howto/gateway.md", "kill -HUP PID"): GATEWAY,
     ("docs/howto/gateway.md", "apt install ./build/linkweir-gateway.deb"): "installs; make deb checks the package",
     ("docs/howto/gateway.md", "mkdir -p /etc/linkweir"): "changes this machine",

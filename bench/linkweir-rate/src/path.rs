@@ -6,6 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use linkweir_config::signal::{Capacity as Offered, Signal};
 use linkweir_core::{policy, Limit};
+use linkweir_plane::echoes::Echoes;
 use linkweir_plane::feedback::{Feedback, Message, Reporter, Sent, MESSAGE_BYTES};
 use linkweir_plane::link::{Link, Next};
 use linkweir_plane::setup::{Bounds, Capacity, Class, LinkSetup, Scheduler, Wire};
@@ -14,7 +15,7 @@ use rand_pcg::rand_core::SeedableRng;
 use rand_pcg::Pcg64;
 
 use crate::before;
-use crate::trace::{between, Trace, BACK_NS, MS, S};
+use crate::trace::{between, Trace, MS, S};
 
 /// Bytes that the tunnel adds to a packet.
 const OVERHEAD_BYTES: u32 = 60;
@@ -25,6 +26,8 @@ const EF_NS: u64 = 10 * MS;
 const REST_PKTS: u32 = 200;
 const BELOW_PKTS: usize = 100;
 const FLOWS: usize = 4;
+/// A probe that a reflector echoes, bytes on the link.
+const PROBE_BYTES: u32 = 58;
 /// How often the gateway looks whether a mark is due while nothing else happens, ns.
 const TURN_NS: u64 = MS / 2;
 /// Packets of the constant load, bytes.
@@ -43,6 +46,8 @@ const WIRE: Wire = Wire {
 pub enum Rule {
     /// The rule for this project's feedback.
     Feedback,
+    /// The same where no far end reports, but echoes probes.
+    Echoes,
     /// The rule before that.
     Before,
     /// A rule that knows the capacity one report late.
@@ -91,6 +96,7 @@ enum What {
     Told(f64),
     Turn,
     Report,
+    Echo(u64),
 }
 
 struct Event(u64, u64, What);
@@ -135,6 +141,7 @@ pub struct Path<'t> {
     link: Link,
     served_ns: u64,
     feedback: Feedback,
+    echoes: Echoes,
     before: before::Feedback,
     far: Far,
     /// When a far end of before may report again, ns.
@@ -218,6 +225,7 @@ impl<'t> Path<'t> {
             link,
             served_ns: u64::MAX,
             feedback: Feedback::new(bounds, begin_bps),
+            echoes: Echoes::new(bounds, begin_bps, 1),
             before: before::Feedback::new(bounds, begin_bps),
             far,
             report_ns: 0,
@@ -245,10 +253,13 @@ impl<'t> Path<'t> {
             path.at(flow as u64 * 37 * MS, What::Sender(flow));
         }
         match rule {
-            Rule::Feedback | Rule::Before => path.at(0, What::Turn),
+            Rule::Feedback | Rule::Echoes | Rule::Before => path.at(0, What::Turn),
             Rule::Oracle => {
                 for step in &trace.steps {
-                    path.at(step.from_ns + step.delay_ns + BACK_NS, What::Told(step.bps));
+                    path.at(
+                        step.from_ns + step.delay_ns + trace.back_ns,
+                        What::Told(step.bps),
+                    );
                 }
             }
             Rule::Fifo => {}
@@ -337,7 +348,7 @@ impl<'t> Path<'t> {
                     .is_some_and(|ns| ns <= now_ns)
                 {
                     if let Some(ack) = self.receivers[flow].on_timer(now_ns) {
-                        self.at(now_ns + BACK_NS, What::Ack(flow, ack));
+                        self.at(now_ns + self.trace.back_ns, What::Ack(flow, ack));
                     }
                 }
                 self.arm_receiver(flow);
@@ -351,6 +362,12 @@ impl<'t> Path<'t> {
                 self.at(now_ns + TURN_NS, What::Turn);
             }
             What::Report => self.report(),
+            What::Echo(sent_ns) => {
+                if let Some(steer) = self.echoes.answered(now_ns, 0, sent_ns, self.sent) {
+                    self.link.steer(now_ns, steer);
+                    self.serve();
+                }
+            }
         }
     }
 
@@ -359,6 +376,7 @@ impl<'t> Path<'t> {
         let now_ns = self.now_ns;
         let due_ns = match self.rule {
             Rule::Feedback => self.feedback.due_ns(self.sent.pkts),
+            Rule::Echoes => self.echoes.due_ns(self.sent.pkts),
             Rule::Before => self.before.due_ns(self.sent.pkts),
             Rule::Oracle | Rule::Fifo => return,
         };
@@ -371,6 +389,15 @@ impl<'t> Path<'t> {
             return;
         }
         let wire_bytes = WIRE.packet_bytes(MESSAGE_BYTES);
+        if self.rule == Rule::Echoes {
+            // Probes are short, and the tunnel adds nothing to them.
+            if !self.echoes.probe(now_ns, self.sent, PROBE_BYTES).is_empty() {
+                self.link.occupy(now_ns, PROBE_BYTES);
+                let pkt = self.keep(Pkt::Mark(now_ns), PROBE_BYTES);
+                self.put_below(pkt);
+            }
+            return;
+        }
         let message = if self.rule == Rule::Before {
             self.before.mark(now_ns, self.sent, wire_bytes)
         } else {
@@ -388,6 +415,11 @@ impl<'t> Path<'t> {
         if self.rule == Rule::Feedback && self.feedback.turn_ns() <= self.now_ns {
             let steer = self.feedback.turn(self.now_ns, self.sent);
             self.link.steer(self.now_ns, steer);
+        }
+        if self.rule == Rule::Echoes {
+            if let Some(steer) = self.echoes.turn(self.now_ns, self.sent, 0) {
+                self.link.steer(self.now_ns, steer);
+            }
         }
         self.serve();
     }
@@ -490,9 +522,12 @@ impl<'t> Path<'t> {
             Pkt::Load => {}
             Pkt::Tcp(flow, segment) => {
                 if let Some(ack) = self.receivers[flow].on_segment(now_ns, &segment) {
-                    self.at(now_ns + BACK_NS, What::Ack(flow, ack));
+                    self.at(now_ns + self.trace.back_ns, What::Ack(flow, ack));
                 }
                 self.arm_receiver(flow);
+            }
+            Pkt::Mark(sent_ns) if self.rule == Rule::Echoes => {
+                self.at(now_ns + self.trace.back_ns, What::Echo(sent_ns));
             }
             Pkt::Mark(sent_ns) => {
                 self.reporter.marked(now_ns + AHEAD_NS, sent_ns);
@@ -517,7 +552,7 @@ impl<'t> Path<'t> {
                 let wire_bytes = WIRE.packet_bytes(MESSAGE_BYTES);
                 let report = self.reporter.report(clock_ns, wire_bytes, BACK_BPS, 1);
                 if let Some(report) = report {
-                    self.at(self.now_ns + BACK_NS, What::Back(report));
+                    self.at(self.now_ns + self.trace.back_ns, What::Back(report));
                 }
             }
             None => {}

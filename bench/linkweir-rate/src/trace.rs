@@ -13,8 +13,6 @@ pub const S: u64 = 1000 * MS;
 pub const LEVEL_NS: u64 = 15 * S;
 /// Time between two changes within a level, ns.
 const RIPPLE_NS: u64 = S / 2;
-/// The way back, ns.
-pub const BACK_NS: u64 = 25 * MS;
 
 /// What a link does.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +23,10 @@ pub struct Kind {
     pub ripple: f64,
     /// Whether it varies between the two ends of that range only.
     pub ends_only: bool,
+    /// By how much the way there is longer than 30 ms, or than 18 to 45 ms where the delay changes, ns.
+    pub further_ns: u64,
+    /// The way back, ns.
+    pub back_ns: u64,
     /// Greatest additional delay of a packet, ns.
     pub jitter_ns: u64,
     /// Probability that a packet is lost behind the queue.
@@ -45,6 +47,7 @@ pub struct Step {
 #[derive(Clone, Debug)]
 pub struct Trace {
     pub steps: Vec<Step>,
+    pub back_ns: u64,
     pub jitter_ns: u64,
     pub loss: f64,
     pub end_ns: u64,
@@ -74,11 +77,13 @@ impl Trace {
             }
             let bps = level_bps * (1.0 + kind.ripple * part);
             let last: Option<&Step> = steps.last();
-            if last.is_none_or(|last| last.bps != bps || last.delay_ns != delay_ns) {
+            if last
+                .is_none_or(|last| last.bps != bps || last.delay_ns != delay_ns + kind.further_ns)
+            {
                 steps.push(Step {
                     from_ns,
                     bps,
-                    delay_ns,
+                    delay_ns: delay_ns + kind.further_ns,
                 });
             }
         }
@@ -105,6 +110,7 @@ impl Trace {
         }
         Trace {
             steps,
+            back_ns: kind.back_ns,
             jitter_ns: kind.jitter_ns,
             loss: kind.loss,
             end_ns,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The arguments of the command line, with the help that the manual page and the shells' completions are made of.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use linkweir_config::units::{self, Kind};
 use linkweir_gateway::config;
+use linkweir_gateway::linux::shaper::ClassId;
 
 /// A tunnel that schedules the packets it carries
 #[derive(Parser)]
@@ -100,6 +101,27 @@ pub(crate) enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Follow a link whose capacity is unknown with the rate of an HTB class, until stopped; no tunnel, no gateway at the far end
+    Rate {
+        /// Device that sends to the link
+        #[arg(long, value_name = "DEVICE")]
+        device: String,
+        /// Class of HTB whose rate is set, as tc writes it
+        #[arg(long, default_value = "1:1", value_parser = ClassId::parse)]
+        class: ClassId,
+        /// Host behind the link that answers pings, up to 50 a second; may be given several times
+        #[arg(long, value_name = "ADDRESS", required = true)]
+        reflector: Vec<IpAddr>,
+        /// Least rate that is set
+        #[arg(long, value_name = "RATE", default_value = "64kbit", value_parser = rate_bps)]
+        floor: u64,
+        /// Greatest rate that is set
+        #[arg(long, value_name = "RATE", default_value = "1Gbit", value_parser = rate_bps)]
+        ceiling: u64,
+        /// Queue in front of the link that is tolerated
+        #[arg(long, value_name = "TIME", default_value = "25ms", value_parser = tolerated_ns)]
+        delay: u64,
+    },
     /// Change a running gateway
     Set {
         #[command(subcommand)]
@@ -134,6 +156,23 @@ pub(crate) struct Running {
 fn rate(text: &str) -> Result<String, String> {
     config::capacity_bps(text)?;
     Ok(text.to_string())
+}
+
+/// A rate above 0, bit/s.
+fn rate_bps(text: &str) -> Result<u64, String> {
+    const LEAST_BPS: u64 = 8000;
+    match config::capacity_bps(text)? {
+        bps if bps < LEAST_BPS => Err("must be 8kbit at least".to_string()),
+        bps => Ok(bps),
+    }
+}
+
+/// A queue that may be tolerated, as of `feedback`, ns.
+fn tolerated_ns(text: &str) -> Result<u64, String> {
+    match duration_ns(text)? {
+        ns @ 1_000_000..=1_000_000_000 => Ok(ns),
+        _ => Err("must be from 1ms to 1s".to_string()),
+    }
 }
 
 fn duration_ns(text: &str) -> Result<u64, String> {

@@ -18,7 +18,7 @@ use linkweir_gateway::config::paths::CONTROL_FOLDER;
 use linkweir_gateway::config::{self, wg_quick, Config, Fault, Mode};
 use linkweir_gateway::linux::{command, privileges};
 use linkweir_gateway::run::secrets::{self, Secrets};
-use linkweir_gateway::run::{emulate, keeper, Gateway};
+use linkweir_gateway::run::{emulate, keeper, rate, Gateway};
 use linkweir_gateway::show::control::{self, Request, Response};
 use linkweir_gateway::show::figures::Show;
 use linkweir_gateway::show::{metrics, page};
@@ -146,6 +146,33 @@ fn execute(command: Command) -> Result<(), Failure> {
                 return Ok(());
             }
             emulate(&link, duration, !normal_priority, json)
+        }
+        Command::Rate {
+            device,
+            class,
+            reflector,
+            floor,
+            ceiling,
+            delay,
+        } => {
+            if floor > ceiling {
+                let message = "--floor must not be above --ceiling".to_string();
+                return Err(Failure::Input(message));
+            }
+            let settings = rate::Settings {
+                device,
+                class,
+                reflectors: reflector,
+                floor_bps: floor,
+                ceiling_bps: ceiling,
+                delay_ns: delay,
+            };
+            rate::run(&settings).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
+                    Failure::Input(error.to_string())
+                }
+                _ => Failure::from(error),
+            })
         }
         Command::Show {
             json,

@@ -585,6 +585,38 @@ impl Feedback {
         queue_ns
     }
 
+    /// When the first mark was sent that is not answered, ns.
+    pub(crate) fn unanswered_ns(&self) -> Option<u64> {
+        self.unanswered.front().map(|mark| mark.sent_ns)
+    }
+
+    /// The bytes that were sent before the mark of this time, marks left out; none if it does not wait for a report.
+    pub(crate) fn sent_before(&self, sent_ns: u64) -> Option<u64> {
+        let mark = self
+            .unanswered
+            .iter()
+            .find(|mark| mark.sent_ns == sent_ns)?;
+        Some(((mark.own_bits - mark.mark_bits) / 8.0) as u64)
+    }
+
+    /// Whether no mark has been answered for too long.
+    pub(crate) fn is_out(&self) -> bool {
+        self.out
+    }
+
+    /// The shortest round trip of late, ns.
+    pub(crate) fn rtt_ns(&self) -> u64 {
+        self.rtt_ns
+    }
+
+    /// Reports come from another receiver now: the capacity stays, the delay is another one.
+    pub(crate) fn other_path(&mut self) {
+        let searching = self.estimate.searching;
+        self.estimate.forget_path();
+        self.estimate.searching = searching;
+        self.rtt_ns = 0;
+    }
+
     /// Facts known about the path.
     #[must_use]
     pub fn known(&self) -> Known {

@@ -34,6 +34,7 @@ complete -c linkweir-gateway -n "__fish_linkweir_gateway_needs_command" -f -a "s
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_needs_command" -f -a "page" -d 'Serve a web page with the figures of a running gateway to browsers on this host'
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_needs_command" -f -a "metrics" -d 'Print the figures of a running gateway for Prometheus, or serve them'
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_needs_command" -f -a "emulate" -d 'Emulate a link between two devices until stopped; exit with 1 if its rate, delay or loss was not as set'
+complete -c linkweir-gateway -n "__fish_linkweir_gateway_needs_command" -f -a "rate" -d 'Follow a link whose capacity is unknown with the rate of an HTB class, until stopped; no tunnel, no gateway at the far end'
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_needs_command" -f -a "set" -d 'Change a running gateway'
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand keygen" -s h -l help -d 'Print help'
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand check" -s h -l help -d 'Print help'
@@ -60,6 +61,13 @@ complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand emulat
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand emulate" -l normal-priority -d 'Do not ask for real-time priority'
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand emulate" -l check -d 'Only read the configuration and report what is wrong with it'
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand emulate" -s h -l help -d 'Print help'
+complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand rate" -l device -d 'Device that sends to the link' -r
+complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand rate" -l class -d 'Class of HTB whose rate is set, as tc writes it' -r
+complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand rate" -l reflector -d 'Host behind the link that answers pings, up to 50 a second; may be given several times' -r
+complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand rate" -l floor -d 'Least rate that is set' -r
+complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand rate" -l ceiling -d 'Greatest rate that is set' -r
+complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand rate" -l delay -d 'Queue in front of the link that is tolerated' -r
+complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand rate" -s h -l help -d 'Print help'
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand set; and not __fish_seen_subcommand_from capacity" -s h -l help -d 'Print help'
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand set; and not __fish_seen_subcommand_from capacity" -f -a "capacity" -d 'Set the capacity of the link to a peer, until it is set again or `stale` has passed'
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand set; and __fish_seen_subcommand_from capacity" -l peer -d 'Name of the peer; by default all peers' -r

@@ -3,6 +3,7 @@
 
 pub mod command;
 pub mod device;
+pub(crate) mod echo;
 pub(crate) mod journal;
 mod netlink;
 pub(crate) mod paths;
@@ -11,5 +12,6 @@ pub(crate) mod priority;
 pub mod privileges;
 pub(crate) mod recordings;
 pub(crate) mod service;
+pub mod shaper;
 pub(crate) mod tun;
 pub mod underlay;

@@ -34,6 +34,34 @@ pub(crate) fn keep_for_reload() -> io::Result<()> {
     Ok(())
 }
 
+/// Becomes [`NOBODY`] if this is root, and gives up, for good, every capability but those to change devices
+/// and their queues, and to send through a device that was made again.
+///
+/// # Errors
+/// When the system refuses.
+pub(crate) fn keep_for_devices() -> io::Result<()> {
+    if geteuid().is_root() {
+        let user = find(None)?;
+        prctl::set_keepcaps(true)?;
+        setgroups(&[])?;
+        setresgid(user.gid, user.gid, user.gid)?;
+        setresuid(user.uid, user.uid, user.uid)?;
+    }
+    let held = caps::read(None, CapSet::Permitted).map_err(io::Error::other)?;
+    let kept: CapsHashSet = [Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW]
+        .into_iter()
+        .filter(|cap| held.contains(cap))
+        .collect();
+    for set in [CapSet::Ambient, CapSet::Inheritable] {
+        caps::clear(None, set).map_err(io::Error::other)?;
+    }
+    // The effective ones must be among the permitted ones at any time.
+    caps::set(None, CapSet::Effective, &kept).map_err(io::Error::other)?;
+    caps::set(None, CapSet::Permitted, &kept).map_err(io::Error::other)?;
+    prctl::set_no_new_privs()?;
+    Ok(())
+}
+
 /// Checks that there is the user that [`drop_all`] will become, and the group of the control socket.
 ///
 /// # Errors

@@ -16,6 +16,7 @@ mod lengths;
 mod names;
 mod peers;
 mod probes;
+pub mod rate;
 mod receive;
 mod record;
 mod recording;

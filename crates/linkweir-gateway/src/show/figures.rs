@@ -195,6 +195,9 @@ pub struct ClassShow {
     /// What it may hold.
     #[serde(default)]
     pub limit: LimitShow,
+    /// The policy of its flows; none: they share one queue.
+    #[serde(default)]
+    pub flows: Option<String>,
     /// State of the policy, by name and unit.
     pub state: BTreeMap<String, i64>,
     /// Its parameters that are set, by name and unit.
@@ -296,6 +299,7 @@ pub fn classes(now_ns: u64, config: &Config, link: &mut Link) -> Vec<ClassShow> 
             sojourn_sum_ns,
             starved_ns,
             limit: LimitShow::new(&class.limit, most_bytes),
+            flows: class.flows.map(|flows| flows.name().to_string()),
             state: named(info, &values),
             parameters,
         });
@@ -372,6 +376,9 @@ impl Show {
                     .iter()
                     .map(|(name, value)| format!("{name} {value}"))
                     .collect();
+                if let Some(flows) = &class.flows {
+                    state.push(format!("flows {flows}"));
+                }
                 if class.starved_ns > 0 {
                     state.push(format!("starved {:.1} s", class.starved_ns as f64 * 1e-9));
                 }

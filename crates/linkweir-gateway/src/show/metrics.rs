@@ -428,6 +428,20 @@ fn write_classes(text: &mut String, show: &Show) {
             state.sample(&labels, *value as f64);
         }
     }
+    let help =
+        "1 for each class whose flows have queues of their own; the label names their policy.";
+    let mut flows = family(text, "linkweir_class_flows", "gauge", help);
+    for (peer, class) in classes() {
+        if let Some(policy) = &class.flows {
+            let labels = [
+                ("device", device),
+                ("peer", peer),
+                ("class", &class.name),
+                ("policy", policy),
+            ];
+            flows.sample(&labels, 1.0);
+        }
+    }
 }
 
 /// Waiting times since the start, of classes that have sent something.
@@ -524,6 +538,7 @@ mod tests {
             sojourn_sum_ns: 60_000_000,
             starved_ns: 2_500_000_000,
             limit: LimitShow::default(),
+            flows: (name == "rest").then(|| "fq_codel".to_string()),
             state: BTreeMap::from([("credit_bits".to_string(), -5)]),
             parameters: BTreeMap::from([("level".to_string(), 2)]),
         };
@@ -609,6 +624,7 @@ mod tests {
             "linkweir_class_sojourn_seconds_bucket{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\",le=\"+Inf\"} 5",
             "linkweir_class_sojourn_seconds_sum{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\"} 0.06",
             "linkweir_class_sojourn_seconds_count{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\"} 5",
+            "linkweir_class_flows{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"rest\",policy=\"fq_codel\"} 1",
             "linkweir_class_state{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\",state=\"credit_bits\"} -5",
         ] {
             assert!(text.lines().any(|written| written == line), "{line}\n{text}");

@@ -49,6 +49,12 @@ pub fn a_flow_that_fills_its_class_neither_keeps_others_out_nor_goes_before_them
         assert_eq!(class.backlog_pkts, LIMIT_PKTS as u32, "{show:?}");
         assert_eq!(class.dropped_limit_pkts, 405 - LIMIT_PKTS, "{show:?}");
         assert_eq!(class.dropped_policy_pkts, 0, "{show:?}");
+        assert_eq!(class.flows.as_deref(), Some(flows));
+        assert!(
+            show.text().contains(&format!("flows {flows}")),
+            "{}",
+            show.text()
+        );
         gateway.set_capacity(10_000_000);
         // Each round has at most two packets of the bulk, and all of the call's fit into the quantum of one.
         let mut buffer = [0; 2000];

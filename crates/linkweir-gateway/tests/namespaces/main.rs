@@ -29,6 +29,7 @@ mod ordinary;
 mod outage;
 mod page;
 mod place;
+mod rate;
 mod recorded;
 mod resume;
 mod sealed;
@@ -216,6 +217,11 @@ const TESTS: &[(&str, fn())] = &trials! {
         it_shows_live_figures_and_asks_no_other_host,
         it_fits_a_phone,
     }
+    rate {
+        a_class_follows_a_link_and_has_its_rate_again_after_the_end,
+        a_device_that_comes_again_and_reflectors_that_are_silent_are_waited_for,
+        what_is_missing_is_said_with_its_cure,
+    }
     recorded {
         a_recording_holds_what_the_figures_show,
         a_recording_goes_on_in_another_file_after_a_reload_and_a_restart,
@@ -274,6 +280,7 @@ fn main() {
 fn skipped() -> BTreeMap<&'static str, String> {
     let missing = place::missing();
     let no_shaper = missing.is_empty() && !below::has_shaper();
+    let no_htb = missing.is_empty() && !rate::has_htb();
     let why = |name: &str| -> Option<String> {
         if !missing.is_empty() && !ANYWHERE.contains(&name) {
             return Some(format!(
@@ -283,6 +290,11 @@ fn skipped() -> BTreeMap<&'static str, String> {
         }
         if no_shaper && name.starts_with("below::") {
             return Some(format!("{name}; missing: the queueing discipline tbf"));
+        }
+        if (no_shaper || no_htb) && name.starts_with("rate::") {
+            return Some(format!(
+                "{name}; missing: the queueing discipline htb or tbf"
+            ));
         }
         let lacking = PROGRAMS
             .iter()

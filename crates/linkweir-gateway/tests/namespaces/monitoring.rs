@@ -108,7 +108,10 @@ pub fn each_query_of_the_board_has_an_answer_and_each_alert_is_evaluated() {
     let tunnel = Tunnel::sealed(&pss(SLOW), |text, last| {
         let text = text.replace(&format!("\"192.0.2.{last}:51820\""), "\"0.0.0.0:51820\"");
         match last {
-            1 => text.replace("endpoint = \"192.0.2.2:51820\"\n", UNDERLAYS),
+            1 => {
+                let text = text.replace("endpoint = \"192.0.2.2:51820\"\n", UNDERLAYS);
+                format!("{text}[record]\nfolder = \"rec\"\n")
+            }
             _ => text.replace("allowed_ips", "report = true\nallowed_ips"),
         }
     });

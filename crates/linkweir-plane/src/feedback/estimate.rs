@@ -28,6 +28,8 @@ const OUTAGE_NS: i64 = 400_000_000;
 const MOST_RISE: f64 = 1.5;
 /// A queue of so little is none, ns.
 const EMPTY_NS: f64 = 1e6;
+/// Greatest round trip in which the capacity grows as fast as it may, ns.
+const NEAR_NS: f64 = 100e6;
 /// The part of what the rule allows that must be sent for the link to count as used.
 const USED: f64 = 0.85;
 
@@ -402,13 +404,17 @@ impl Estimate {
     }
 
     /// Lets the capacity grow: this end is the bottleneck for `empty_ns` now.
+    ///
+    /// A growth by the part `g` in a second makes a queue of `g t * t / 2` in a round trip of `t`, before it is seen to be too
+    /// much. So `g` falls with the square of the round trip, and less fast while the capacity is unknown, which ends sooner.
     fn grow(&mut self, empty_ns: u64, time_ns: f64, rtt_ns: u64) {
+        let near = (NEAR_NS / rtt_ns.max(1) as f64).min(1.0);
         let per_second = if self.searching {
-            4.0
+            4.0 * near
         } else if empty_ns > 150_000_000 + rtt_ns {
-            2.5
+            2.5 * near * near
         } else {
-            0.6
+            0.6 * near * near
         };
         let most_bps = self.capacity_bps.max(1.3 * self.best_bps);
         let grown = self.capacity_bps * (per_second * time_ns.min(1e8) * 1e-9).exp();

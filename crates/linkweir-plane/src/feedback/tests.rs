@@ -147,6 +147,23 @@ fn a_steady_link_is_found_and_used() {
     }
 }
 
+/// What is tried over a long path is seen late, so less is tried there.
+#[test]
+fn the_queue_of_a_steady_link_is_short_over_a_long_path() {
+    for way_ms in [100, 250] {
+        let mut path = Path::new(20.0, 10);
+        path.way_ns = way_ms * MS;
+        path.run(60.0);
+        let mbit = path.run(120.0);
+        assert!(mbit > 0.93 * 20.0, "{mbit} over {way_ms} ms");
+        assert!(
+            path.longest_ns < 40 * MS,
+            "{} ns over {way_ms} ms",
+            path.longest_ns
+        );
+    }
+}
+
 #[test]
 fn a_fade_is_followed_and_its_end_as_well() {
     let mut path = Path::new(20.0, 20);
