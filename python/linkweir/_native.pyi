@@ -150,6 +150,7 @@ def run(
     on_chunk: Callable[[str, list[_Column]], Any],
     on_progress: Callable[[float], Any] | None = None,
     on_sent: Callable[[float, list[int]], Any] | None = None,
+    calls: str | PathLike[str] | None = None,
 ) -> _Outcome: ...
 def run_batch(
     scenarios: Sequence[Scenario],

@@ -11,6 +11,7 @@ mod loaded;
 mod maker;
 mod mux;
 mod policy;
+mod recorded;
 mod waiting;
 
 pub use core_policy::{check, in_range, refused, CorePolicy, Fault, Snapshot};
@@ -25,3 +26,4 @@ pub use loaded::load;
 pub use maker::Maker;
 pub use mux::{Arrival, Counters, Departure, DropReason, Full, Limit, Mux, Step, TimeLimit};
 pub use policy::{Broken, Pick, Policy, Verdict, Victim, View};
+pub use recorded::Recorded;

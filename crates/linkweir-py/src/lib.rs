@@ -7,6 +7,7 @@
 
 mod batch;
 mod brought;
+mod calls;
 mod codecs;
 mod columns;
 mod errors;

@@ -2,6 +2,7 @@
 //! One run, its results handed to Python as they come.
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::calls;
 use crate::columns;
 use crate::errors::RunError;
 use crate::panics::caught;
@@ -104,19 +106,23 @@ impl Sink for Stream {
 }
 
 /// Runs a scenario. `on_chunk(table, columns)` takes rows as they come, `on_progress(simulated_s)` is called now and then,
-/// `on_sent(simulated_s, bytes of each class)` at most five times a second.
+/// `on_sent(simulated_s, bytes of each class)` at most five times a second. The calls of the policy are recorded in the file
+/// `calls` as a vector (`vectors/README.md`).
 ///
 /// Ctrl-C ends the run early: what was recorded is handed out and `complete` is False.
 #[pyfunction]
-#[pyo3(signature = (scenario, on_chunk, on_progress=None, on_sent=None))]
+#[pyo3(signature = (scenario, on_chunk, on_progress=None, on_sent=None, calls=None))]
 pub fn run<'py>(
     py: Python<'py>,
     scenario: &Scenario,
     on_chunk: Py<PyAny>,
     on_progress: Option<Py<PyAny>>,
     on_sent: Option<Py<PyAny>>,
+    calls: Option<PathBuf>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let scenario = Arc::clone(&scenario.inner);
+    let recorded = calls.map(|path| calls::recorded(&scenario.experiment, &path));
+    let recorded = recorded.transpose().map_err(RunError::new_err)?;
     let mut stream = Stream {
         on_chunk,
         on_progress,
@@ -124,7 +130,10 @@ pub fn run<'py>(
         sent_at: None,
         error: None,
     };
-    let result = py.detach(|| caught(|| linkweir_sim::run(&scenario.experiment, &mut stream)));
+    let result = py.detach(|| {
+        let experiment = recorded.as_ref().unwrap_or(&scenario.experiment);
+        caught(|| linkweir_sim::run(experiment, &mut stream))
+    });
     if let Some(error) = stream.error {
         return Err(error);
     }
