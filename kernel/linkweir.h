@@ -3,6 +3,7 @@
 #ifndef LINKWEIR_H
 #define LINKWEIR_H
 
+#include <linux/jump_label.h>
 #include <linux/skbuff.h>
 #include <net/pkt_cls.h>
 #include <net/pkt_sched.h>
@@ -99,6 +100,7 @@ struct linkweir_sched {
 	struct linkweir_pace pace;
 	struct linkweir_framing framing;        /* copied from the settings, likewise: */
 	bool framed;                            /* it matters */
+	bool shapes;                            /* counted in linkweir_shaping */
 	u64 best_bps;                   /* the largest capacity reported to the policy */
 	u32 arriving;                   /* class of the present enqueue, */
 	u32 stay;                       /* and how many of its packets are queued, at the tail */
@@ -180,9 +182,22 @@ static inline bool linkweir_tell_parents(struct Qdisc *sch)
 
 /* ---- the shaper ---- */
 
+/* Some qdisc has a bandwidth or a framing; while none has, the packet path contains one instruction for each question. */
+DECLARE_STATIC_KEY_FALSE(linkweir_shaping);
+
+static __always_inline bool linkweir_is_framed(const struct linkweir_sched *s)
+{
+	return static_branch_unlikely(&linkweir_shaping) && s->framed;
+}
+
+static __always_inline bool linkweir_is_paced(const struct linkweir_sched *s)
+{
+	return static_branch_unlikely(&linkweir_shaping) && s->pace.bandwidth_bps;
+}
+
 static __always_inline bool linkweir_must_wait(const struct linkweir_sched *s)
 {
-	return s->pace.bandwidth_bps && s->pace.free_ns > s->view.now_ns;
+	return linkweir_is_paced(s) && s->pace.free_ns > s->view.now_ns;
 }
 
 /* The link carries these bytes from now on, or from when it was free if packets have waited since; `more`: packets wait for their end. */

@@ -24,7 +24,7 @@ static const struct lw_policy *const linkweir_policy = &__PASTE(lw_policy_, LINK
 /* the length as the policy sees it; clamped, as a size table may add any amount */
 static __always_inline u32 linkweir_bytes(const struct linkweir_sched *s, const struct sk_buff *skb)
 {
-	u32 bytes = unlikely(s->framed) ? linkweir_framed_bytes(&s->framing, skb) : qdisc_pkt_len(skb);
+	u32 bytes = linkweir_is_framed(s) ? linkweir_framed_bytes(&s->framing, skb) : qdisc_pkt_len(skb);
 
 	return min(bytes, LW_MAX_PACKET_BYTES - 1);
 }
@@ -145,7 +145,7 @@ static __always_inline struct sk_buff *linkweir_leave(struct Qdisc *sch, u32 q, 
 	_bstats_update(&class->sent, length, 1);
 	_bstats_update(&sch->bstats, length, 1);
 	trace_linkweir_sent(sch, q, bytes);
-	if (s->pace.bandwidth_bps)
+	if (linkweir_is_paced(s))
 		linkweir_occupy(s, bytes, sch->q.qlen);
 	if (linkweir_policy->sent)
 		linkweir_policy->sent(s->state, &s->view, q, bytes);

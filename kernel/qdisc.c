@@ -98,11 +98,35 @@ static void linkweir_limits(struct linkweir_sched *s, const struct linkweir_sett
 	}
 }
 
+DEFINE_STATIC_KEY_FALSE(linkweir_shaping);
+
+static bool linkweir_frames(const struct linkweir_settings *set)
+{
+	return set->framing.overhead != LINKWEIR_RAW || set->framing.mpu || set->framing.cells != LINKWEIR_NOATM;
+}
+
+/* Before the settings are in force and, as it may sleep, without the lock. */
+static void linkweir_begin_shaping(struct linkweir_sched *s, const struct linkweir_settings *set)
+{
+	if (s->shapes || (!set->bandwidth_bps && !linkweir_frames(set)))
+		return;
+	s->shapes = true;
+	static_branch_inc(&linkweir_shaping);
+}
+
+static void linkweir_end_shaping(struct linkweir_sched *s)
+{
+	if (!s->shapes || s->pace.bandwidth_bps || s->framed)
+		return;
+	s->shapes = false;
+	static_branch_dec(&linkweir_shaping);
+}
+
 static void linkweir_shape(struct linkweir_sched *s, const struct linkweir_settings *set)
 {
 	linkweir_set_bandwidth(s, set->bandwidth_bps);
 	s->framing = set->framing;
-	s->framed = set->framing.overhead != LINKWEIR_RAW || set->framing.mpu || set->framing.cells != LINKWEIR_NOATM;
+	s->framed = linkweir_frames(set);
 }
 
 /* Puts new settings in force while packets wait; first the rates, then the parameters, as if they had come separately. */
@@ -115,6 +139,7 @@ static void linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
 	bool params = memcmp(old->params, set->params, policy->nparams * sizeof(u64)) ||
 		      memcmp(old->qparams, set->qparams, array3_size(set->nclasses, policy->nqparams, sizeof(u64)));
 
+	linkweir_begin_shaping(s, set);
 	sch_tree_lock(sch);
 	linkweir_clock(s);
 	if (rates) {
@@ -134,6 +159,7 @@ static void linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
 	linkweir_shape(s, set);
 	s->settings = set;
 	sch_tree_unlock(sch);
+	linkweir_end_shaping(s);
 	kvfree(old);                    /* packets are classified under the lock, dumps made under RTNL: nothing reads it now */
 	if (wake)                       /* a class that was blocked may now send: have the device ask again */
 		qdisc_watchdog_schedule_ns(&s->watchdog, ktime_get_ns());
@@ -194,6 +220,7 @@ static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	s->view.nqueues = set->nclasses;
 	linkweir_limits(s, set);
 	linkweir_rates(s, set);
+	linkweir_begin_shaping(s, set);
 	linkweir_shape(s, set);
 	linkweir_begin(sch);
 	linkweir_warn_of_parent(sch, set, extack);
@@ -254,6 +281,9 @@ static void linkweir_destroy(struct Qdisc *sch)
 	tcf_block_put(s->block);
 	qdisc_watchdog_cancel(&s->watchdog);
 	linkweir_compat_late_exit(&s->late);
+	s->pace.bandwidth_bps = 0;
+	s->framed = false;
+	linkweir_end_shaping(s);
 	kvfree(s->classes);
 	kvfree(s->queues);
 	kvfree(s->state);

@@ -653,8 +653,8 @@ static int print_stats(const struct qdisc_util *qu, FILE *f, struct rtattr *xsta
 		{ TCA_LINKWEIR_STATS_DROPPED_EXPIRED, "dropped_expired" },
 		{ TCA_LINKWEIR_STATS_DROPPED_LEAVING, "dropped_leaving" },
 		{ TCA_LINKWEIR_STATS_DROPPED_SPLIT, "dropped_split" },
-		{ TCA_LINKWEIR_STATS_DROPPED_RESET, "dropped_reset" },
 		{ TCA_LINKWEIR_STATS_DROPPED_FILTER, "dropped_filter" },
+		{ TCA_LINKWEIR_STATS_DROPPED_RESET, "dropped_reset" },
 		{ TCA_LINKWEIR_STATS_MARKED, "marked" },
 	};
 	struct rtattr *tb[TCA_LINKWEIR_STATS_MAX + 1], *attr;

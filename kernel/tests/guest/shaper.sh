@@ -116,6 +116,7 @@ says "nor of the class" "rate 8Mbit" tc class show dev v0 classid 10:1
 refused "another link" "link must be the bandwidth: leave it out" tc qdisc change dev v0 root handle 10: pss link 10mbit
 holds "all at once" tc qdisc change dev v0 root handle 10: pss bandwidth 10mbit overhead 18 mpu 64 atm class 1 rate 2mbit
 says "all of it" "link 10Mbit bandwidth 10Mbit overhead 18 mpu 64 atm" tc qdisc show dev v0
+show tc -d -j qdisc show dev v0
 holds "raw" tc qdisc change dev v0 root handle 10: pss raw noatm mpu 0
 clear
 
