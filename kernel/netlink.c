@@ -281,7 +281,8 @@ static int linkweir_parse_class_attrs(const struct lw_policy *policy, struct lin
 	attr = tb[TCA_LINKWEIR_CLASS_RATE];
 	if (!err && attr) {
 		class->rate_bps = nla_get_u64(attr);
-		err = linkweir_in_range(class->rate_bps, &fields[TCA_LINKWEIR_CLASS_RATE], q + 1, attr, extack);
+		if (class->rate_bps != LW_UNSET)
+			err = linkweir_in_range(class->rate_bps, &fields[TCA_LINKWEIR_CLASS_RATE], q + 1, attr, extack);
 	}
 	nla_for_each_nested(attr, nest, rest) {
 		if (err)

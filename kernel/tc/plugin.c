@@ -27,7 +27,7 @@ static const struct lw_param limit_bytes_param = {
 	"limit_bytes", "bytes the class holds", NULL, 1, 1000000000000, 0, LW_BYTES, 0
 };
 static const struct lw_param rate_param = {
-	"rate", "present rate of the class's channel; 0 blocks it; the link's unless given", NULL, 0, LW_MAX_RATE_BPS, 0, LW_BPS, 0
+	"rate", "present rate of the class's channel; 0 blocks it; unset: the link's", NULL, 0, LW_MAX_RATE_BPS, LW_UNSET, LW_BPS, 0
 };
 static const struct lw_param link_param = {
 	"link", "capacity that the scheduler assumes; shapes nothing", NULL, LW_MIN_RATE_BPS, LW_MAX_RATE_BPS, 0, LW_BPS, 0
@@ -149,12 +149,12 @@ static void help(void)
 
 	fprintf(stderr,
 		"Usage: ... %s classes N [bandwidth RATE | link RATE] [overhead BYTES | raw] [mpu BYTES] [atm | ptm | noatm]\n"
-		"           [default CLASS] [dscp CODE=CLASS,...] [PARAMETER VALUE]...\n"
+		"           %s[default CLASS] [dscp CODE=CLASS,...] [PARAMETER VALUE]...\n"
 		"           [class NUMBER [limit PACKETS] [limit_bytes SIZE]%s [PARAMETER VALUE]...]...\n"
 		"%s.\n"
 		"classes are numbered from 1; CODE is EF, VA, LE, CS0-CS7, AF11-AF43, AF (all of these) or a number, CLASS 0 is none.\n"
 		"change keeps what is not named, and waiting packets. tc class change ... classid MAJOR:CLASS %s ... sets one class.\n",
-		policy->name, policy_has("rate") ? "" : " [rate RATE]", policy->help, policy->name);
+		policy->name, strcmp(policy->name, "pss") ? "" : "[preset voice] ", policy_has("rate") ? "" : " [rate RATE]", policy->help, policy->name);
 	fprintf(stderr, "PARAMETER of the qdisc:\n");
 	explain(&bandwidth_param, false);
 	explain(&link_param, false);
@@ -395,6 +395,28 @@ static int read_framing(struct request *r)
 	return 1;
 }
 
+static int read_words(struct request *r);
+
+/* Words that stand for others; those that follow may change each of them. */
+static int read_preset(struct request *r)
+{
+	/* voice and control before all; interactive classes of RFC 4594 with 40 % of the link; the rest */
+	static const char *const voice[] = {
+		"classes", "3", "dscp", "EF=1,VA=1,CS5=1,CS6=1,CS7=1,AF=2,CS2=2,CS3=2,CS4=2",
+		"class", "2", "level", "1", "low_level", "3", "share", "40%", "class", "3", "level", "2",
+	};
+	const char *words[sizeof(voice) / sizeof(voice[0])];
+	struct request inner = { r->n, r->room, sizeof(voice) / sizeof(voice[0]), (char **)words };
+
+	if (r->argc < 2)
+		return wrong("a value must follow", *r->argv);
+	next(r);
+	if (strcmp(policy->name, "pss") || strcmp(*r->argv, "voice"))
+		return wrong(strcmp(policy->name, "pss") ? "there is no preset" : "preset takes voice, not", *r->argv);
+	memcpy(words, voice, sizeof(words));
+	return read_words(&inner);
+}
+
 static int read_qdisc_word(struct request *r)
 {
 	int done = read_named(r, TCA_LINKWEIR_PARAM, policy->params, policy->nparams);
@@ -405,6 +427,8 @@ static int read_qdisc_word(struct request *r)
 	done = read_framing(r);
 	if (done <= 0)
 		return done;
+	if (!strcmp(*r->argv, "preset"))
+		return read_preset(r);
 	if (!strcmp(*r->argv, "bandwidth"))
 		return read_bandwidth(r);
 	if (!strcmp(*r->argv, "classes"))
@@ -422,24 +446,29 @@ static int read_qdisc_word(struct request *r)
 	return wrong("a qdisc has no", *r->argv);
 }
 
+static int read_words(struct request *r)
+{
+	while (r->argc > 0) {
+		if (!strcmp(*r->argv, "class")) {
+			if (read_class_nest(r))
+				return -1;
+		} else {
+			if (read_qdisc_word(r))
+				return -1;
+			next(r);
+		}
+	}
+	return 0;
+}
+
 static int parse_qdisc(const struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n, const char *dev)
 {
 	struct request r = { n, QDISC_ROOM, argc, argv };
 	struct rtattr *nest = begin(&r, TCA_OPTIONS);
 
 	(void)qu, (void)dev;
-	if (!nest)
+	if (!nest || read_words(&r))
 		return -1;
-	while (r.argc > 0) {
-		if (!strcmp(*r.argv, "class")) {
-			if (read_class_nest(&r))
-				return -1;
-		} else {
-			if (read_qdisc_word(&r))
-				return -1;
-			next(&r);
-		}
-	}
 	addattr_nest_end(n, nest);
 	return 0;
 }

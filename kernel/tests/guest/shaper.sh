@@ -120,6 +120,23 @@ show tc -d -j qdisc show dev v0
 holds "raw" tc qdisc change dev v0 root handle 10: pss raw noatm mpu 0
 clear
 
+# a preset, and what follows it
+holds "a preset" tc qdisc add dev v0 root handle 10: pss preset voice bandwidth 18mbit
+says "three classes and a map" "classes 3 link 18Mbit bandwidth 18Mbit default 3 dscp AF11=2" tc qdisc show dev v0
+says "the second has a share" "level 1 low_level 3 rate 0bit share 40%" tc class show dev v0 classid 10:2
+clear
+holds "changed at once" tc qdisc add dev v0 root handle 10: pss bandwidth 18mbit preset voice dscp EF=3 class 2 share 30%
+says "the share" "share 30%" tc class show dev v0 classid 10:2
+clear
+refused "a preset that is none" "preset takes voice, not \"games\"" tc qdisc add dev v0 root pss preset games bandwidth 18mbit
+
+# a channel's rate that is the link's again
+tc qdisc add dev v0 root handle 10: pf classes 1 link 5mbit class 1 rate 2mbit
+says "a rate" "rate 2Mbit" tc class show dev v0 classid 10:1
+holds "no rate" tc class change dev v0 parent 10: classid 10:1 pf rate unset
+same "is not shown" "$(tc class show dev v0 classid 10:1 | grep -c 'rate ')" 0
+clear
+
 # lengths on the link, as the class counts them: 100 bytes of data are 128 of IP; limit_bytes shows them
 framed() { # framed WHAT BYTES WORD...: so many packets of so many bytes fit
 	what=$1 bytes=$2
