@@ -3,9 +3,11 @@
 #ifndef LINKWEIR_H
 #define LINKWEIR_H
 
+#include <linux/jump_label.h>
 #include <linux/skbuff.h>
 #include <net/pkt_cls.h>
 #include <net/pkt_sched.h>
+#include <linkweir/math.h>
 #include <linkweir/policy.h>
 
 #include "compat/compat.h"
@@ -29,9 +31,18 @@ struct linkweir_class_settings {
 	u32 limit_pkts;
 };
 
+/* How long a packet is on the link, as for cake. */
+struct linkweir_framing {
+	s32 overhead;                   /* bytes beyond the network layer's; LINKWEIR_RAW: the link header counts as it is */
+	u32 mpu;                        /* least bytes */
+	u32 cells;                      /* LINKWEIR_NOATM, LINKWEIR_ATM or LINKWEIR_PTM */
+};
+
 /* What the user set: replaced as a whole, under RTNL and the qdisc's lock. */
 struct linkweir_settings {
 	u64 link_bps;                   /* 0: not known */
+	u64 bandwidth_bps;              /* 0: packets leave as fast as the parent takes them */
+	struct linkweir_framing framing;
 	u64 *params;                    /* of the policy */
 	u64 *qparams;                   /* a row for each class */
 	struct linkweir_class_settings *classes;
@@ -41,7 +52,8 @@ struct linkweir_settings {
 };
 
 enum linkweir_reason {
-	LINKWEIR_LIMIT, LINKWEIR_VICTIM, LINKWEIR_EXPIRED, LINKWEIR_LEAVING, LINKWEIR_SPLIT, LINKWEIR_CLASS_REASONS,
+	LINKWEIR_LIMIT, LINKWEIR_VICTIM, LINKWEIR_EXPIRED, LINKWEIR_LEAVING, LINKWEIR_SPLIT, LINKWEIR_RESET,
+	LINKWEIR_CLASS_REASONS,
 	LINKWEIR_FILTER = LINKWEIR_CLASS_REASONS, LINKWEIR_REASONS
 };
 
@@ -60,6 +72,24 @@ struct linkweir_class {
 	struct linkweir_counters counters;
 } ____cacheline_aligned;
 
+/*
+ * When the link is free for the next packet. A packet occupies it for its bits at the bandwidth. The timer is always a little late,
+ * so while packets wait the next one begins where the last one ended. Making good more than LINKWEIR_LATE_NS at once would be a burst
+ * that queues below us, in front of urgent packets. The rest becomes a debt: packets occupy the link a little shorter until it is paid.
+ */
+struct linkweir_pace {
+	u64 bandwidth_bps;              /* 0: off */
+	struct lw_pace of;
+	u64 free_ns;
+	u64 frac;                       /* of a nanosecond, in 2^-shift, that the last packet ended later */
+	u64 owed_ns;
+	bool busy;                      /* packets have waited since the link was free */
+};
+
+#define LINKWEIR_LATE_NS 1000000ull     /* how late a packet may be and still begin where the one before it ended */
+#define LINKWEIR_OWED_NS 10000000ull    /* greatest debt */
+#define LINKWEIR_SHORTER 7              /* a packet is at most 1/128 shorter while there is a debt */
+
 struct linkweir_sched {
 	const struct lw_policy *policy;
 	void *state;                    /* of the policy */
@@ -67,11 +97,16 @@ struct linkweir_sched {
 	struct lw_queue *queues;        /* what the view shows */
 	struct linkweir_class *classes;
 	struct linkweir_settings *settings;
+	struct linkweir_pace pace;
+	struct linkweir_framing framing;        /* copied from the settings, likewise: */
+	bool framed;                            /* it matters */
+	bool shapes;                            /* counted in linkweir_shaping */
 	u64 best_bps;                   /* the largest capacity reported to the policy */
 	u32 arriving;                   /* class of the present enqueue, */
 	u32 stay;                       /* and how many of its packets are queued, at the tail */
 	int gone_pkts;                  /* packets that the parents count but are gone */
 	int gone_bytes;
+	struct linkweir_compat_late late;
 	u64 filtered_pkts;              /* that a filter dropped */
 	struct tcf_proto __rcu *filters;
 	struct tcf_block *block;
@@ -127,18 +162,77 @@ static __always_inline struct sk_buff *linkweir_pop(struct Qdisc *sch, u32 q, bo
 	return skb;
 }
 
-/* Reports packets that the parents still count but are gone. False if there are none, or they must be reported in a later call. */
+/* Reports packets that the parents still count but are gone. False if there are none, or they must be reported later. */
 static inline bool linkweir_tell_parents(struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
+	int pkts = s->gone_pkts, bytes = s->gone_bytes;
 
-	if ((!s->gone_pkts && !s->gone_bytes) || !linkweir_compat_may_report(sch))
+	if (!pkts && !bytes)
 		return false;
-	qdisc_tree_reduce_backlog(sch, s->gone_pkts, s->gone_bytes);
 	s->gone_pkts = 0;
 	s->gone_bytes = 0;
+	if (!linkweir_compat_may_report(sch)) {
+		linkweir_compat_later(&s->late, pkts, bytes);
+		return false;
+	}
+	qdisc_tree_reduce_backlog(sch, pkts, bytes);
 	return true;
 }
+
+/* ---- the shaper ---- */
+
+/* Some qdisc has a bandwidth or a framing; while none has, the packet path contains one instruction for each question. */
+DECLARE_STATIC_KEY_FALSE(linkweir_shaping);
+
+static __always_inline bool linkweir_is_framed(const struct linkweir_sched *s)
+{
+	return static_branch_unlikely(&linkweir_shaping) && s->framed;
+}
+
+static __always_inline bool linkweir_is_paced(const struct linkweir_sched *s)
+{
+	return static_branch_unlikely(&linkweir_shaping) && s->pace.bandwidth_bps;
+}
+
+static __always_inline bool linkweir_must_wait(const struct linkweir_sched *s)
+{
+	return linkweir_is_paced(s) && s->pace.free_ns > s->view.now_ns;
+}
+
+/* The link carries these bytes from now on, or from when it was free if packets have waited since; `more`: packets wait for their end. */
+static __always_inline void linkweir_occupy(struct linkweir_sched *s, u32 bytes, bool more)
+{
+	struct linkweir_pace *pace = &s->pace;
+	u64 begin_ns = s->view.now_ns, work, long_ns, shorter_ns;
+
+	if (pace->busy && pace->free_ns + LINKWEIR_LATE_NS < begin_ns) {
+		pace->owed_ns = min(pace->owed_ns + begin_ns - LINKWEIR_LATE_NS - pace->free_ns, LINKWEIR_OWED_NS);
+		begin_ns -= LINKWEIR_LATE_NS;
+	} else if (pace->busy) {
+		begin_ns = pace->free_ns;
+	}
+	work = bytes * pace->of.mult + pace->frac;
+	long_ns = work >> pace->of.shift;
+	pace->frac = work & ((1ull << pace->of.shift) - 1);
+	shorter_ns = min(pace->owed_ns, long_ns >> LINKWEIR_SHORTER);
+	pace->owed_ns -= shorter_ns;
+	pace->free_ns = begin_ns + long_ns - shorter_ns;
+	pace->busy = more;
+}
+
+/* No packet waits, or none may be sent: the next begins when it comes, and nothing is made good. */
+static inline void linkweir_rest_pace(struct linkweir_pace *pace)
+{
+	pace->busy = false;
+	pace->owed_ns = 0;
+}
+
+/* shaper.c */
+struct sk_buff *linkweir_wait(struct Qdisc *sch);
+void linkweir_set_bandwidth(struct linkweir_sched *s, u64 bandwidth_bps);
+u32 linkweir_framed_bytes(const struct linkweir_framing *framing, const struct sk_buff *skb);
+void linkweir_warn_of_parent(struct Qdisc *sch, const struct linkweir_settings *set, struct netlink_ext_ack *extack);
 
 /* drop.c */
 void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_reason reason, struct sk_buff **to_free);

@@ -15,6 +15,14 @@
 #define LINKWEIR_CODE_POINTS 64
 #define LINKWEIR_KEEP 0xffff            /* in TCA_LINKWEIR_DSCP: this code point keeps its class */
 
+#define LINKWEIR_RAW (-2147483647 - 1)  /* in TCA_LINKWEIR_OVERHEAD: lengths as the kernel counts them, with the link header */
+
+enum {
+	LINKWEIR_NOATM,
+	LINKWEIR_ATM,                   /* cells of 53 bytes carry 48 */
+	LINKWEIR_PTM                    /* one byte more for each 64 or part of it */
+};
+
 /* TCA_OPTIONS of a qdisc */
 enum {
 	TCA_LINKWEIR_UNSPEC,
@@ -25,6 +33,10 @@ enum {
 	TCA_LINKWEIR_DEFAULT,           /* u32: class of packets that nothing else classifies */
 	TCA_LINKWEIR_PARAM,             /* nest, any number: a parameter of the policy */
 	TCA_LINKWEIR_CLASS,             /* nest, any number: a class */
+	TCA_LINKWEIR_BANDWIDTH,         /* u64, bit/s: packets leave at this rate, which is the link's; 0: at the parent's */
+	TCA_LINKWEIR_OVERHEAD,          /* s32, bytes on the link beyond the network layer's, or LINKWEIR_RAW */
+	TCA_LINKWEIR_MPU,               /* u32, bytes: least length on the link */
+	TCA_LINKWEIR_CELLS,             /* u32: LINKWEIR_NOATM, LINKWEIR_ATM, LINKWEIR_PTM */
 	TCA_LINKWEIR_END
 };
 #define TCA_LINKWEIR_MAX (TCA_LINKWEIR_END - 1)
@@ -67,6 +79,7 @@ enum {
 	TCA_LINKWEIR_STATS_VALUE,               /* nest, any number: a statistic of the policy for a class */
 	TCA_LINKWEIR_STATS_DROPPED_SPLIT,       /* u64: super-packets that could not be split */
 	TCA_LINKWEIR_STATS_DROPPED_FILTER,      /* u64: by a filter; of the qdisc only, as they have no class */
+	TCA_LINKWEIR_STATS_DROPPED_RESET,       /* u64: waited when the carrier went, the device went down or a parent emptied it */
 	TCA_LINKWEIR_STATS_END
 };
 #define TCA_LINKWEIR_STATS_MAX (TCA_LINKWEIR_STATS_END - 1)

@@ -5,7 +5,7 @@
  *
  * tests/trace_vectors.py turns a recording into vectors. Times are the policy's clock (now_ns). Classes are numbered from 1, as in
  * tc; calls pass the index, and the tracepoint adds 1 only while recording, so that it costs nothing otherwise. A recording is
- * complete if it begins before the qdisc is created or reset and no event was lost.
+ * complete if it begins before the qdisc is created and no event was lost.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM linkweir
@@ -112,6 +112,7 @@ LINKWEIR_PACKET_EVENT(linkweir_sent);
 LINKWEIR_PACKET_EVENT(linkweir_dropped_limit);
 LINKWEIR_PACKET_EVENT(linkweir_dropped_head);
 LINKWEIR_PACKET_EVENT(linkweir_dropped_tail);
+LINKWEIR_PACKET_EVENT(linkweir_dropped_reset);          /* the tail, without a question to the policy */
 
 /* an answer of the policy; a pick of class 0 means none */
 DECLARE_EVENT_CLASS(linkweir_answer,

@@ -13,6 +13,8 @@
 
 #define LINKWEIR_MAX_LIMIT_PKTS 100000000u
 #define LINKWEIR_MAX_LIMIT_BYTES 1000000000000ull
+#define LINKWEIR_MIN_OVERHEAD (-64)     /* as of cake */
+#define LINKWEIR_MAX_OVERHEAD 256
 #define LINKWEIR_LIMIT_PKTS 1000u       /* unless a limit is given */
 #define LINKWEIR_NOT_GIVEN 0u           /* limit in packets while a new qdisc is parsed */
 
@@ -23,6 +25,10 @@ static const struct nla_policy linkweir_attrs[TCA_LINKWEIR_MAX + 1] = {
 	[TCA_LINKWEIR_DEFAULT] = { .type = NLA_U32 },
 	[TCA_LINKWEIR_PARAM] = { .type = NLA_NESTED },
 	[TCA_LINKWEIR_CLASS] = { .type = NLA_NESTED },
+	[TCA_LINKWEIR_BANDWIDTH] = { .type = NLA_U64 },
+	[TCA_LINKWEIR_OVERHEAD] = { .type = NLA_S32 },
+	[TCA_LINKWEIR_MPU] = { .type = NLA_U32 },
+	[TCA_LINKWEIR_CELLS] = { .type = NLA_U32 },
 };
 
 static const struct nla_policy linkweir_class_attrs[TCA_LINKWEIR_CLASS_MAX + 1] = {
@@ -53,6 +59,10 @@ static const struct linkweir_field linkweir_fields[TCA_LINKWEIR_MAX + 1] = {
 	[TCA_LINKWEIR_DEFAULT] = { "default", "", 1, LINKWEIR_MAX_CLASSES },
 	[TCA_LINKWEIR_PARAM] = { .name = "param", .form = "a nest of a name and a value" },
 	[TCA_LINKWEIR_CLASS] = { .name = "class", .form = "a nest that begins with a number" },
+	[TCA_LINKWEIR_BANDWIDTH] = { "bandwidth", " bit/s", 0, LW_MAX_RATE_BPS },
+	[TCA_LINKWEIR_OVERHEAD] = { .name = "overhead", .form = "s32, -64 .. 256 bytes, or raw" },
+	[TCA_LINKWEIR_MPU] = { "mpu", " bytes", 0, LINKWEIR_MAX_OVERHEAD },
+	[TCA_LINKWEIR_CELLS] = { "cells", "", LINKWEIR_NOATM, LINKWEIR_PTM },
 };
 
 static const struct linkweir_field linkweir_class_fields[TCA_LINKWEIR_CLASS_MAX + 1] = {
@@ -89,6 +99,7 @@ static struct linkweir_settings *linkweir_settings_new(const struct lw_policy *p
 		memcpy(set->classes, old->classes, nclasses * sizeof(*set->classes));
 		return set;
 	}
+	set->framing.overhead = LINKWEIR_RAW;
 	set->default_class = nclasses - 1;
 	for (i = 0; i < policy->nparams; i++)
 		set->params[i] = policy->params[i].def;
@@ -270,7 +281,8 @@ static int linkweir_parse_class_attrs(const struct lw_policy *policy, struct lin
 	attr = tb[TCA_LINKWEIR_CLASS_RATE];
 	if (!err && attr) {
 		class->rate_bps = nla_get_u64(attr);
-		err = linkweir_in_range(class->rate_bps, &fields[TCA_LINKWEIR_CLASS_RATE], q + 1, attr, extack);
+		if (class->rate_bps != LW_UNSET)
+			err = linkweir_in_range(class->rate_bps, &fields[TCA_LINKWEIR_CLASS_RATE], q + 1, attr, extack);
 	}
 	nla_for_each_nested(attr, nest, rest) {
 		if (err)
@@ -354,6 +366,56 @@ static int linkweir_check(struct linkweir_sched *s, const struct linkweir_settin
 	return -EINVAL;
 }
 
+/* The bandwidth is the capacity that the policy counts with; a `link` that contradicts it is refused. */
+static int linkweir_parse_bandwidth(struct linkweir_settings *set, struct nlattr **tb, struct netlink_ext_ack *extack)
+{
+	struct nlattr *attr = tb[TCA_LINKWEIR_BANDWIDTH];
+	int err;
+
+	if (attr) {
+		set->bandwidth_bps = nla_get_u64(attr);
+		err = linkweir_in_range(set->bandwidth_bps, &linkweir_fields[TCA_LINKWEIR_BANDWIDTH], 0, attr, extack);
+		if (err)
+			return err;
+	}
+	if (!set->bandwidth_bps)
+		return 0;
+	if (tb[TCA_LINKWEIR_LINK] && set->link_bps != set->bandwidth_bps) {
+		NL_SET_BAD_ATTR(extack, tb[TCA_LINKWEIR_LINK]);
+		linkweir_refuse(extack, "link must be the bandwidth: leave it out");
+		return -EINVAL;
+	}
+	set->link_bps = set->bandwidth_bps;
+	return 0;
+}
+
+static int linkweir_parse_framing(struct linkweir_framing *framing, struct nlattr **tb, struct netlink_ext_ack *extack)
+{
+	struct nlattr *attr = tb[TCA_LINKWEIR_OVERHEAD];
+	int err = 0;
+
+	if (attr) {
+		framing->overhead = nla_get_s32(attr);
+		if (framing->overhead != LINKWEIR_RAW &&
+		    (framing->overhead < LINKWEIR_MIN_OVERHEAD || framing->overhead > LINKWEIR_MAX_OVERHEAD)) {
+			NL_SET_BAD_ATTR(extack, attr);
+			linkweir_refuse(extack, "overhead is outside %d .. %d bytes", LINKWEIR_MIN_OVERHEAD, LINKWEIR_MAX_OVERHEAD);
+			return -ERANGE;
+		}
+	}
+	attr = tb[TCA_LINKWEIR_MPU];
+	if (attr) {
+		framing->mpu = nla_get_u32(attr);
+		err = linkweir_in_range(framing->mpu, &linkweir_fields[TCA_LINKWEIR_MPU], 0, attr, extack);
+	}
+	attr = tb[TCA_LINKWEIR_CELLS];
+	if (!err && attr) {
+		framing->cells = nla_get_u32(attr);
+		err = linkweir_in_range(framing->cells, &linkweir_fields[TCA_LINKWEIR_CELLS], 0, attr, extack);
+	}
+	return err;
+}
+
 /* parses every attribute of a qdisc into `set`, and checks the result */
 static int linkweir_parse_attrs(struct linkweir_sched *s, struct linkweir_settings *set, bool made, struct nlattr *opt,
 				struct nlattr **tb, struct netlink_ext_ack *extack)
@@ -367,6 +429,10 @@ static int linkweir_parse_attrs(struct linkweir_sched *s, struct linkweir_settin
 		set->link_bps = nla_get_u64(attr);
 		err = linkweir_in_range(set->link_bps, &linkweir_fields[TCA_LINKWEIR_LINK], 0, attr, extack);
 	}
+	if (!err)
+		err = linkweir_parse_bandwidth(set, tb, extack);
+	if (!err)
+		err = linkweir_parse_framing(&set->framing, tb, extack);
 	attr = tb[TCA_LINKWEIR_DEFAULT];
 	if (!err && attr) {
 		field.max = set->nclasses;
@@ -496,6 +562,10 @@ int linkweir_put(struct Qdisc *sch, struct sk_buff *skb)
 
 	if (!nest || nla_put_u32(skb, TCA_LINKWEIR_CLASSES, set->nclasses) ||
 	    (set->link_bps && nla_put_u64_64bit(skb, TCA_LINKWEIR_LINK, set->link_bps, TCA_LINKWEIR_PAD)) ||
+	    (set->bandwidth_bps && nla_put_u64_64bit(skb, TCA_LINKWEIR_BANDWIDTH, set->bandwidth_bps, TCA_LINKWEIR_PAD)) ||
+	    (set->framing.overhead != LINKWEIR_RAW && nla_put_s32(skb, TCA_LINKWEIR_OVERHEAD, set->framing.overhead)) ||
+	    (set->framing.mpu && nla_put_u32(skb, TCA_LINKWEIR_MPU, set->framing.mpu)) ||
+	    (set->framing.cells != LINKWEIR_NOATM && nla_put_u32(skb, TCA_LINKWEIR_CELLS, set->framing.cells)) ||
 	    nla_put_u32(skb, TCA_LINKWEIR_DEFAULT, set->default_class + 1) ||
 	    nla_put(skb, TCA_LINKWEIR_DSCP, sizeof(set->number_of), set->number_of) ||
 	    linkweir_put_params(skb, TCA_LINKWEIR_PARAM, s->policy->params, s->policy->nparams, set->params)) {
@@ -535,6 +605,7 @@ int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_cou
 		[LINKWEIR_EXPIRED] = TCA_LINKWEIR_STATS_DROPPED_EXPIRED,
 		[LINKWEIR_LEAVING] = TCA_LINKWEIR_STATS_DROPPED_LEAVING,
 		[LINKWEIR_SPLIT] = TCA_LINKWEIR_STATS_DROPPED_SPLIT,
+		[LINKWEIR_RESET] = TCA_LINKWEIR_STATS_DROPPED_RESET,
 		[LINKWEIR_FILTER] = TCA_LINKWEIR_STATS_DROPPED_FILTER,
 	};
 	const struct {

@@ -22,9 +22,11 @@
 static const struct lw_policy *const linkweir_policy = &__PASTE(lw_policy_, LINKWEIR_POLICY);
 
 /* the length as the policy sees it; clamped, as a size table may add any amount */
-static __always_inline u32 linkweir_bytes(const struct sk_buff *skb)
+static __always_inline u32 linkweir_bytes(const struct linkweir_sched *s, const struct sk_buff *skb)
 {
-	return min(qdisc_pkt_len(skb), LW_MAX_PACKET_BYTES - 1);
+	u32 bytes = linkweir_is_framed(s) ? linkweir_framed_bytes(&s->framing, skb) : qdisc_pkt_len(skb);
+
+	return min(bytes, LW_MAX_PACKET_BYTES - 1);
 }
 
 /* ---- arrivals ---- */
@@ -54,7 +56,7 @@ static __always_inline bool linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_
 	struct linkweir_sched *s = qdisc_priv(sch);
 	struct linkweir_class *class = &s->classes[q];
 	struct lw_queue *queue = &s->queues[q];
-	u32 bytes = linkweir_bytes(skb), victim, drops;
+	u32 bytes = linkweir_bytes(s, skb), victim, drops;
 	bool all = likely(linkweir_has_room(class, queue, bytes));
 
 	if (!all && !linkweir_make_room(sch, q, skb, bytes, to_free))
@@ -117,9 +119,12 @@ static int __flatten linkweir_enqueue(struct sk_buff *skb, struct Qdisc *sch, st
 	s->stay = 0;
 	if (unlikely(skb_is_gso(skb)))
 		linkweir_arrive_split(sch, q, skb, to_free);
-	else if (likely(linkweir_arrive(sch, q, skb, to_free)))
+	else if (likely(linkweir_arrive(sch, q, skb, to_free))) {
+		linkweir_compat_arrived(&s->late);
 		return NET_XMIT_SUCCESS;
+	}
 	linkweir_tell_parents(sch);
+	linkweir_compat_arrived(&s->late);
 	return s->stay ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
 }
 
@@ -140,6 +145,8 @@ static __always_inline struct sk_buff *linkweir_leave(struct Qdisc *sch, u32 q, 
 	_bstats_update(&class->sent, length, 1);
 	_bstats_update(&sch->bstats, length, 1);
 	trace_linkweir_sent(sch, q, bytes);
+	if (linkweir_is_paced(s))
+		linkweir_occupy(s, bytes, sch->q.qlen);
 	if (linkweir_policy->sent)
 		linkweir_policy->sent(s->state, &s->view, q, bytes);
 	return skb;
@@ -166,6 +173,8 @@ static struct sk_buff * __flatten linkweir_dequeue(struct Qdisc *sch)
 	u32 q, drops = 0;
 
 	linkweir_clock(s);
+	if (linkweir_must_wait(s))
+		return linkweir_wait(sch);
 	for (;;) {
 		q = linkweir_policy->pick(s->state, &s->view, &retry_ns);
 		trace_linkweir_pick(sch, q, 0, false);

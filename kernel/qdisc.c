@@ -6,6 +6,7 @@
  * path takes it. TCQ_F_CAN_BYPASS is not set, since credits and histories must see every packet.
  */
 #include <linux/module.h>
+#include <linux/rtnetlink.h>
 
 #include "linkweir.h"
 #define CREATE_TRACE_POINTS
@@ -25,6 +26,7 @@ struct sk_buff *linkweir_rest(struct Qdisc *sch, u32 q, u64 retry_ns)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 
+	linkweir_rest_pace(&s->pace);
 	if (WARN_ON_ONCE(q != LW_NONE))
 		retry_ns = LW_NEVER;
 	if (linkweir_tell_parents(sch))         /* some parents stop serving a child that had packets and returns none */
@@ -96,16 +98,48 @@ static void linkweir_limits(struct linkweir_sched *s, const struct linkweir_sett
 	}
 }
 
+DEFINE_STATIC_KEY_FALSE(linkweir_shaping);
+
+static bool linkweir_frames(const struct linkweir_settings *set)
+{
+	return set->framing.overhead != LINKWEIR_RAW || set->framing.mpu || set->framing.cells != LINKWEIR_NOATM;
+}
+
+/* Before the settings are in force and, as it may sleep, without the lock. */
+static void linkweir_begin_shaping(struct linkweir_sched *s, const struct linkweir_settings *set)
+{
+	if (s->shapes || (!set->bandwidth_bps && !linkweir_frames(set)))
+		return;
+	s->shapes = true;
+	static_branch_inc(&linkweir_shaping);
+}
+
+static void linkweir_end_shaping(struct linkweir_sched *s)
+{
+	if (!s->shapes || s->pace.bandwidth_bps || s->framed)
+		return;
+	s->shapes = false;
+	static_branch_dec(&linkweir_shaping);
+}
+
+static void linkweir_shape(struct linkweir_sched *s, const struct linkweir_settings *set)
+{
+	linkweir_set_bandwidth(s, set->bandwidth_bps);
+	s->framing = set->framing;
+	s->framed = linkweir_frames(set);
+}
+
 /* Puts new settings in force while packets wait; first the rates, then the parameters, as if they had come separately. */
 static void linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	const struct lw_policy *policy = s->policy;
 	struct linkweir_settings *old = s->settings;
-	bool rates = linkweir_rates_differ(old, set);
+	bool rates = linkweir_rates_differ(old, set), wake = rates || old->bandwidth_bps != set->bandwidth_bps;
 	bool params = memcmp(old->params, set->params, policy->nparams * sizeof(u64)) ||
 		      memcmp(old->qparams, set->qparams, array3_size(set->nclasses, policy->nqparams, sizeof(u64)));
 
+	linkweir_begin_shaping(s, set);
 	sch_tree_lock(sch);
 	linkweir_clock(s);
 	if (rates) {
@@ -122,10 +156,12 @@ static void linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
 			policy->change(s->state, &s->view, set->params, set->qparams);
 	}
 	linkweir_limits(s, set);
+	linkweir_shape(s, set);
 	s->settings = set;
 	sch_tree_unlock(sch);
+	linkweir_end_shaping(s);
 	kvfree(old);                    /* packets are classified under the lock, dumps made under RTNL: nothing reads it now */
-	if (rates)                      /* a class that was blocked may now send: have the device ask again */
+	if (wake)                       /* a class that was blocked may now send: have the device ask again */
 		qdisc_watchdog_schedule_ns(&s->watchdog, ktime_get_ns());
 }
 
@@ -136,6 +172,7 @@ static int linkweir_change(struct Qdisc *sch, struct nlattr *opt, struct netlink
 	if (IS_ERR(set))
 		return PTR_ERR(set);
 	linkweir_apply(sch, set);
+	linkweir_warn_of_parent(sch, set, extack);
 	return 0;
 }
 
@@ -159,6 +196,7 @@ static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	u32 q;
 
 	qdisc_watchdog_init(&s->watchdog, sch);         /* first, as destroy runs even if init fails */
+	linkweir_compat_late_init(&s->late, sch);
 	s->policy = container_of(sch->ops, struct linkweir_kind, ops)->policy;
 	err = tcf_block_get(&s->block, &s->filters, sch, extack);
 	if (err)
@@ -182,26 +220,57 @@ static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	s->view.nqueues = set->nclasses;
 	linkweir_limits(s, set);
 	linkweir_rates(s, set);
+	linkweir_begin_shaping(s, set);
+	linkweir_shape(s, set);
 	linkweir_begin(sch);
+	linkweir_warn_of_parent(sch, set, extack);
 	return 0;
 }
 
-/* Empties the queues and initialises the policy again; the settings stay. */
+/* Drops every packet of a class, the newest first, onto a list that is freed when RTNL is released. */
+static void linkweir_drop_all(struct Qdisc *sch, u32 q, struct sk_buff **first, struct sk_buff **last)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	struct sk_buff *skb;
+	u32 bytes;
+
+	while (s->queues[q].backlog_pkts) {
+		skb = linkweir_pop(sch, q, false);
+		bytes = linkweir_cb(skb)->bytes;
+		skb->next = *first;
+		*first = skb;
+		if (!*last)
+			*last = skb;
+		s->classes[q].counters.dropped_pkts[LINKWEIR_RESET]++;
+		qdisc_qstats_drop(sch);
+		trace_linkweir_dropped_reset(sch, q, bytes);
+		if (s->policy->dropped)
+			s->policy->dropped(s->state, &s->view, q, bytes);
+	}
+}
+
+/*
+ * The device lost its carrier or goes down, or a parent empties what is below it: the packets are dropped, and the policy is told
+ * so, but it keeps its state. On a fading link that is the moment when credits and histories matter. Until packets come again, the
+ * policy sees empty queues, so nothing accrues. Only init() makes a policy begin.
+ */
 static void linkweir_reset(struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
+	struct sk_buff *first = NULL, *last = NULL;
 	u32 q;
 
 	if (!s->view.nqueues)           /* init failed */
 		return;
-	for (q = 0; q < s->view.nqueues; q++) {
-		__skb_queue_purge(&s->classes[q].waiting);
-		s->queues[q].backlog_pkts = 0;
-		s->queues[q].backlog_bytes = 0;
-	}
+	linkweir_clock(s);
+	s->stay = 0;
+	for (q = 0; q < s->view.nqueues; q++)
+		linkweir_drop_all(sch, q, &first, &last);
+	rtnl_kfree_skbs(first, last);
 	s->gone_pkts = 0;
 	s->gone_bytes = 0;
-	linkweir_begin(sch);
+	linkweir_compat_late_reset(&s->late);
+	linkweir_rest_pace(&s->pace);
 	qdisc_watchdog_cancel(&s->watchdog);
 }
 
@@ -211,6 +280,10 @@ static void linkweir_destroy(struct Qdisc *sch)
 
 	tcf_block_put(s->block);
 	qdisc_watchdog_cancel(&s->watchdog);
+	linkweir_compat_late_exit(&s->late);
+	s->pace.bandwidth_bps = 0;
+	s->framed = false;
+	linkweir_end_shaping(s);
 	kvfree(s->classes);
 	kvfree(s->queues);
 	kvfree(s->state);

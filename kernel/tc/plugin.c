@@ -27,11 +27,17 @@ static const struct lw_param limit_bytes_param = {
 	"limit_bytes", "bytes the class holds", NULL, 1, 1000000000000, 0, LW_BYTES, 0
 };
 static const struct lw_param rate_param = {
-	"rate", "present rate of the class's channel; 0 blocks it; the link's unless given", NULL, 0, LW_MAX_RATE_BPS, 0, LW_BPS, 0
+	"rate", "present rate of the class's channel; 0 blocks it; unset: the link's", NULL, 0, LW_MAX_RATE_BPS, LW_UNSET, LW_BPS, 0
 };
 static const struct lw_param link_param = {
 	"link", "capacity that the scheduler assumes; shapes nothing", NULL, LW_MIN_RATE_BPS, LW_MAX_RATE_BPS, 0, LW_BPS, 0
 };
+
+static const struct lw_param bandwidth_param = {
+	"bandwidth", "packets leave at this rate, which is the link's; 0 or unlimited: as fast as the parent takes them", NULL, 0,
+	LW_MAX_RATE_BPS, 0, LW_BPS, 0
+};
+static const struct lw_param mpu_param = { "mpu", "least length on the link", NULL, 0, 256, 0, LW_BYTES, 0 };
 
 /* ---- names of code points ---- */
 
@@ -142,14 +148,20 @@ static void help(void)
 	uint32_t i;
 
 	fprintf(stderr,
-		"Usage: ... %s classes N [link RATE] [default CLASS] [dscp CODE=CLASS,...] [PARAMETER VALUE]...\n"
+		"Usage: ... %s classes N [bandwidth RATE | link RATE] [overhead BYTES | raw] [mpu BYTES] [atm | ptm | noatm]\n"
+		"           %s[default CLASS] [dscp CODE=CLASS,...] [PARAMETER VALUE]...\n"
 		"           [class NUMBER [limit PACKETS] [limit_bytes SIZE]%s [PARAMETER VALUE]...]...\n"
 		"%s.\n"
 		"classes are numbered from 1; CODE is EF, VA, LE, CS0-CS7, AF11-AF43, AF (all of these) or a number, CLASS 0 is none.\n"
 		"change keeps what is not named, and waiting packets. tc class change ... classid MAJOR:CLASS %s ... sets one class.\n",
-		policy->name, policy_has("rate") ? "" : " [rate RATE]", policy->help, policy->name);
+		policy->name, strcmp(policy->name, "pss") ? "" : "[preset voice] ", policy_has("rate") ? "" : " [rate RATE]", policy->help, policy->name);
 	fprintf(stderr, "PARAMETER of the qdisc:\n");
+	explain(&bandwidth_param, false);
 	explain(&link_param, false);
+	fprintf(stderr, "  overhead    bytes on the link beyond those of the network layer, as for cake\n"
+			"              -64 .. 256; raw: lengths as the kernel counts them, with the link header\n");
+	explain(&mpu_param, false);
+	fprintf(stderr, "  atm, ptm    the cells of ATM (53 bytes for 48), or the 65th byte of PTM; noatm: neither\n");
 	for (i = 0; i < policy->nparams; i++)
 		explain(&policy->params[i], true);
 	fprintf(stderr, "of a class:\n");
@@ -332,6 +344,79 @@ static int read_dscp_map(struct request *r)
 	return add(r, TCA_LINKWEIR_DSCP, numbers, sizeof(numbers));
 }
 
+static int read_bandwidth(struct request *r)
+{
+	uint64_t value = 0;
+
+	if (r->argc > 1 && !strcmp(r->argv[1], "unlimited"))
+		next(r);
+	else if (read_next(r, &bandwidth_param, &value))
+		return -1;
+	return add(r, TCA_LINKWEIR_BANDWIDTH, &value, sizeof(value));
+}
+
+static int read_overhead(struct request *r)
+{
+	int32_t bytes;
+	uint64_t value;
+	bool minus;
+
+	if (r->argc < 2)
+		return wrong("a value must follow", *r->argv);
+	next(r);
+	minus = **r->argv == '-';
+	if (!read_value(LW_NUMBER, *r->argv + minus, &value) || value > 1000000)
+		return wrong("overhead takes bytes, -64 .. 256, not", *r->argv);
+	bytes = minus ? -(int32_t)value : (int32_t)value;
+	return add(r, TCA_LINKWEIR_OVERHEAD, &bytes, sizeof(bytes));
+}
+
+/* words of the link: 1 if this is none */
+static int read_framing(struct request *r)
+{
+	static const char *const cells[] = { [LINKWEIR_NOATM] = "noatm", [LINKWEIR_ATM] = "atm", [LINKWEIR_PTM] = "ptm" };
+	const int32_t raw = LINKWEIR_RAW;
+	uint64_t value;
+	uint32_t i;
+
+	if (!strcmp(*r->argv, "overhead"))
+		return read_overhead(r);
+	if (!strcmp(*r->argv, "raw"))
+		return add(r, TCA_LINKWEIR_OVERHEAD, &raw, sizeof(raw));
+	if (!strcmp(*r->argv, "mpu")) {
+		if (read_next(r, &mpu_param, &value))
+			return -1;
+		i = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+		return add(r, TCA_LINKWEIR_MPU, &i, sizeof(i));
+	}
+	for (i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
+		if (!strcmp(*r->argv, cells[i]))
+			return add(r, TCA_LINKWEIR_CELLS, &i, sizeof(i));
+	return 1;
+}
+
+static int read_words(struct request *r);
+
+/* Words that stand for others; those that follow may change each of them. */
+static int read_preset(struct request *r)
+{
+	/* voice and control before all; interactive classes of RFC 4594 with 40 % of the link; the rest */
+	static const char *const voice[] = {
+		"classes", "3", "dscp", "EF=1,VA=1,CS5=1,CS6=1,CS7=1,AF=2,CS2=2,CS3=2,CS4=2",
+		"class", "2", "level", "1", "low_level", "3", "share", "40%", "class", "3", "level", "2",
+	};
+	const char *words[sizeof(voice) / sizeof(voice[0])];
+	struct request inner = { r->n, r->room, sizeof(voice) / sizeof(voice[0]), (char **)words };
+
+	if (r->argc < 2)
+		return wrong("a value must follow", *r->argv);
+	next(r);
+	if (strcmp(policy->name, "pss") || strcmp(*r->argv, "voice"))
+		return wrong(strcmp(policy->name, "pss") ? "there is no preset" : "preset takes voice, not", *r->argv);
+	memcpy(words, voice, sizeof(words));
+	return read_words(&inner);
+}
+
 static int read_qdisc_word(struct request *r)
 {
 	int done = read_named(r, TCA_LINKWEIR_PARAM, policy->params, policy->nparams);
@@ -339,6 +424,13 @@ static int read_qdisc_word(struct request *r)
 
 	if (done <= 0)
 		return done;
+	done = read_framing(r);
+	if (done <= 0)
+		return done;
+	if (!strcmp(*r->argv, "preset"))
+		return read_preset(r);
+	if (!strcmp(*r->argv, "bandwidth"))
+		return read_bandwidth(r);
 	if (!strcmp(*r->argv, "classes"))
 		return read_number(r, "classes", TCA_LINKWEIR_CLASSES);
 	if (!strcmp(*r->argv, "default"))
@@ -354,24 +446,29 @@ static int read_qdisc_word(struct request *r)
 	return wrong("a qdisc has no", *r->argv);
 }
 
+static int read_words(struct request *r)
+{
+	while (r->argc > 0) {
+		if (!strcmp(*r->argv, "class")) {
+			if (read_class_nest(r))
+				return -1;
+		} else {
+			if (read_qdisc_word(r))
+				return -1;
+			next(r);
+		}
+	}
+	return 0;
+}
+
 static int parse_qdisc(const struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n, const char *dev)
 {
 	struct request r = { n, QDISC_ROOM, argc, argv };
 	struct rtattr *nest = begin(&r, TCA_OPTIONS);
 
 	(void)qu, (void)dev;
-	if (!nest)
+	if (!nest || read_words(&r))
 		return -1;
-	while (r.argc > 0) {
-		if (!strcmp(*r.argv, "class")) {
-			if (read_class_nest(&r))
-				return -1;
-		} else {
-			if (read_qdisc_word(&r))
-				return -1;
-			next(&r);
-		}
-	}
 	addattr_nest_end(n, nest);
 	return 0;
 }
@@ -494,6 +591,18 @@ static void show_dscps(const struct rtattr *attr)
 		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", " ");
 }
 
+static void show_framing(struct rtattr **tb)
+{
+	uint32_t cells = tb[TCA_LINKWEIR_CELLS] ? get_u32(tb[TCA_LINKWEIR_CELLS]) : LINKWEIR_NOATM;
+
+	if (tb[TCA_LINKWEIR_OVERHEAD])
+		print_color_s64(PRINT_ANY, COLOR_NONE, "overhead_bytes", "overhead %lld ", (int32_t)get_u32(tb[TCA_LINKWEIR_OVERHEAD]));
+	if (tb[TCA_LINKWEIR_MPU])
+		print_color_u64(PRINT_ANY, COLOR_NONE, "mpu_bytes", "mpu %llu ", get_u32(tb[TCA_LINKWEIR_MPU]));
+	if (cells != LINKWEIR_NOATM)
+		print_color_string(PRINT_ANY, COLOR_NONE, "cells", "%s ", cells == LINKWEIR_ATM ? "atm" : "ptm");
+}
+
 static int print_qdisc(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	struct rtattr *tb[TCA_LINKWEIR_MAX + 1];
@@ -506,6 +615,9 @@ static int print_qdisc(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 		show("classes", LW_NUMBER, get_u32(tb[TCA_LINKWEIR_CLASSES]));
 	if (tb[TCA_LINKWEIR_LINK])
 		show("link", LW_BPS, get_u64(tb[TCA_LINKWEIR_LINK]));
+	if (tb[TCA_LINKWEIR_BANDWIDTH])
+		show("bandwidth", LW_BPS, get_u64(tb[TCA_LINKWEIR_BANDWIDTH]));
+	show_framing(tb);
 	if (tb[TCA_LINKWEIR_DEFAULT])
 		show("default", LW_NUMBER, get_u32(tb[TCA_LINKWEIR_DEFAULT]));
 	if (tb[TCA_LINKWEIR_DSCP] && RTA_PAYLOAD(tb[TCA_LINKWEIR_DSCP]) >= LINKWEIR_CODE_POINTS * sizeof(uint16_t))
@@ -571,6 +683,7 @@ static int print_stats(const struct qdisc_util *qu, FILE *f, struct rtattr *xsta
 		{ TCA_LINKWEIR_STATS_DROPPED_LEAVING, "dropped_leaving" },
 		{ TCA_LINKWEIR_STATS_DROPPED_SPLIT, "dropped_split" },
 		{ TCA_LINKWEIR_STATS_DROPPED_FILTER, "dropped_filter" },
+		{ TCA_LINKWEIR_STATS_DROPPED_RESET, "dropped_reset" },
 		{ TCA_LINKWEIR_STATS_MARKED, "marked" },
 	};
 	struct rtattr *tb[TCA_LINKWEIR_STATS_MAX + 1], *attr;

@@ -48,8 +48,8 @@ MUTANTS = (
     Mutant(
         "parents get no report at enqueue",
         "plane.h",
-        "linkweir_tell_parents(sch);\n\treturn s->stay",
-        "s->gone_pkts = 0, s->gone_bytes = 0;\n\treturn s->stay",
+        "linkweir_tell_parents(sch);\n\tlinkweir_compat_arrived(&s->late);",
+        "s->gone_pkts = 0, s->gone_bytes = 0;",
         "conserve",
     ),
     Mutant(
@@ -92,12 +92,45 @@ MUTANTS = (
         "change",
     ),
     Mutant(
-        "a changed limit does not count", "qdisc.c", "linkweir_limits(s, set);\n\ts->settings", "s->settings", "change"
+        "a changed limit does not count",
+        "qdisc.c",
+        "linkweir_limits(s, set);\n\tlinkweir_shape(s, set);\n\ts->settings",
+        "linkweir_shape(s, set);\n\ts->settings",
+        "change",
     ),
+    Mutant(
+        "a reset initialises the policy again",
+        "qdisc.c",
+        "\tlinkweir_compat_late_reset(&s->late);\n",
+        "\tlinkweir_begin(sch);\n",
+        "carrier",
+    ),
+    Mutant(
+        "a policy learns nothing of packets that a reset drops",
+        "qdisc.c",
+        "if (s->policy->dropped)\n\t\t\ts->policy->dropped(s->state, &s->view, q, bytes);",
+        "",
+        "carrier",
+    ),
+    Mutant(
+        "the next packet begins when the timer woke us",
+        "linkweir.h",
+        "begin_ns = pace->free_ns;",
+        "begin_ns = s->view.now_ns;",
+        "shaper",
+    ),
+    Mutant(
+        "a packet on the link takes as long after a change of the bandwidth",
+        "shaper.c",
+        "pace->free_ns = now_ns + min(left_ns, LW_MAX_NOW_NS);",
+        "",
+        "shaper",
+    ),
+    Mutant("a bandwidth is not the link's rate", "netlink.c", "set->link_bps = set->bandwidth_bps;", "", "shaper"),
     Mutant(
         "an unblocked class is not asked again",
         "qdisc.c",
-        "if (rates)                      /*",
+        "if (wake)                       /*",
         "if (0) /*",
         "conserve",
     ),

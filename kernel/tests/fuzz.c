@@ -144,6 +144,14 @@ static void put_options(struct request *m, const struct lw_policy *policy, bool 
 		put_number(m, TCA_LINKWEIR_LINK, one_in(5) ? value_near(1, 1000000000000, 20000000) : 20000000, 8);
 	if (one_in(5))
 		put_number(m, TCA_LINKWEIR_DEFAULT, value_near(1, classes, 1), 4);
+	if (one_in(4))
+		put_number(m, TCA_LINKWEIR_BANDWIDTH, one_in(2) ? value_near(0, 1000000000000, 20000000) : 20000000, 8);
+	if (one_in(8))
+		put_number(m, TCA_LINKWEIR_OVERHEAD, value_near(0, 256, 18), 4);
+	if (one_in(8))
+		put_number(m, TCA_LINKWEIR_MPU, value_near(0, 256, 64), 4);
+	if (one_in(8))
+		put_number(m, TCA_LINKWEIR_CELLS, value_near(0, 2, 1), 4);
 	if (one_in(3)) {
 		uint16_t numbers[LINKWEIR_CODE_POINTS];
 
@@ -269,7 +277,7 @@ static bool names_one(const char *text, const struct lw_param *params, uint32_t 
 static bool names_attribute(const char *text, const struct lw_policy *policy)
 {
 	static const char *const names[] = {
-		"classes", "link", "dscp", "default", "param", "name of a parameter", "value of a parameter", "options",
+		"classes", "link", "bandwidth", "overhead", "mpu", "cells", "dscp", "default", "param", "name of a parameter", "value of a parameter", "options",
 		"class must be", "class: the last", "class: there", "number of a class", "limit", "limit_bytes", "rate"
 	};
 	uint32_t i;

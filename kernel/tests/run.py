@@ -17,6 +17,7 @@ import argparse
 import base64
 import gzip
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -98,6 +99,19 @@ def add_modules(root: Path, release: str, modroot: Path, modules: list[Path]) ->
     run("depmod", "-b", root, release)
 
 
+CHANGES = 80
+"""Rates of each kind of link that fades, of which shaper.sh reports 20 a second."""
+
+
+def fading_bps() -> dict[str, list[int]]:
+    """The rates of links that fade, bit/s: a cosine, and a drive through an LTE network."""
+    rows = (HERE.parents[1] / "scenarios/traces/lte-drive.csv").read_text().splitlines()
+    return {
+        "cosine": [round(6e6 + 5e6 * math.cos(step / 6)) for step in range(CHANGES)],
+        "lte": [int(row.split(",")[1]) for row in rows if row[:1].isdigit()][:CHANGES],
+    }
+
+
 def make_initramfs(
     release: str, modroot: Path, modules: list[Path], plugins: Path, scripts: list[str], out: Path
 ) -> None:
@@ -127,6 +141,8 @@ def make_initramfs(
         for facts in ("bounds", "choices", "defaults", "kinds"):
             shutil.copy(BUILD / f"{facts}.txt", root / "guest" / facts)
         (root / "guest/scripts").write_text("\n".join(scripts) + "\n")
+        for name, rates in fading_bps().items():
+            (root / "guest" / name).write_text("".join(f"{rate}\n" for rate in rates))
         shutil.copy(HERE / "guest/init", root / "init")
         (root / "init").chmod(0o755)
         files = "\n".join(sorted(str(path.relative_to(root)) for path in root.rglob("*")))

@@ -118,6 +118,8 @@ class Qdisc:
             verdict = VERDICTS[int(fact["answer"])]
             self.lines.append(f"at {now} verdict {verdict}{' ecn' if fact['ecn'] == '1' else ''}")
             self.expected = (number, "head") if verdict == "drop" else None
+        elif what == "dropped_reset":
+            self.lines.append(f"at {now} drop {queue}")
         elif what == "expired":
             yes = fact["answer"] == "1"
             self.lines.append(f"at {now} expired {queue} {'yes' if yes else 'no'}")

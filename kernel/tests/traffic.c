@@ -6,6 +6,8 @@
  *                                                        COUNT 0 sends until SIGTERM and then prints how many were sent
  *   traffic offer ADDRESS PORT TOS COUNT BYTES           the same without pauses; prints how many the queue refused
  *   traffic count PORT...                                "PORT PACKETS BYTES MARKED" each, when ended by SIGTERM
+ *   traffic measure PORT...                              the same with "FIRST_NS LAST_NS P99_NS": when the first and the last arrived,
+ *                                                        and the 99th percentile of their delays since `send`
  *   traffic super ADDRESS PORT TOS COUNT BYTES PIECE     each of COUNT sends is one super-packet cut into pieces (UDP_SEGMENT)
  *   traffic frame DEVICE HEX COUNT [PIECE]               COUNT Ethernet frames of these bytes, with header; with PIECE they are marked
  *                                                        as IPv4 TCP super-packets, to be cut into pieces, whatever they contain
@@ -21,12 +23,15 @@
 #include <netpacket/packet.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 #include <linux/virtio_net.h>
 
@@ -34,6 +39,7 @@
 #define UDP_SEGMENT 103
 #endif
 #define MOST_PORTS 16
+#define MOST_DELAYS 200000
 
 static char payload[65536];
 
@@ -63,6 +69,14 @@ static void end_sending(int signal)
 	ended = 1;
 }
 
+static int64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
 static void send_all(int s, long count, size_t bytes, long pause_us)
 {
 	long sent;
@@ -70,6 +84,9 @@ static void send_all(int s, long count, size_t bytes, long pause_us)
 	if (!count)
 		signal(SIGTERM, end_sending);
 	for (sent = 0; count ? sent < count : !ended; sent++) {
+		int64_t now_ns = clock_ns();
+
+		memcpy(payload, &now_ns, sizeof(now_ns));
 		if (send(s, payload, bytes, 0) < 0 && errno != ENOBUFS && errno != ECONNREFUSED)
 			fail("send");
 		if (pause_us)
@@ -123,11 +140,49 @@ static void send_frames(const char *device, const char *hex, long count, int pie
 			fail("frame");
 }
 
-static void count_all(int nports, char **ports)
+struct measured {
+	int64_t first_ns, last_ns;
+	int64_t *delays_ns;
+	size_t ndelays;
+};
+
+static void measure(struct measured *m, const struct timespec *at)
 {
+	int64_t sent_ns, now_ns = at->tv_sec * 1000000000ll + at->tv_nsec;
+
+	memcpy(&sent_ns, payload, sizeof(sent_ns));
+	if (!m->delays_ns)
+		m->delays_ns = calloc(MOST_DELAYS, sizeof(*m->delays_ns));
+	if (!m->delays_ns)
+		fail("memory");
+	if (!m->first_ns)
+		m->first_ns = now_ns;
+	m->last_ns = now_ns;
+	if (m->ndelays < MOST_DELAYS)
+		m->delays_ns[m->ndelays++] = now_ns - sent_ns;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void print_measured(struct measured *m)
+{
+	if (m->ndelays)
+		qsort(m->delays_ns, m->ndelays, sizeof(*m->delays_ns), by_value);
+	printf(" %lld %lld %lld", (long long)m->first_ns, (long long)m->last_ns,
+	       m->ndelays ? (long long)m->delays_ns[m->ndelays - 1 - m->ndelays / 100] : 0);
+}
+
+static void count_all(int nports, char **ports, bool times)
+{
+	struct measured measured[MOST_PORTS] = { 0 };
 	struct pollfd polls[MOST_PORTS + 1];
 	long pkts[MOST_PORTS] = { 0 }, bytes[MOST_PORTS] = { 0 }, marked[MOST_PORTS] = { 0 };
-	int i, on = 1, room = 64 << 20, left = 1;
+	int i, on = 1, room = 256 << 20, left = 1;
 	sigset_t end;
 
 	sigemptyset(&end);
@@ -139,7 +194,8 @@ static void count_all(int nports, char **ports)
 		int s = socket(AF_INET, SOCK_DGRAM, 0);
 
 		if (s < 0 || setsockopt(s, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) ||
-		    setsockopt(s, IPPROTO_IP, IP_RECVTOS, &on, sizeof(on)) || bind(s, (struct sockaddr *)&at, sizeof(at)))
+		    setsockopt(s, IPPROTO_IP, IP_RECVTOS, &on, sizeof(on)) ||
+		    (times && setsockopt(s, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on))) || bind(s, (struct sockaddr *)&at, sizeof(at)))
 			fail("receiver");
 		polls[i] = (struct pollfd){ .fd = s, .events = POLLIN };
 	}
@@ -148,7 +204,7 @@ static void count_all(int nports, char **ports)
 	while (left && poll(polls, (nfds_t)nports + 1, -1) > 0) {
 		left = !(polls[nports].revents & POLLIN);
 		for (i = 0; i < nports; i++) {
-			char control[64];
+			char control[128];
 			struct iovec part = { payload, sizeof(payload) };
 			struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 			struct cmsghdr *c;
@@ -164,13 +220,20 @@ static void count_all(int nports, char **ports)
 				continue;
 			pkts[i]++;
 			bytes[i] += length;
-			for (c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
+			for (c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+				if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPNS)
+					measure(&measured[i], (const struct timespec *)CMSG_DATA(c));
 				if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS && (*CMSG_DATA(c) & 3) == 3)
 					marked[i]++;
+			}
 		}
 	}
-	for (i = 0; i < nports; i++)
-		printf("%s %ld %ld %ld\n", ports[i], pkts[i], bytes[i], marked[i]);
+	for (i = 0; i < nports; i++) {
+		printf("%s %ld %ld %ld", ports[i], pkts[i], bytes[i], marked[i]);
+		if (times)
+			print_measured(&measured[i]);
+		puts("");
+	}
 }
 
 int main(int argc, char **argv)
@@ -188,9 +251,11 @@ int main(int argc, char **argv)
 	} else if ((argc == 5 || argc == 6) && !strcmp(argv[1], "frame")) {
 		send_frames(argv[2], argv[3], atol(argv[4]), argc == 6 ? atoi(argv[5]) : 0);
 	} else if (argc >= 3 && argc - 2 <= MOST_PORTS && !strcmp(argv[1], "count")) {
-		count_all(argc - 2, argv + 2);
+		count_all(argc - 2, argv + 2, false);
+	} else if (argc >= 3 && argc - 2 <= MOST_PORTS && !strcmp(argv[1], "measure")) {
+		count_all(argc - 2, argv + 2, true);
 	} else {
-		fprintf(stderr, "usage: traffic send|offer|super|count|frame ...\n");
+		fprintf(stderr, "usage: traffic send|offer|super|count|measure|frame ...\n");
 		return 2;
 	}
 	return 0;

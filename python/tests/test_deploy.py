@@ -22,6 +22,7 @@ from command import REPOSITORY, SCENARIOS, linkweir
 import linkweir as package
 from linkweir import _native
 from linkweir.deploy.filters import Filters
+from linkweir.deploy.from_tc import from_tc
 from linkweir.deploy.gateway import gateway_configuration, toml_table, toml_value
 from linkweir.deploy.imported import imported
 from linkweir.deploy.matching import CODE_POINTS, Sorting, sorting
@@ -364,6 +365,43 @@ def test_a_recording_has_the_flows_that_a_configuration_lacks(tmp_path: Path) ->
     arrived = {row["class"]: row["arrived_pkts"] for row in package.run(back).rows("classes")}
     recorded = Recording.load([recording]).part().sums(1e9)[0]
     assert list(arrived.values()) == [sums.arrived_pkts for sums in recorded]
+
+
+def test_a_queueing_discipline_that_shapes_itself_has_one_line_for_all() -> None:
+    scenario = written(link={"rate": "18Mbit", "overhead": "22B", "mpu": "64B"})
+    scripts = tc_scripts(scenario, "eth0", shaper="module")
+    (line,) = [line for line in scripts.up.splitlines() if line.startswith("tc ")]
+    assert "qdisc add dev eth0 root handle 10: pss classes 3 bandwidth 18mbit overhead 22 mpu 64 " in line
+    assert "htb" not in scripts.up
+    assert "tc qdisc del dev eth0 root" in scripts.down
+    fades = tc_scripts(Scenario.load(SCENARIOS / "pss-fade.toml"), "eth0", shaper="module").up
+    assert "tc qdisc change dev eth0 root handle 10: pss bandwidth RATE" in fades
+    with pytest.raises(ScenarioError, match=r"--shaper.*must be htb or module"):
+        tc_scripts(scenario, "eth0", shaper="tbf")
+    with pytest.raises(ScenarioError, match="at most 256B"):
+        tc_scripts(written(link={"rate": "18Mbit", "overhead": "300B"}), "eth0", shaper="module")
+    keys = {"scheduler": {"policy": "fifo"}, "class": [{"name": "all"}], "flow": [{**FLOW, "class": "all"}]}
+    fifo = written(**keys)
+    with pytest.raises(ScenarioError, match="fifo is not of linkweir's module"):
+        tc_scripts(fifo, "eth0", shaper="module")
+
+
+SHOWN = """[{"kind":"pss","handle":"10:","root":true,"refcnt":2,"options":{"classes":2,"link_bps":18000000,\
+"bandwidth_bps":18000000,"overhead_bytes":22,"mpu_bytes":64,"default":2,"dscp":{"EF":1},"sat":"exact",\
+"on_empty":"keep","early":"charge"}}]
+class pss 10:1 root limit 100p level 0 burst 20p mtu 1514b memory 100ms
+class pss 10:2 root limit 1000p level 1 low_level 4 rate 8Mbit share 0% burst 20p mtu 1514b memory 5s
+"""
+
+
+def test_what_tc_shows_of_one_that_shapes_itself_becomes_its_link_and_classes() -> None:
+    found = from_tc(SHOWN)
+    assert found.link == {"rate": "18000000bit", "overhead": "22B", "mpu": "64B", "nominal": "18000000bit"}
+    assert found.scheduler["policy"] == "pss"
+    assert [entry["limit"] for entry in found.classes] == ["100p", "1000p"]
+    assert (found.classes[1]["rate"], found.classes[1]["memory"]) == ("8Mbit", "5s")
+    with pytest.raises(ScenarioError, match=r"atm.*counts cells"):
+        from_tc(SHOWN.replace('"mpu_bytes":64', '"cells":"atm"'))
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,10 @@ classes="classes 3 dscp EF=1,AF11=2,CS0=3"
 measure pss 3 0 pss $classes link 1gbit class 2 low_level 4 rate 400mbit
 bounded pss
 below "pss loaded, with a hash" 2 1 "$fq_codel"
+pss=$costs
+# a shaper of its own, so fast that no packet waits for it: the timer is the kernel's
+measure pss-bandwidth 3 0 pss $classes bandwidth 1tbit class 2 low_level 4 rate 400mbit
+for column in 1 2 3 4; do below "pss with a bandwidth, column $column" $column 1.15 "$pss"; done
 measure pds 3 0 pds $classes limit 1000
 bounded pds
 measure pds-ring 3 0 pds $classes limit 1000 history ring

@@ -26,6 +26,14 @@ widths() { # widths WHERE NAME TEXT WIDTH...: none of them is right
 
 widths qdisc classes "classes must be u32, 1 .. 4096" 0 3 5 8
 widths qdisc link "link must be u64, 1 .. 1000000000000 bit/s" 0 4 7 9
+widths qdisc bandwidth "bandwidth must be u64, 0 .. 1000000000000 bit/s" 0 4 7 9
+widths qdisc overhead "overhead must be s32, -64 .. 256 bytes, or raw" 0 3 5 8
+widths qdisc mpu "mpu must be u32, 0 .. 256 bytes" 0 3 5 8
+widths qdisc cells "cells must be u32, 0 .. 2" 0 3 5 8
+says_of qdisc overhead=257 "overhead is outside -64 .. 256 bytes"
+says_of qdisc mpu=257 "mpu is outside 0 .. 256 bytes"
+says_of qdisc cells=3 "cells is outside 0 .. 2"
+says_of qdisc bandwidth=1000000000001 "bandwidth is outside 0 .. 1000000000000 bit/s"
 widths qdisc default "default must be u32, 1 .. 4096" 0 3 5 8
 widths qdisc dscp "dscp must be 64 u16, each the number of a class or 0" 0 127 129
 widths number number "number of a class must be u32, 1 .. 4096" 0 3 5 8

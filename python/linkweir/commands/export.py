@@ -37,16 +37,19 @@ def tc(
     ingress: Annotated[
         bool, typer.Option("--ingress", help="Schedule what the device receives, by an IFB, not what it sends.")
     ] = False,
+    shaper: Annotated[
+        str, typer.Option(metavar="htb|module", help="What shapes: HTB, or linkweir's queueing discipline itself.")
+    ] = "htb",
     undo: Annotated[bool, typer.Option("--undo", help="Print the script that undoes it.")] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write both scripts there, up.sh and down.sh.")
     ] = None,
 ) -> None:
-    """Print a shell script that sets up the scenario's scheduler with tc, below HTB.
+    """Print a shell script that sets up the scenario's scheduler with tc, below HTB or as its own shaper.
 
     What could not be carried over is said, a line each. With --undo the script takes it away again.
     """
-    found = tc_scripts(Scenario.load(scenario), device, ingress=ingress)
+    found = tc_scripts(Scenario.load(scenario), device, ingress=ingress, shaper=shaper)
     _say_notes(found.notes)
     if out is None:
         emit(found.down if undo else found.up)

@@ -34,11 +34,14 @@ def from_tc(text: str) -> Found:
     """Reads what tc printed.
 
     Raises:
-        ScenarioError: there is no shaper with a policy below it, or the text is cut off.
+        ScenarioError: there is neither HTB with a policy below it nor a policy that shapes, or the text is cut off.
     """
     objects, lines = _parts(text)
     qdiscs = [entry for entry in objects if "kind" in entry and "protocol" not in entry]
     filters = [entry for entry in objects if "options" in entry and "protocol" in entry]
+    own = next((entry for entry in qdiscs if entry["kind"] in IN_MODULE and "bandwidth_bps" in entry["options"]), None)
+    if own is not None:
+        return _own(_link_of(own["options"]), own, _classes(lines), filters)
     shaper = next((entry for entry in qdiscs if entry["kind"] == "htb"), None)
     policy = next(
         (entry for entry in qdiscs if shaper is not None and entry.get("parent") == f"{shaper['handle']}1"), None
@@ -46,7 +49,11 @@ def from_tc(text: str) -> Found:
     classes = _classes(lines)
     rate_bps = next((_rate(words) for kind, handle, words in classes if kind == "htb" and handle == "1:1"), None)
     if shaper is None or policy is None or rate_bps is None:
-        raise unfit("tc", "...", "must show HTB with class 1:1 and a policy below it, as linkweir export tc sets up")
+        raise unfit(
+            "tc",
+            "...",
+            "must show HTB with class 1:1 and a policy below it, or a policy with bandwidth, as export tc makes",
+        )
     stab = shaper.get("stab", {})
     link = {
         "rate": _shown(rate_bps, "rate"),
@@ -69,6 +76,16 @@ def from_tc(text: str) -> Found:
         keys["ecn"] = "yes" if options.get("ecn") else "no"
         return Found(link, {"policy": "fq_codel", **keys}, [{"name": "class-1"}])
     raise unfit("tc", policy["kind"], "is a queueing discipline that the simulator does not have")
+
+
+def _link_of(options: Object) -> dict[str, Any]:
+    """The link of a queueing discipline that shapes itself."""
+    if "cells" in options:
+        raise unfit("tc", options["cells"], "counts cells, which the simulator's links do not have")
+    link = {"rate": f"{options['bandwidth_bps']}bit", "overhead": f"{options.get('overhead_bytes', ETHERNET_BYTES)}B"}
+    if "mpu_bytes" in options:
+        link["mpu"] = f"{options['mpu_bytes']}B"
+    return link
 
 
 # --- Text -----------------------------------------------------------------------------------------------------------

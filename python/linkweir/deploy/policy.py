@@ -82,6 +82,7 @@ def policy_lines(
     *,
     kinds: frozenset[str] = IN_MODULE,
     hashed: bool = False,
+    shaper: Sequence[str] | None = None,
 ) -> tuple[list[str], tuple[str, ...]]:
     """Commands of tc that put the policy below `SHAPED`, and the handles of the classes.
 
@@ -93,6 +94,7 @@ def policy_lines(
         sorter: says how packets come into the classes.
         kinds: policies that are queueing disciplines of linkweir.
         hashed: Linux's fq_codel tells flows by their addresses and ports, and not by class.
+        shaper: words that make one of linkweir's disciplines its own shaper; it is then the root.
 
     Raises:
         ScenarioError: Linux has nothing like it.
@@ -102,7 +104,11 @@ def policy_lines(
         raise unfit("scheduler.policy", next(iter(name.values())), "runs in the simulator only; name a policy of Linux")
     add = f"qdisc add dev {device} parent {SHAPED} handle 10:"
     if name in kinds:
-        return _own(add, scheduler, classes, nominal_bps, sorter)
+        if shaper is not None:
+            return _own(f"qdisc add dev {device} root handle 10:", scheduler, classes, shaper, sorter)
+        return _own(add, scheduler, classes, ["link", exact(f"{round(nominal_bps)}bit", "rate")], sorter)
+    if shaper is not None:
+        raise unfit("--shaper", "module", f"{name} is not of linkweir's module and cannot shape; leave it out")
     if name in ("drr", "strict"):
         return _in_tree(add, name, classes, device, sorter)
     if name == "fifo":
@@ -116,12 +122,12 @@ def policy_lines(
 
 
 def _own(
-    add: str, scheduler: Table, classes: Sequence[Table], nominal_bps: float, sorter: Sorter
+    add: str, scheduler: Table, classes: Sequence[Table], capacity: Sequence[str], sorter: Sorter
 ) -> tuple[list[str], tuple[str, ...]]:
     policy = next(policy for policy in _native.policies() if policy["name"] == scheduler["policy"])
     handles = tuple(f"10:{n:x}" for n in range(1, len(classes) + 1))
     sorted_by = sorter.words()
-    words = ["classes", str(len(classes)), "link", exact(f"{round(nominal_bps)}bit", "rate"), *(sorted_by or [])]
+    words = ["classes", str(len(classes)), *capacity, *(sorted_by or [])]
     words += settings(scheduler, policy["params"])
     for n, entry in enumerate(classes, 1):
         words += ["class", str(n), *limit(entry), *settings(entry, policy["class_params"])]

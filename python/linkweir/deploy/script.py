@@ -31,6 +31,8 @@ _ONLY_ELSEWHERE = {
     "flows": "the queueing disciplines do not tell the flows of a class apart",
 }
 """Keys of classes that are left out, and why."""
+_MOST_BYTES = 256
+"""Greatest overhead and least length that a queueing discipline takes, as cake does."""
 _QUANTUM_BYTES = 60_000
 """What HTB lends at a time; with a single class it changes nothing, but the default is logged as too large."""
 
@@ -50,17 +52,20 @@ class Scripts:
     notes: tuple[str, ...]
 
 
-def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False) -> Scripts:
+def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper: str = "htb") -> Scripts:
     """Makes the scripts.
 
     Args:
         scenario: what to set up: its link, its scheduler and its classes.
         device: the network device where packets wait.
         ingress: schedule what the device receives, with an intermediate functional block (IFB), not what it sends.
+        shaper: `htb`, or `module` if a queueing discipline of linkweir shapes itself.
 
     Raises:
         ScenarioError: Linux has nothing like it, or the device's name is none.
     """
+    if shaper not in ("htb", "module"):
+        raise unfit("--shaper", shaper, "must be htb or module")
     if not _DEVICE.fullmatch(device):
         raise unfit("--device", device, "must be the name of a network device: 1 .. 15 letters, digits, _, - or .")
     keys = tomllib.loads(scenario.resolved)
@@ -70,18 +75,21 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False) -> Scr
     at = ifb_of(device) if ingress else device
     nominal_bps = _native.quantity(link["nominal"], "rate")
     hashed = scheduler["policy"] == "fq_codel"
-    lines, _ = policy_lines(scheduler, classes, nominal_bps, at, Filters(at, sorted_by), hashed=hashed)
-    notes = [*sorted_by.notes, *changed, *left_out.of_the_link(link, "HTB"), *left_out.of_the_run(keys)]
+    own = _bandwidth(link) if shaper == "module" else None
+    lines, _ = policy_lines(scheduler, classes, nominal_bps, at, Filters(at, sorted_by), hashed=hashed, shaper=own)
+    shapes = "HTB" if own is None else "the shaper"
+    notes = [*sorted_by.notes, *changed, *left_out.of_the_link(link, shapes), *left_out.of_the_run(keys)]
     if hashed:
         notes.append("class: Linux's fq_codel tells flows by their addresses and ports, so classes have no part in it")
     if any("flower" in line and "_port" in line for line in lines):
         notes.append("class.match: later fragments of a datagram carry no ports, and filters do not see their first")
     name = scheduler["policy"]
-    add = [f"tc {line}" for line in (*_shaper(at, link), *lines)]
+    size = _size(device, link) if own is None else []
+    add = [f"tc {line}" for line in (*(_shaper(at, link) if own is None else []), *lines)]
     undo = _undo(device, at)
-    head = _head(scenario.name, name, at, notes, _changes(name, at, link))
+    head = _head(scenario.name, name, at, notes, _changes(name, at, link, own is not None))
     return Scripts(
-        "".join(f"{line}\n" for line in [*head, *_up(device, at, link, add, undo)]),
+        "".join(f"{line}\n" for line in [*head, *size, *_up(device, at, add, undo)]),
         "".join(f"{line}\n" for line in ["#!/bin/sh", f"# Undoes what was set up on {device}.", *undo]),
         tuple(notes),
     )
@@ -112,10 +120,26 @@ def _carried(classes: Sequence[Mapping[str, Any]], link: Mapping[str, Any]) -> t
     return found, notes
 
 
-def _shaper(device: str, link: Mapping[str, Any]) -> list[str]:
-    rate = exact(f"{round(_native.quantity(link['nominal'], 'rate'))}bit", "rate")
+def _rate(link: Mapping[str, Any]) -> str:
     if not isinstance(link.get("rate", {}), dict):
-        rate = exact(link["rate"], "rate")
+        return exact(link["rate"], "rate")
+    return exact(f"{round(_native.quantity(link['nominal'], 'rate'))}bit", "rate")
+
+
+def _bandwidth(link: Mapping[str, Any]) -> list[str]:
+    """Words that make a queueing discipline of linkweir its own shaper."""
+    words = ["bandwidth", _rate(link)]
+    for key in ("overhead", "mpu"):
+        size = round(_native.quantity(link[key], "size"))
+        if size > _MOST_BYTES:
+            raise unfit(f"link.{key}", link[key], f"must be at most {_MOST_BYTES}B here; --shaper htb takes more")
+        if size or key == "overhead":
+            words += [key, str(size)]
+    return words
+
+
+def _shaper(device: str, link: Mapping[str, Any]) -> list[str]:
+    rate = _rate(link)
     return [
         f"qdisc add dev {device} root handle 1: $size htb default 1",
         f"class add dev {device} parent 1: classid {SHAPED} htb rate {rate} ceil {rate} quantum {_QUANTUM_BYTES}",
@@ -128,9 +152,12 @@ def _undo(device: str, at: str) -> list[str]:
     return [f"tc qdisc del dev {device} ingress", f"ip link del {at}"]
 
 
-def _changes(policy: str, device: str, link: Mapping[str, Any]) -> list[str]:
+def _changes(policy: str, device: str, link: Mapping[str, Any], by_itself: bool) -> list[str]:
     if "trace" not in link and not isinstance(link.get("rate"), dict):
         return []
+    if by_itself:
+        change = f"tc qdisc change dev {device} root handle 10: {policy} bandwidth RATE"
+        return ["", "When the link's rate changes:", f"  {change}"]
     lines = [f"tc class change dev {device} parent 1: classid {SHAPED} htb rate RATE ceil RATE"]
     if policy in IN_MODULE:
         lines.append(f"tc qdisc change dev {device} parent {SHAPED} handle 10: {policy} link RATE")
@@ -148,17 +175,21 @@ def _head(name: str, policy: str, device: str, notes: Sequence[str], changes: Se
     return ["#!/bin/sh", *(f"# {line}".rstrip() for line in printable), "set -eu"]
 
 
-def _up(device: str, at: str, link: Mapping[str, Any], add: Sequence[str], undo: Sequence[str]) -> list[str]:
+def _size(device: str, link: Mapping[str, Any]) -> list[str]:
+    """Sets `size`: words that make the kernel count the bytes that a packet takes on the link."""
     overhead = round(_native.quantity(link["overhead"], "size"))
     mpu = round(_native.quantity(link["mpu"], "size"))
     least = f"mpu {mpu} " if mpu else ""
-    lines = [
+    return [
         f"# An Ethernet device counts its header, {ETHERNET_BYTES} bytes; the link adds {overhead} to a packet.",
         f'[ "$(cat /sys/class/net/{device}/type)" = 1 ] && header={ETHERNET_BYTES} || header=0',
         f'size="stab {least}overhead $(({overhead} - header)) linklayer ethernet"',
     ]
+
+
+def _up(device: str, at: str, add: Sequence[str], undo: Sequence[str]) -> list[str]:
     if at != device:
-        lines += [
+        return [
             f"ip link add name {at} type ifb",
             f"trap '[ $? = 0 ] || ip link del {at}' EXIT",
             f"ip link set dev {at} up",
@@ -168,6 +199,4 @@ def _up(device: str, at: str, link: Mapping[str, Any], add: Sequence[str], undo:
             f"action mirred egress redirect dev {at}",
             *add,
         ]
-    else:
-        lines += [add[0], f"trap '[ $? = 0 ] || {{ {'; '.join(undo)}; }}' EXIT", *add[1:]]
-    return lines
+    return [add[0], f"trap '[ $? = 0 ] || {{ {'; '.join(undo)}; }}' EXIT", *add[1:]]
