@@ -459,7 +459,7 @@ def test_every_entry_of_the_registers_has_its_block() -> None:
 
 
 def test_every_block_has_a_language_known_here() -> None:
-    assert {block.language for block in ALL} <= {"", "sh", "console", "python", "text", "toml"}
+    assert {block.language for block in ALL} <= {"", "sh", "console", "cpp", "python", "text", "toml"}
 
 
 def keys_of(key: str, block: Block) -> Iterator[str]:
