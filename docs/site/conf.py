@@ -14,6 +14,8 @@ copyright = "The Linkweir maintainers"  # noqa: A001
 release = version = linkweir.__version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+# Manuals of other projects' kinds, shown as files.
+exclude_patterns = ["ns3/**/*.rst"]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
 
 # Notebooks hold the figures of the run that their test compares.

@@ -451,8 +451,10 @@ pub fn metrics_pass_promtool() {
     passes(&scraped);
     exporter.kill().unwrap();
     exporter.wait().unwrap();
-    // Peers that share a link have no reports, this interface had room, and no path was probed.
+    // Peers that share a link have no reports, this interface had room, no path was probed, and no class
+    // has `flows`.
     show.peers[0].path_mtu_bytes = Some(1300);
+    show.peers[0].classes[0].flows = Some("drr".to_string());
     show.peers[0].across = Some(AcrossShow {
         airtime_ns: 1,
         state: BTreeMap::from([("mean_bps".to_string(), 5)]),
