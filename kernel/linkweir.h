@@ -11,17 +11,18 @@
 #include "compat/compat.h"
 #include "linkweir_netlink.h"
 
-/* one qdisc kind: a policy of the core, with the same name */
+/* one qdisc kind: a policy of the core, with the same name or, where that says too little among all qdiscs, lw_ before it */
 struct linkweir_kind {
+	const char *name;
 	struct Qdisc_ops ops;
 	const struct lw_policy *policy;
 	int (*enqueue)(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
 	struct sk_buff *(*dequeue)(struct Qdisc *sch);
 };
 
-#define LW_POLICY(name) extern struct linkweir_kind linkweir_kind_##name;
+#define LINKWEIR_KIND(policy, kind) extern struct linkweir_kind linkweir_kind_##policy;
 #include "kinds.h"
-#undef LW_POLICY
+#undef LINKWEIR_KIND
 
 struct linkweir_class_settings {
 	u64 limit_bytes;
@@ -158,7 +159,8 @@ int linkweir_put_class(struct Qdisc *sch, u32 q, struct sk_buff *skb);
 int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, u32 nreasons, u64 sent_pkts,
 		       const s64 *values, struct gnet_dump *d);
 
-/* selftest.c */
-int linkweir_selftest(struct linkweir_kind *const *kinds, u32 nkinds);
+/* all kinds of the module; linkweir_selftest replays their vectors */
+extern struct linkweir_kind *const linkweir_kinds[];
+extern const u32 linkweir_nkinds;
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * plane.h - the packet path of a qdisc: the data plane of one policy, with a FIFO for each class.
  *
- * For each policy the Makefile writes a file that defines LINKWEIR_POLICY, its name, and includes its source of the core and then
- * this file. So the compiler inlines the policy's functions into enqueue and dequeue, and leaves out optional functions that the
+ * For each policy the Makefile writes a file that defines LINKWEIR_POLICY and LINKWEIR_KIND_NAME, the names of the policy and of its
+ * qdisc, and includes its source of the core and then this file. So the compiler inlines the policy's functions into enqueue and dequeue, and leaves out optional functions that the
  * policy lacks. Indirect calls (retpolines) can cost as much as the policy itself. Rare cases are in drop.c, shared by all
  * policies.
  *
@@ -189,6 +189,7 @@ static struct sk_buff * __flatten linkweir_dequeue(struct Qdisc *sch)
 }
 
 struct linkweir_kind __PASTE(linkweir_kind_, LINKWEIR_POLICY) = {
+	.name = LINKWEIR_KIND_NAME,
 	.policy = &__PASTE(lw_policy_, LINKWEIR_POLICY),
 	.enqueue = linkweir_enqueue,
 	.dequeue = linkweir_dequeue,

@@ -14,11 +14,14 @@
 /* Rate of channels if neither theirs nor the link's is known; policies only compare channels, so any number will do. */
 #define LINKWEIR_ANY_RATE_BPS 1000000000u
 
-#define LW_POLICY(name) &linkweir_kind_##name,
-static struct linkweir_kind *const linkweir_kinds[] = {
+#define LINKWEIR_KIND(policy, kind) &linkweir_kind_##policy,
+struct linkweir_kind *const linkweir_kinds[] = {
 #include "kinds.h"
 };
-#undef LW_POLICY
+#undef LINKWEIR_KIND
+const u32 linkweir_nkinds = ARRAY_SIZE(linkweir_kinds);
+EXPORT_SYMBOL_GPL(linkweir_kinds);
+EXPORT_SYMBOL_GPL(linkweir_nkinds);
 
 /* No packet to send now: q is LW_NONE, or the policy named an impossible queue. Arms the watchdog for when the policy says. */
 struct sk_buff *linkweir_rest(struct Qdisc *sch, u32 q, u64 retry_ns)
@@ -383,19 +386,18 @@ static void linkweir_unregister(u32 n)
 static int __init linkweir_load(void)
 {
 	u32 i;
-	int err;
+	int err = 0;
 
 	for (i = 0; i < ARRAY_SIZE(linkweir_kinds); i++)
 		if (linkweir_kinds[i]->policy->abi != LW_ABI || linkweir_kinds[i]->policy->nstats > LINKWEIR_MAX_STATS)
 			return -EINVAL;
-	err = linkweir_selftest(linkweir_kinds, ARRAY_SIZE(linkweir_kinds));
 	for (i = 0; !err && i < ARRAY_SIZE(linkweir_kinds); i++) {
 		struct linkweir_kind *kind = linkweir_kinds[i];
 
 		kind->ops = linkweir_ops;
 		kind->ops.enqueue = kind->enqueue;
 		kind->ops.dequeue = kind->dequeue;
-		strscpy(kind->ops.id, kind->policy->name, sizeof(kind->ops.id));
+		strscpy(kind->ops.id, kind->name, sizeof(kind->ops.id));
 		err = register_qdisc(&kind->ops);
 		if (err)
 			break;
@@ -416,9 +418,9 @@ static void __exit linkweir_unload(void)
 module_init(linkweir_load);
 module_exit(linkweir_unload);
 
-#define LW_POLICY(name) MODULE_ALIAS_NET_SCH(#name); MODULE_ALIAS("sch_" #name);
+#define LINKWEIR_KIND(policy, kind) MODULE_ALIAS_NET_SCH(#kind); MODULE_ALIAS("sch_" #kind);
 #include "kinds.h"
-#undef LW_POLICY
+#undef LINKWEIR_KIND
 
 MODULE_DESCRIPTION("Linkweir's scheduling policies as queueing disciplines");
 MODULE_VERSION(LINKWEIR_VERSION);

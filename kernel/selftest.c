@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * selftest.c - replays the vectors of every registered policy when the module is loaded; on a wrong answer loading fails.
+ * selftest.c - the module linkweir_selftest: replays the vectors of every policy of sch_linkweir when it is loaded; on a wrong answer
+ * loading fails.
  *
- * The vectors are built in as text (the format is in vectors/README.md; "file NAME" begins each) and freed after loading.
+ * The vectors are built in as text (the format is in vectors/README.md; "file NAME" begins each) and freed after loading. They are four
+ * times as long as sch_linkweir, so machines that only queue packets need not carry them.
  */
 #include <linux/ctype.h>
 #include <linux/init.h>
 #include <linux/list.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 
 #include "linkweir.h"
@@ -511,7 +514,7 @@ static int __init operation(struct replay *r)
 	return wrong(r, "no such operation");
 }
 
-static int __init begin(struct replay *r, struct linkweir_kind *const *kinds, u32 nkinds)
+static int __init begin(struct replay *r)
 {
 	u64 value;
 	u32 i;
@@ -522,11 +525,11 @@ static int __init begin(struct replay *r, struct linkweir_kind *const *kinds, u3
 	if (!strcmp(r->words[0], "linkweir-vectors"))
 		return strcmp(r->words[1], "1") ? wrong(r, "unknown version") : 0;
 	if (!strcmp(r->words[0], "policy")) {
-		for (i = 0; i < nkinds && strcmp(kinds[i]->policy->name, r->words[1]); i++)
+		for (i = 0; i < linkweir_nkinds && strcmp(linkweir_kinds[i]->policy->name, r->words[1]); i++)
 			;
-		if (i == nkinds)
+		if (i == linkweir_nkinds)
 			return wrong(r, "no such policy");
-		r->policy = kinds[i]->policy;
+		r->policy = linkweir_kinds[i]->policy;
 		return 0;
 	}
 	err = number(r, r->words[1], U64_MAX, &value);
@@ -539,7 +542,7 @@ static int __init begin(struct replay *r, struct linkweir_kind *const *kinds, u3
 	return err;
 }
 
-static int __init statement(struct replay *r, struct linkweir_kind *const *kinds, u32 nkinds)
+static int __init statement(struct replay *r)
 {
 	int err;
 
@@ -555,7 +558,7 @@ static int __init statement(struct replay *r, struct linkweir_kind *const *kinds
 	}
 	if (strcmp(r->words[0], "at") && strcmp(r->words[0], "refuse") && strcmp(r->words[0], "set") &&
 	    strcmp(r->words[0], "queue"))
-		return begin(r, kinds, nkinds);
+		return begin(r);
 	err = open_plane(r);
 	if (err)
 		return err;
@@ -591,7 +594,7 @@ static const char * __init read_line(struct replay *r, const char *from)
 	return end ? end + 1 : linkweir_vectors_end;
 }
 
-int __init linkweir_selftest(struct linkweir_kind *const *kinds, u32 nkinds)
+static int __init linkweir_selftest(void)
 {
 	struct replay *r = kzalloc(sizeof(*r), GFP_KERNEL);
 	const char *at = linkweir_vectors;
@@ -604,7 +607,7 @@ int __init linkweir_selftest(struct linkweir_kind *const *kinds, u32 nkinds)
 		if (!at)
 			err = -EINVAL;
 		else if (r->nwords)
-			err = statement(r, kinds, nkinds);
+			err = statement(r);
 	}
 	close_plane(r);
 	if (!err && !r->answers)
@@ -614,3 +617,14 @@ int __init linkweir_selftest(struct linkweir_kind *const *kinds, u32 nkinds)
 	kfree(r);
 	return err;
 }
+
+static void __exit linkweir_selftest_unload(void)
+{
+}
+
+module_init(linkweir_selftest);
+module_exit(linkweir_selftest_unload);
+
+MODULE_DESCRIPTION("Vectors of Linkweir's scheduling policies; loading replays them");
+MODULE_VERSION(LINKWEIR_VERSION);
+MODULE_LICENSE("GPL");

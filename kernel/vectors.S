@@ -3,7 +3,8 @@
 	.section .init.rodata, "a"
 	.globl linkweir_vectors
 linkweir_vectors:
-	.incbin "vectors.txt"
+#define LINKWEIR_KIND(policy, kind) .incbin #policy;
+#include "kinds.h"
 	.globl linkweir_vectors_end
 linkweir_vectors_end:
 	.byte 0

@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import linkweir
+from linkweir.deploy.policy import kind_of
 from linkweir.lab import guest, host, kernel
 from linkweir.lab.collect import tables
 from linkweir.lab.world import world
@@ -48,6 +49,7 @@ MODPROBE = """#!/bin/sh
 for word; do
 	case $word in
 	sch_*|net-sch-*) [ -e /sys/module/sch_linkweir ] || exec insmod /sch_linkweir.ko ;;
+	linkweir_selftest) exec insmod /job/linkweir_selftest.ko ;;
 	esac
 done
 """
@@ -122,12 +124,19 @@ def main() -> int:
             programs[program] = compiled(
                 source, work / program, "-std=gnu11", f"-I{ROOT}/core/include", *map(str, core)
             )
-        kinds = sorted(ready.kinds)
+        kinds = sorted(map(kind_of, ready.kinds))
         facts = {"kinds": "\n".join([*kinds, ""]).encode()}
         for fact, option in {"bounds": (), "choices": ("--choices",), "defaults": ("--defaults",)}.items():
             facts[fact] = subprocess.run([work / "bounds", *option, *kinds], check=True, capture_output=True).stdout
         scripts = {path.name: path.read_bytes() for path in (ROOT / "kernel/tests/guest").glob("*.sh")}
-        tools = {**programs, **facts, "modprobe": MODPROBE.encode(), "messages": f"{MESSAGES}\n".encode()}
+        selftest = ROOT / f"kernel/build/uml-{folder.name}/linkweir_selftest.ko"
+        tools = {
+            **programs,
+            **facts,
+            selftest.name: selftest.read_bytes(),
+            "modprobe": MODPROBE.encode(),
+            "messages": f"{MESSAGES}\n".encode(),
+        }
 
     seen = host.start(ready, {"run": b"insmod /job/planted.ko || true\n", "planted.ko": faults}, 1)["dmesg"].decode()
     record.judge("the kernel sees three planted faults", [p for p in PLANTED if not re.search(p, seen)])

@@ -296,9 +296,10 @@ class Release:
         for package, purpose in purposes.items():
             [path] = (ROOT / "kernel/build").glob(f"{package}_*.deb")
             shown = run("dpkg-deb", "--contents", path)
-            kinds = re.findall(r"^LW_POLICY\((.*)\)$", (ROOT / "kernel/build/tree/kinds.h").read_text(), re.MULTILINE)
-            parts = ("kind_{}.c",) if package == "linkweir-dkms" else ("/q_{}.so", "/tc-{}.8.gz")
-            lacking = [part.format(kind) for kind in kinds for part in parts if part.format(kind) not in shown]
+            listed = (ROOT / "kernel/build/tree/kinds.h").read_text()
+            kinds = re.findall(r"^LINKWEIR_KIND\((.*), (.*)\)$", listed, re.MULTILINE)
+            parts = ("kind_{0}.c", "vectors/{0}") if package == "linkweir-dkms" else ("/q_{1}.so", "/tc-{1}.8.gz")
+            lacking = [part.format(*kind) for kind in kinds for part in parts if part.format(*kind) not in shown]
             need(not lacking, f"{path.name} lacks {lacking}")
             self.add(path, purpose, f"has what each of {len(kinds)} qdiscs needs", self.debian(path, ()))
 

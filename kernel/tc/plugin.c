@@ -2,7 +2,7 @@
 /*
  * plugin.c - tc's part of a Linkweir qdisc: converts words to attributes and back, driven by the policy's parameter tables.
  *
- * Compiled once for each kind, with KIND its name, and linked with the policy's source. tc looks up KIND_qdisc_util in q_KIND.so.
+ * Compiled once for each kind, with KIND its name and POLICY its policy, and linked with the policy's source. tc looks up KIND_qdisc_util in q_KIND.so.
  */
 #include "tc_abi.h"
 #include "units.h"
@@ -12,7 +12,6 @@
 #define NAMED(a, b) PASTE(a, b)
 #define QUOTE(a) #a
 #define TEXT(a) QUOTE(a)
-#define POLICY NAMED(lw_policy_, KIND)
 
 /* sizes of tc's request buffers, less room for what tc adds itself */
 #define QDISC_ROOM 60000
@@ -147,7 +146,7 @@ static void help(void)
 		"%s.\n"
 		"classes are numbered from 1; CODE is EF, VA, LE, CS0-CS7, AF11-AF43, AF (all of these) or a number, CLASS 0 is none.\n"
 		"change keeps what is not named, and waiting packets. tc class change ... classid MAJOR:CLASS %s ... sets one class.\n",
-		policy->name, policy_has("rate") ? "" : " [rate RATE]", policy->help, policy->name);
+		TEXT(KIND), policy_has("rate") ? "" : " [rate RATE]", policy->help, TEXT(KIND));
 	fprintf(stderr, "PARAMETER of the qdisc:\n");
 	explain(&link_param, false);
 	for (i = 0; i < policy->nparams; i++)
@@ -165,7 +164,7 @@ static void help(void)
 
 static int wrong(const char *what, const char *word)
 {
-	fprintf(stderr, "%s: %s \"%s\", see: tc qdisc add %s help\n", policy->name, what, word, policy->name);
+	fprintf(stderr, "%s: %s \"%s\", see: tc qdisc add %s help\n", TEXT(KIND), what, word, TEXT(KIND));
 	return -1;
 }
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
+MODULES = ("sch_linkweir.ko", "linkweir_selftest.ko")
 FACTS = ("bounds", "choices", "defaults", "kinds")
 
 
@@ -184,11 +185,15 @@ MUTANTS = (
         "malformed",
     ),
     Mutant(
-        "a vector expects another answer", "vectors.txt", "at 803444691486 pick none", "at 803444691486 pick 0", "rows"
+        "a vector expects another answer",
+        "vectors/codes",
+        "at 803444691486 pick none",
+        "at 803444691486 pick 0",
+        "rows",
     ),
     Mutant(
         "a vector has a line that is too long to read",
-        "vectors.txt",
+        "vectors/codes",
         "at 803444691486 pick none",
         "at 803444691486 pick none" + " " * 500,
         "rows",
@@ -206,8 +211,8 @@ MUTANTS = (
 )
 
 
-def build(release: str, mutant: Mutant | None) -> Path:
-    """Builds the module with one mutant, or unchanged if there is none."""
+def build(release: str, mutant: Mutant | None) -> list[Path]:
+    """Builds the modules with one mutant, or unchanged if there is none."""
     tree = BUILD / "broken"
     for source in (BUILD / "tree").rglob("*"):  # by content: an interrupted run may have left a fault
         target = tree / source.relative_to(BUILD / "tree")
@@ -220,22 +225,24 @@ def build(release: str, mutant: Mutant | None) -> Path:
         if (found := text.count(mutant.old)) != 1:
             sys.exit(f"broken: {mutant.name}: {mutant.file} has this {found} times instead of once: {mutant.old}")
         (tree / mutant.file).write_text(text.replace(mutant.old, mutant.new))
-    (tree / "sch_linkweir.ko").unlink(missing_ok=True)
+    for module in MODULES:
+        (tree / module).unlink(missing_ok=True)
     command = ["make", "-s", "-C", f"/lib/modules/{release}/build", f"M={tree}", "modules"]
     done = subprocess.run(command, capture_output=True, text=True)
     if mutant:
         shutil.copyfile(BUILD / "tree" / mutant.file, tree / mutant.file)
     if done.returncode:
         sys.exit(f"broken: {mutant.name if mutant else 'no fault'}: does not build: {done.stderr}")
-    return tree / "sch_linkweir.ko"
+    return [tree / module for module in MODULES]
 
 
-def run(release: str, module: Path, scripts: list[str]) -> tuple[int, str]:
-    """Runs the suite on a module: the exit code, and the first failure.
+def run(release: str, modules: list[Path], scripts: list[str]) -> tuple[int, str]:
+    """Runs the suite on the modules: the exit code, and the first failure.
 
     Code 1 is a failed check or replay. Code 2 is a guest that ended without either, which proves nothing.
     """
-    command = [sys.executable, str(HERE / "run.py"), "--kernel", release, "--module", str(module)]
+    command = [sys.executable, str(HERE / "run.py"), "--kernel", release]
+    command += [word for module in modules for word in ("--module", str(module))]
     command += ["--plugins", str(BUILD / "tc"), "--log", "broken", "--checks", "first", *scripts]
     done = subprocess.run(command, capture_output=True, text=True)
     output = [line for line in done.stdout.splitlines() if " replayed: " not in line]

@@ -186,7 +186,7 @@ static void mangle(struct request *m, struct rtattr *options)
 
 /* ---- one message ---- */
 
-static void make(struct request *m, uint32_t ifindex, const struct lw_policy *policy, bool other_kind)
+static void make(struct request *m, uint32_t ifindex, const char *kind, const struct lw_policy *policy, bool other_kind)
 {
 	struct rtattr *options;
 	uint32_t what = other_kind ? 0 : below(100);
@@ -204,7 +204,7 @@ static void make(struct request *m, uint32_t ifindex, const struct lw_policy *po
 		m->t.tcm_handle = 0x10000 + (what == 1 ? 0 : below(16));
 		return;
 	}
-	request_put(m, TCA_KIND, policy->name, strlen(policy->name) + 1);
+	request_put(m, TCA_KIND, kind, strlen(kind) + 1);
 	if (what < 30) {
 		m->n.nlmsg_type = RTM_NEWTCLASS;
 		m->t.tcm_parent = 0x10000;
@@ -227,15 +227,17 @@ static void make(struct request *m, uint32_t ifindex, const struct lw_policy *po
 		mangle(m, options);
 }
 
-static const struct lw_policy *policy_of(const char *name)
+/* a kind has the name of its policy, or that behind lw_ */
+static const struct lw_policy *policy_of(const char *kind)
 {
+	const char *name = kind + (strncmp(kind, "lw_", 3) ? 0 : 3);
 	uint32_t i;
 
 	for (i = 0; i < lw_npolicies; i++)
 		if (!strcmp(lw_policies[i]->name, name))
 			return lw_policies[i];
 	errno = EINVAL;
-	request_fail(name);
+	request_fail(kind);
 	return NULL;
 }
 
@@ -287,6 +289,7 @@ int main(int argc, char **argv)
 	int s = request_socket(), u = socket(AF_INET, SOCK_DGRAM, 0);
 	unsigned long sent, messages, accepted = 0, refused = 0, absent = 0, mute = 0, nameless = 0;
 	const struct lw_policy *policy;
+	const char *kind;
 	uint32_t ifindex;
 
 	if (argc < 6) {
@@ -296,7 +299,8 @@ int main(int argc, char **argv)
 	ifindex = if_nametoindex(argv[1]);
 	seed = strtoull(argv[3], NULL, 10);
 	messages = strtoul(argv[4], NULL, 10);
-	policy = policy_of(argv[5]);
+	kind = argv[5];
+	policy = policy_of(kind);
 	if (u < 0 || !ifindex || inet_pton(AF_INET, argv[2], &to.sin_addr) != 1)
 		request_fail("where to send");
 	for (sent = 1; sent <= messages; sent++) {
@@ -309,7 +313,7 @@ int main(int argc, char **argv)
 			setsockopt(u, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
 			(void)!sendto(u, m.attrs, below(1400), MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to));
 		}
-		make(&m, ifindex, policy, other_kind);
+		make(&m, ifindex, kind, policy, other_kind);
 		answer = request_send(s, &m);
 		accepted += !answer.error;
 		absent += answer.error == -ENOENT;      /* the kernel, not the module, refuses for a missing qdisc or class */
@@ -324,10 +328,12 @@ int main(int argc, char **argv)
 			if (!named && mute + nameless <= MOST_SHOWN)
 				printf("%s: %s: type %u flags %x kind %s handle %x\n", silent ? "without a text" : answer.text,
 				       strerror(-answer.error), (unsigned int)m.n.nlmsg_type, (unsigned int)m.n.nlmsg_flags,
-				       policy->name, m.t.tcm_handle);
+				       kind, m.t.tcm_handle);
 		}
-		if (other_kind)
-			policy = policy_of(argv[5 + below((uint32_t)argc - 5)]);
+		if (other_kind) {
+			kind = argv[5 + below((uint32_t)argc - 5)];
+			policy = policy_of(kind);
+		}
 	}
 	printf("sent %lu accepted %lu refused %lu absent %lu mute %lu nameless %lu\n", messages, accepted, refused, absent, mute,
 	       nameless);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Boots a stock Debian kernel in QEMU, runs guest scripts in it and evaluates their output.
 
-    python3 run.py --kernel RELEASE --module SCH_LINKWEIR.KO --plugins DIR SCRIPT...
+    python3 run.py --kernel RELEASE --module SCH_LINKWEIR.KO --module LINKWEIR_SELFTEST.KO --plugins DIR SCRIPT...
 
 The kernel is the installed one of that release, or is fetched once as a package (apt-get download) into build/images.
 Recordings that a guest made of a policy are replayed here. Exit codes: 0, every check held, every replay agreed and the
@@ -32,6 +32,8 @@ MODULES = ["veth", "dummy", "tun"]
 MODULES += ["sch_htb", "sch_tbf", "sch_drr", "sch_prio", "sch_netem", "sch_ingress", "sch_cake"]
 MODULES += ["cls_matchall", "cls_flower", "cls_basic", "cls_u32", "act_gact", "act_skbedit"]
 TOOLS = ["/bin/dash", "/sbin/tc", "/sbin/ip"]
+MOST_BYTES = 500_000
+"""The size that sch_linkweir.ko must stay below without debugging information, as routers have little flash memory."""
 BAD_LOG = re.compile(
     r"WARNING:|BUG:|Oops|Call Trace|general protection|refcount_t|unregister_netdevice: waiting|suspicious RCU"
 )
@@ -174,6 +176,21 @@ def replay(text: str, release: str, folder: Path) -> list[str]:
     return wrong
 
 
+def weigh(modules: list[Path]) -> list[str]:
+    """A failure if sch_linkweir.ko is too large without debugging information."""
+    wrong = []
+    for module in (path for path in modules if path.name == "sch_linkweir.ko"):
+        with tempfile.NamedTemporaryFile() as stripped:
+            run("strip", "--strip-debug", "-o", stripped.name, module)
+            size = Path(stripped.name).stat().st_size
+        print(f"{module.name}: {size} bytes without debugging information")
+        if size >= MOST_BYTES:
+            wrong.append(
+                f"{module} has {size} bytes without debugging information; it must have less than {MOST_BYTES}"
+            )
+    return wrong
+
+
 def judge(text: str, scripts: list[str]) -> list[str]:
     """The failures in a guest's output."""
     lines = text.splitlines()
@@ -195,7 +212,7 @@ def judge(text: str, scripts: list[str]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Runs guest scripts on a stock Debian kernel in QEMU.")
     parser.add_argument("--kernel", required=True, help="release, e.g. 6.1.0-56-cloud-amd64")
-    parser.add_argument("--module", required=True, type=Path, action="append", help="sch_linkweir.ko, or one more")
+    parser.add_argument("--module", required=True, type=Path, action="append", help="may be given several times")
     parser.add_argument("--plugins", required=True, type=Path)
     parser.add_argument("--seconds", type=int, default=3600, help="after which a guest is ended")
     parser.add_argument("--checks", choices=("short", "full", "first"), default="short", help="first: up to a failure")
@@ -211,7 +228,7 @@ def main() -> int:
         make_initramfs(args.kernel, modroot, args.module, args.plugins, args.scripts, initramfs)
         log = BUILD / f"{args.log or '-'.join(args.scripts)}-{args.kernel}.log"
         text = boot(kernel, initramfs, log, args.seconds, args.checks)
-    wrong = judge(text, args.scripts) + replay(text, args.kernel, BUILD / "traces" / log.stem)
+    wrong = weigh(args.module) + judge(text, args.scripts) + replay(text, args.kernel, BUILD / "traces" / log.stem)
     for line in re.findall(r"^cost \S+ [\d ]+$", text, re.M):
         print(f"{args.kernel}: {line}")
     held = len(re.findall(r"^ok ", text, re.M))

@@ -25,7 +25,7 @@ from linkweir.deploy.filters import Filters
 from linkweir.deploy.gateway import gateway_configuration, toml_table
 from linkweir.deploy.imported import imported
 from linkweir.deploy.matching import CODE_POINTS, Sorting, sorting
-from linkweir.deploy.policy import IN_MODULE
+from linkweir.deploy.policy import IN_MODULE, PREFIXED
 from linkweir.deploy.script import tc_scripts
 from linkweir.fault import ScenarioError
 from linkweir.lab import LaboratoryError, guest, kernel
@@ -238,6 +238,8 @@ def test_the_policies_of_the_module_are_those_that_it_is_built_with() -> None:
     makefile = (REPOSITORY / "kernel/Makefile").read_text()
     in_tree = next(line for line in makefile.splitlines() if line.startswith("IN_TREE := ")).split()[2:]
     assert {policy["name"] for policy in _native.policies()} - set(in_tree) == IN_MODULE
+    prefixed = next(line for line in makefile.splitlines() if line.startswith("PREFIXED := ")).split()[2:]
+    assert set(prefixed) == PREFIXED
 
 
 def test_a_script_names_what_it_needs_and_what_it_leaves_out(tmp_path: Path) -> None:

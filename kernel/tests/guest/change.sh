@@ -48,9 +48,9 @@ for round in 1 2 3 4 5 6; do
 done
 all_arrived pds
 
-for kind in pf codes; do
+for kind in lw_pf lw_codes; do
 	timeout=
-	[ $kind = codes ] && timeout="timeout 0"
+	[ $kind = lw_codes ] && timeout="timeout 0"
 	under $kind classes 3 dscp EF=1,AF11=2 class 1 limit 30000 $timeout class 2 limit 30000 $timeout class 3 limit 30000 $timeout
 	for round in 1 2 3 4 5 6; do
 		for class in 1 2 3; do
@@ -63,12 +63,12 @@ for kind in pf codes; do
 done
 
 # limits of a class
-tc qdisc add dev v0 root handle 10: pf classes 1 class 1 rate 0 limit 10
+tc qdisc add dev v0 root handle 10: lw_pf classes 1 class 1 rate 0 limit 10
 traffic send 10.0.0.2 5003 0 25 100 0
-tc class change dev v0 parent 10: classid 10:1 pf limit 20
+tc class change dev v0 parent 10: classid 10:1 lw_pf limit 20
 traffic send 10.0.0.2 5003 0 25 100 0
 same "a larger limit makes room" "$(backlog 10:)" 20
-tc class change dev v0 parent 10: classid 10:1 pf limit 5
+tc class change dev v0 parent 10: classid 10:1 lw_pf limit 5
 traffic send 10.0.0.2 5003 0 1 100 0
 same "a smaller one lets what waits wait, and refuses more" "$(backlog 10:) $(stat dropped_limit 10:1)" "20 31p"
 clear

@@ -65,7 +65,7 @@ clear
 # one super-packet of 20 pieces of 1000 bytes: 20 packets of 1042
 tc qdisc add dev v0 root handle 1: htb default 1
 tc class add dev v0 parent 1: classid 1:1 htb rate 1gbit
-tc qdisc add dev v0 parent 1:1 handle 10: pf classes 1 class 1 rate 0 limit 50
+tc qdisc add dev v0 parent 1:1 handle 10: lw_pf classes 1 class 1 rate 0 limit 50
 begin_count 7000
 traffic super 10.0.0.2 7000 0 1 20000 1000
 same "a super-packet is split" "$(fields qdisc 10: | cut -d' ' -f3-5)" "0 20840 20"
@@ -76,7 +76,7 @@ same "in both counters" "$(fields qdisc 1: | cut -d' ' -f4-5)" "52100 50"
 traffic super 10.0.0.2 7000 0 1 20000 1000
 same "all of it" "$(fields qdisc 10: | cut -d' ' -f3-5)" "30 52100 50"
 same "in the parent's as well" "$(fields qdisc 1: | cut -d' ' -f4-5)" "52100 50"
-tc class change dev v0 parent 10: classid 10:1 pf rate 1mbit
+tc class change dev v0 parent 10: classid 10:1 lw_pf rate 1mbit
 drained "it drains" 10:
 end_count
 same "the pieces arrived" "$arrived" "50"

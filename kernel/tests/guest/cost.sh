@@ -52,17 +52,17 @@ measure pds 3 0 pds $classes limit 1000
 bounded pds
 measure pds-ring 3 0 pds $classes limit 1000 history ring
 bounded pds-ring
-measure pf 3 0 pf $classes
+measure pf 3 0 lw_pf $classes
 bounded pf
-measure codes 3 0 codes $classes
+measure codes 3 0 lw_codes $classes
 bounded codes
 eight="classes 8 dscp EF=1,AF11=2,CS0=3,AF21=4,AF31=5,AF41=6,CS1=7,CS2=8"
 measure pss-8 8 0 pss $eight link 1gbit class 2 low_level 9 rate 400mbit
 bounded pss-8
 measure pds-8 8 0 pds $eight limit 1000
 bounded pds-8
-measure pf-8 8 0 pf $eight
+measure pf-8 8 0 lw_pf $eight
 bounded pf-8
-measure codes-8 8 0 codes $eight
+measure codes-8 8 0 lw_codes $eight
 bounded codes-8
 ip link del d0

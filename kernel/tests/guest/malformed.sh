@@ -99,8 +99,8 @@ same "and was changed" "$(tc class show dev v0 classid 1:1 | sed 's/ *$//')" "cl
 clear
 
 # a class in two nests, which tc sends as one
-holds "a limit, then one in bytes" attributes v0 add pf options{ classes=2 class{ number=1 limit=7 } class{ number=1 limit_bytes=5000 } class{ number=2 limit_bytes=5000 } }
-same "both hold" "$(tc class show dev v0 classid 1:1 | sed 's/ *$//')" "class pf 1:1 parent 1: limit 7p limit_bytes 5000b weight 1"
-same "and bytes alone where only they are given" "$(tc class show dev v0 classid 1:2 | sed 's/ *$//')" "class pf 1:2 parent 1: limit_bytes 5000b weight 1"
+holds "a limit, then one in bytes" attributes v0 add lw_pf options{ classes=2 class{ number=1 limit=7 } class{ number=1 limit_bytes=5000 } class{ number=2 limit_bytes=5000 } }
+same "both hold" "$(tc class show dev v0 classid 1:1 | sed 's/ *$//')" "class lw_pf 1:1 parent 1: limit 7p limit_bytes 5000b weight 1"
+same "and bytes alone where only they are given" "$(tc class show dev v0 classid 1:2 | sed 's/ *$//')" "class lw_pf 1:2 parent 1: limit_bytes 5000b weight 1"
 clear
 unwire

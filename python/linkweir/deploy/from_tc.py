@@ -18,7 +18,7 @@ from typing import Any
 from linkweir import _native
 from linkweir.deploy.found import Found
 from linkweir.deploy.matching import CODE_POINTS
-from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE
+from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE, kind_of, policy_of
 from linkweir.fault import unfit
 
 _SUFFIXES = {"rate": "_bps", "time": "_ns", "size": "_bytes", "packets": "_pkts", "fraction": "_ppm", "bits": "_bits"}
@@ -54,7 +54,7 @@ def from_tc(text: str) -> Found:
     }
     if "mpu" in stab:
         link["mpu"] = f"{stab['mpu']}B"
-    if policy["kind"] in IN_MODULE:
+    if policy["kind"] in map(kind_of, IN_MODULE):
         return _own(link, policy, classes, filters)
     if policy["kind"] == "prio":
         return _in_tree(link, policy, qdiscs, classes, filters)
@@ -128,9 +128,10 @@ def _own(
 ) -> Found:
     """A queueing discipline of linkweir."""
     options = policy["options"]
-    known = next(found for found in _native.policies() if found["name"] == policy["kind"])
+    name = policy_of(policy["kind"])
+    known = next(found for found in _native.policies() if found["name"] == name)
     link = {**link, "nominal": f"{options['link_bps']}bit"}
-    scheduler: dict[str, Any] = {"policy": policy["kind"]}
+    scheduler: dict[str, Any] = {"policy": name}
     for param in known["params"]:
         value = options.get(param["name"] + _SUFFIXES.get(param["unit"], ""))
         if value is not None:

@@ -11,6 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from linkweir.deploy.policy import policy_of
 from linkweir.lab import kernel
 from linkweir.lab.archive import Entry, archive
 from linkweir.lab.fault import LaboratoryError
@@ -29,7 +30,7 @@ class Guest:
         linux: the kernel, a program.
         image: the archive it starts from; a job's files are put behind it.
         preload: library that is loaded before the host's C library.
-        kinds: queueing disciplines that the module brings.
+        kinds: policies that are queueing disciplines of the module.
         identity: hash of everything it is made of.
     """
 
@@ -141,5 +142,5 @@ def prepare(folder: Path, *more: Path) -> Guest:
     image = archive([*folders, *(entries[path] for path in sorted(entries))])
     linux = folder / "linux"
     identity = hashlib.sha256(image + linux.read_bytes() + library).hexdigest()
-    kinds = frozenset(plugin.stem.removeprefix("q_") for plugin in plugins)
+    kinds = frozenset(policy_of(plugin.stem.removeprefix("q_")) for plugin in plugins)
     return Guest(linux, image, kept, kinds, identity)
