@@ -31,7 +31,7 @@ have_python() {
 }
 
 compiles_m32() {
-	echo 'int main(void){return 0;}' | gcc -m32 -x c -o /dev/null - 2>/dev/null
+	printf '#include <errno.h>\nint main(void){return 0;}\n' | gcc -m32 -x c -o /dev/null - 2>/dev/null # errno.h needs the kernel's headers
 }
 
 clang_sanitizes() {
@@ -131,6 +131,10 @@ installable() { # installable PACKAGE...: leaves out packages that apt does not 
 		found="$found $package"
 	done
 	echo "${found# }"
+}
+
+install_packages() { # never removes a package: gcc-multilib, for one, would take the place of a cross compiler
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends --no-remove "$@" >/dev/null
 }
 
 probe() {
@@ -282,7 +286,9 @@ if [ -n "$missing_must$missing_may" ]; then
 		[ -d /run/systemd/system ] || server=
 		[ -z "$server" ] || systemctl mask --runtime --quiet "$server"
 		# shellcheck disable=SC2086
-		[ -z "$wanted" ] || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $wanted >/dev/null || true
+		[ -z "$wanted" ] || install_packages $wanted || for package in $wanted; do # without the one that would remove another
+			install_packages "$package" || true
+		done
 		[ -z "$server" ] || { systemctl disable --quiet "$server"; systemctl unmask --runtime --quiet "$server"; } || true
 		probe "$@" >/dev/null
 	elif command -v apt-get >/dev/null 2>&1; then
