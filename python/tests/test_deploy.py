@@ -386,7 +386,7 @@ def test_a_queueing_discipline_that_shapes_itself_has_one_line_for_all() -> None
         tc_scripts(fifo, "eth0", shaper="module")
 
 
-SHOWN = """[{"kind":"pss","handle":"10:","root":true,"refcnt":2,"options":{"classes":2,"link_bps":18000000,\
+SHAPER_SHOWN = """[{"kind":"pss","handle":"10:","root":true,"refcnt":2,"options":{"classes":2,"link_bps":18000000,\
 "bandwidth_bps":18000000,"overhead_bytes":22,"mpu_bytes":64,"default":2,"dscp":{"EF":1},"sat":"exact",\
 "on_empty":"keep","early":"charge"}}]
 class pss 10:1 root limit 100p level 0 burst 20p mtu 1514b memory 100ms
@@ -395,13 +395,13 @@ class pss 10:2 root limit 1000p level 1 low_level 4 rate 8Mbit share 0% burst 20
 
 
 def test_what_tc_shows_of_one_that_shapes_itself_becomes_its_link_and_classes() -> None:
-    found = from_tc(SHOWN)
+    found = from_tc(SHAPER_SHOWN)
     assert found.link == {"rate": "18000000bit", "overhead": "22B", "mpu": "64B", "nominal": "18000000bit"}
     assert found.scheduler["policy"] == "pss"
     assert [entry["limit"] for entry in found.classes] == ["100p", "1000p"]
     assert (found.classes[1]["rate"], found.classes[1]["memory"]) == ("8Mbit", "5s")
     with pytest.raises(ScenarioError, match=r"atm.*counts cells"):
-        from_tc(SHOWN.replace('"mpu_bytes":64', '"cells":"atm"'))
+        from_tc(SHAPER_SHOWN.replace('"mpu_bytes":64', '"cells":"atm"'))
 
 
 @pytest.mark.parametrize(

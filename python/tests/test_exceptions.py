@@ -16,6 +16,7 @@ import linkweir
 from linkweir import _native, cli
 
 BUILT_IN = {
+    "CallsError": ValueError,
     "DirectoryError": Exception,
     "Error": Exception,
     "ExecutorError": Exception,

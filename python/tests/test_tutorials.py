@@ -248,7 +248,7 @@ def test_the_tutorial_of_the_gateway_runs(tmp_path: Path) -> None:
     follow(FOLDER / "deploy-gateway.md", tmp_path, form_only=True, within=ALONE, path=str(gateway.parent))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_tutorial_of_the_qdisc_runs_in_a_kernel_of_the_laboratory() -> None:
     programs = {"iperf3": "iperf3", "ping": "iputils-ping"}
     found = {name: shutil.which(name) for name in programs}

@@ -20,6 +20,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from linkweir.fault import Error
+
 CAUSES = ("equal times", "ring", "jiffies", "only in one", "unexplained")
 
 
@@ -38,7 +40,7 @@ class Departure:
         return self.queue, self.number
 
 
-class CallsError(ValueError):
+class CallsError(Error, ValueError):
     """A recording of calls that is incomplete or contradicts itself."""
 
 
