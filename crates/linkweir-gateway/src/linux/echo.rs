@@ -19,8 +19,8 @@ const REQUEST: [u8; 2] = [8, 128];
 const ANSWER: [u8; 2] = [0, 129];
 /// Type, code, checksum, identifier, number, and then a key and the time.
 const BYTES: usize = 24;
-/// What an echo takes on an Ethernet link, bytes: its own, those of IPv4 and of Ethernet.
-pub(crate) const WIRE_BYTES: u32 = BYTES as u32 + 20 + 14;
+/// What the headers of Ethernet and of both versions of IP take on the link, bytes.
+const HEADERS_BYTES: [u32; 2] = [14 + 20, 14 + 40];
 
 /// A socket for the hosts of one version of IP.
 struct Icmp {
@@ -74,6 +74,12 @@ impl Echo {
             setsockopt(&socket, sockopt::BindToDevice, &name)?;
         }
         Ok(())
+    }
+
+    /// What an echo to this host takes on an Ethernet link, bytes; without one the first host counts.
+    pub(crate) fn wire_bytes(&self, at: Option<usize>) -> u32 {
+        let host = self.hosts.get(at.unwrap_or(0));
+        BYTES as u32 + HEADERS_BYTES[usize::from(host.is_some_and(IpAddr::is_ipv6))]
     }
 
     /// The sockets to wait for.

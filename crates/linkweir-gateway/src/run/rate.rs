@@ -21,7 +21,7 @@ use nix::libc;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-use crate::linux::echo::{Echo, WIRE_BYTES};
+use crate::linux::echo::Echo;
 use crate::linux::poll::{now_ns, Poll};
 use crate::linux::privileges;
 use crate::linux::shaper::{ClassId, Shaper};
@@ -133,19 +133,10 @@ pub fn run(settings: &Settings) -> io::Result<()> {
         gone_until_ns: None,
         shown: None,
     };
-    let mut happened = Vec::new();
-    let mut sent = Sent::default();
-    loop {
-        poll.wait(Some(follower.alarm_ns(sent)), &mut happened)?;
-        if happened.contains(&SIGNALS) && matches!(signals.read_signal(), Ok(Some(_))) {
-            break;
-        }
-        follower.look(&mut sent)?;
-        follower.show()?;
-    }
+    let followed = follower.follow_until(&mut poll, &signals);
     match follower.shaper.restore() {
-        Err(error) if !is_gone(&error) => Err(error),
-        _ => Ok(()),
+        Err(error) if !is_gone(&error) => followed.and(Err(error)),
+        _ => followed,
     }
 }
 
@@ -164,6 +155,20 @@ fn is_gone(error: &io::Error) -> bool {
 }
 
 impl Follower<'_> {
+    /// Follows the link until a signal comes or something cannot be done.
+    fn follow_until(&mut self, poll: &mut Poll, signals: &SignalFd) -> io::Result<()> {
+        let mut happened = Vec::new();
+        let mut sent = Sent::default();
+        loop {
+            poll.wait(Some(self.alarm_ns(sent)), &mut happened)?;
+            if happened.contains(&SIGNALS) && matches!(signals.read_signal(), Ok(Some(_))) {
+                return Ok(());
+            }
+            self.look(&mut sent)?;
+            self.show()?;
+        }
+    }
+
     /// When something is due, ns.
     fn alarm_ns(&self, sent: Sent) -> u64 {
         match self.gone_until_ns {
@@ -214,7 +219,10 @@ impl Follower<'_> {
         };
         let steer = self.echoes.turn(now, *sent, received_pkts);
         self.steer = steer.unwrap_or(self.steer);
-        for at in self.echoes.probe(now, *sent, WIRE_BYTES) {
+        for at in self
+            .echoes
+            .probe(now, *sent, self.echo.wire_bytes(self.echoes.reflector()))
+        {
             self.echo.send(at, now);
         }
         let Steer {

@@ -220,6 +220,7 @@ const TESTS: &[(&str, fn())] = &trials! {
     rate {
         a_class_follows_a_link_and_has_its_rate_again_after_the_end,
         a_device_that_comes_again_and_reflectors_that_are_silent_are_waited_for,
+        reflectors_of_ipv6_answer_too,
         what_is_missing_is_said_with_its_cure,
     }
     recorded {

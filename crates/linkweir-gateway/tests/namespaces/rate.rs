@@ -28,7 +28,7 @@ pub fn has_htb() -> bool {
 struct Link {
     here: Namespace,
     router: Namespace,
-    _there: Namespace,
+    there: Namespace,
 }
 
 fn tc(namespace: &Namespace, arguments: &str) {
@@ -57,7 +57,7 @@ impl Link {
         let link = Link {
             here,
             router,
-            _there: there,
+            there,
         };
         link.plug_in();
         link
@@ -272,6 +272,35 @@ pub fn a_device_that_comes_again_and_reflectors_that_are_silent_are_waited_for()
     link.router
         .ip(&["route", "replace", "198.51.100.0/24", "dev", "far"]);
     link.wait_until(4.5, 5.0, &follower);
+    drop(load);
+    follower.stop();
+}
+
+pub fn reflectors_of_ipv6_answer_too() {
+    let link = Link::new("8mbit");
+    let there = &link.there;
+    for (namespace, device, address) in [
+        (&link.here, "out", "2001:db8:1::1/64"),
+        (&link.router, "out", "2001:db8:1::2/64"),
+        (&link.router, "far", "2001:db8:2::1/64"),
+        (there, "out", "2001:db8:2::2/64"),
+    ] {
+        namespace.ip(&["address", "add", address, "dev", device, "nodad"]);
+    }
+    let forwarding = "/proc/sys/net/ipv6/conf/all/forwarding";
+    link.router
+        .inside(move || fs::write(forwarding, "1").unwrap());
+    for (namespace, to, via) in [
+        (&link.here, "2001:db8:2::/64", "2001:db8:1::2"),
+        (there, "2001:db8:1::/64", "2001:db8:2::1"),
+    ] {
+        namespace.ip(&["route", "add", to, "via", via]);
+    }
+    let follower = Follower::start(&link, &["--reflector", "2001:db8:2::2"]);
+    follower.wait_for("to 2001:db8:2::2");
+    let load = Load::new(&link);
+    link.change("3mbit");
+    link.wait_until(2.0, 4.0, &follower);
     drop(load);
     follower.stop();
 }
