@@ -23,6 +23,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+VOICE_HEADER_BYTES = 40
+"""IPv4, UDP and RTP (RFC 3550), as flows of kind voice have by default."""
 FINEST_S = 0.01
 """Longest step of a smooth capacity; each becomes its least value there."""
 
@@ -62,7 +64,7 @@ def bounds(
         OptionError: an envelope names no class, or `worst` is wrong.
     """
     keys = tomllib.loads(scenario.resolved)
-    setting, why = _setting(scenario, keys, envelopes or {}, worst)
+    setting, why = setting_of(scenario, keys, envelopes or {}, worst)
     if why:
         return [Bound(name, None, None, None, None, None, None, why) for name in scenario.classes]
     assert setting is not None
@@ -104,9 +106,10 @@ def _bound(queue: Queue, curves: list[Curve], together: Curve | None, why: str, 
     )
 
 
-def _setting(
+def setting_of(
     scenario: Scenario, keys: dict[str, Any], envelopes: Mapping[str, Curve], worst: str | None
 ) -> tuple[Setting | None, str]:
+    """Scheduler, link and arrivals of a scenario, or why no bound is known; `keys` are its resolved ones."""
     link, classes = keys["link"], _expanded(keys["class"])
     for name in envelopes:
         if name not in [c["name"] for c in classes]:
@@ -186,22 +189,43 @@ def _capacity(
 def envelope(text: str) -> tuple[str, Curve]:
     """An arrival curve as typed: CLASS=BURST:RATE, or several pairs with commas, of which the lowest counts.
 
+    In place of a pair, COUNTxCODEC stands for so many calls.
+
     >>> envelope("ef=15000B:2Mbit")[1](0)
     Fraction(120000, 1)
+    >>> envelope("ef=20xg711")[1](0)
+    Fraction(32000, 1)
     """
     name, _, rest = text.partition("=")
     curve: Curve | None = None
     try:
-        for pair in rest.split(","):
-            burst, rate = pair.split(":")
-            one = token_bucket(8 * Fraction(_native.quantity(burst, "size")), Fraction(_native.quantity(rate, "rate")))
+        for part in rest.split(","):
+            one = _calls(part) if ":" not in part else _pair(part)
             curve = one if curve is None else minimum(curve, one)
     except ValueError as error:
         raise OptionError(
-            "--envelope", text, f"write it as CLASS=BURST:RATE, such as ef=15kB:2Mbit ({error})"
+            "--envelope",
+            text,
+            f"write it as CLASS=BURST:RATE or CLASS=COUNTxCODEC, such as ef=15kB:2Mbit or ef=20xg711 ({error})",
         ) from None
     assert curve is not None
     return name, curve
+
+
+def _pair(text: str) -> Curve:
+    burst, rate = text.split(":")
+    return token_bucket(8 * Fraction(_native.quantity(burst, "size")), Fraction(_native.quantity(rate, "rate")))
+
+
+def _calls(text: str) -> Curve:
+    count, _, name = text.partition("x")
+    codecs = {codec["name"]: codec for codec in _native.codecs()}
+    if not count.isdigit() or int(count) < 1:
+        raise ValueError(f'"{count}" is no number of calls')
+    if name not in codecs:
+        raise ValueError(f'"{name}" is no codec: {", ".join(codecs)}')
+    bits = 8 * (codecs[name]["payload_bytes"] + VOICE_HEADER_BYTES)
+    return token_bucket(int(count) * bits, int(count) * bits / quantity(codecs[name]["interval_s"], "time"))
 
 
 def as_json(found: list[Bound], scenario: Scenario) -> dict[str, Any]:
