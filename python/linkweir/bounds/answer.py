@@ -14,7 +14,7 @@ from linkweir import _native
 from linkweir.bounds import capacity
 from linkweir.bounds.arrivals import Envelope, Framing, of_flow, quantity
 from linkweir.bounds.curve import Curve, add, horizontal, minimum, token_bucket, vertical
-from linkweir.bounds.policies import Queue, Setting, services
+from linkweir.bounds.policies import Queue, Service, Setting, services
 from linkweir.quantity import OptionError
 from linkweir.scenario import Scenario
 
@@ -68,39 +68,36 @@ def bounds(
     if why:
         return [Bound(name, None, None, None, None, None, None, why) for name in scenario.classes]
     assert setting is not None
-    return [
-        _bound(queue, service.curves, service.fifo, service.why_none, service.memory_s)
-        for queue, service in zip(setting.queues, services(setting), strict=True)
-    ]
+    return [_bound(queue, service) for queue, service in zip(setting.queues, services(setting), strict=True)]
 
 
-def _bound(queue: Queue, curves: list[Curve], together: Curve | None, why: str, memory_s: Fraction | None) -> Bound:
-    arrivals = queue.envelope.curve
-    service = curves[0] if curves else None
+def _bound(queue: Queue, service: Service) -> Bound:
+    arrivals, curves = queue.envelope.curve, service.curves
     sizes = (queue.envelope.least_bits, queue.envelope.most_bits)
 
     def none(reason: str) -> Bound:
-        return Bound(queue.name, arrivals, service, None, None, None, memory_s, reason, sizes)
+        shown = curves[0] if curves else None
+        return Bound(queue.name, arrivals, shown, None, None, None, service.memory_s, reason, sizes)
 
     if arrivals is None:
         return none(f"no bound: {queue.envelope.why_none}")
     if not curves:
-        return none(why)
-    delays = [d for d in (horizontal(together or arrivals, curve) for curve in curves) if d is not None]
-    backlogs = [b for b in (vertical(together or arrivals, curve) for curve in curves) if b is not None]
-    if not delays or not backlogs:
-        rate = float((together or arrivals).rate / 10**6)
+        return none(service.why_none)
+    together = service.fifo or arrivals
+    delay = service.delay_s(arrivals, sizes)
+    backlogs = [b for b in (vertical(together, curve) for curve in curves) if b is not None]
+    if delay is None or not backlogs:
+        rate = float(together.rate / 10**6)
         left = float(max(curve.rate for curve in curves) / 10**6)
         return none(f"no bound: up to {rate:g} Mbit/s arrive, and {left:g} Mbit/s are certain")
-    backlog = min(backlogs)
     return Bound(
         queue.name,
         arrivals,
-        min(curves, key=lambda c: horizontal(together or arrivals, c) or Fraction(10**30)),
-        min(delays),
-        backlog,
-        -(-backlog // queue.envelope.least_bits),
-        memory_s,
+        min(curves, key=lambda c: horizontal(together, c) or Fraction(10**30)),
+        delay,
+        min(backlogs),
+        -(-min(backlogs) // queue.envelope.least_bits),
+        service.memory_s,
         "",
         sizes,
     )

@@ -22,6 +22,10 @@ else:
     import tomli as tomllib
 
 
+SMALLEST_BYTES = 20
+"""An IPv4 header."""
+
+
 @dataclass(frozen=True)
 class Wish:
     """One wish about a class, what is certain in its place, and why it is not kept. Rates in bit/s, times in s."""
@@ -103,9 +107,12 @@ def wishes(
 
 def _scenario(tables: str, link: Link, sizes_bytes: Mapping[str, int]) -> Scenario:
     rate = rate_text(link.rate_bps)
-    flows = "".join(  # greedy: without an envelope a class may send without end
-        f'[[flow]]\nname = "{name}"\nclass = "{name}"\nkind = "greedy"\npacket = "{size}B"\n'
-        for name, size in sizes_bytes.items()
+    flows = (
+        "".join(  # greedy: without an envelope a class may send without end; and packets of any size up to the largest
+            f'[[flow]]\nname = "{name}-{size}"\nclass = "{name}"\nkind = "greedy"\npacket = "{size}B"\n'
+            for name, largest in sizes_bytes.items()
+            for size in {SMALLEST_BYTES, max(largest, SMALLEST_BYTES)}
+        )
     )
     text = f'duration = "{{duration}}"\n[link]\nnominal = "{rate}"\nrate = "{rate}"\n{tables}\n{flows}'
     scenario = Scenario.parse(text.format(duration="1s"), trace=link.trace)
@@ -141,15 +148,10 @@ def _rate(queue: Queue, service: Service, setting: Setting, link: Link) -> Wish:
 
 
 def _delay(queue: Queue, service: Service, setting: Setting, link: Link, sent: Curve, within_s: Fraction) -> Wish:
-    delays = [d for d in (horizontal(sent, curve) for curve in service.curves) if d is not None]
-    if delays and min(delays) <= within_s:
-        return Wish(queue.name, within_s=within_s, delay_s=min(delays))
-    return Wish(
-        queue.name,
-        within_s=within_s,
-        delay_s=min(delays) if delays else None,
-        why=_against(queue, service, setting, link, sent, within_s),
-    )
+    delay_s = service.delay_s(sent, (queue.envelope.least_bits, queue.envelope.most_bits))
+    kept = delay_s is not None and delay_s <= within_s
+    why = "" if kept else _against(queue, service, setting, link, sent, within_s)
+    return Wish(queue.name, within_s=within_s, delay_s=delay_s, why=why)
 
 
 def _against(queue: Queue, service: Service, setting: Setting, link: Link, sent: Curve, within_s: Fraction) -> str:
