@@ -18,6 +18,7 @@ from linkweir.bounds.answer import bounds, envelope
 from linkweir.bounds.arrivals import empirical
 from linkweir.bounds.attack import Sender, climb, packets
 from linkweir.bounds.curve import add, horizontal, minimum, rate_latency, residual, token_bucket, vertical
+from linkweir.bounds.page import Distance, largest_backlog, longest_delay
 from linkweir.bounds.policies import compose, shared
 from linkweir.cli import app
 from linkweir.scenario import Scenario
@@ -213,3 +214,16 @@ def test_the_command_and_the_worst_case_that_it_writes(tmp_path: Path) -> None:
             max(d for c, d in zip(flows["class"], flows["delay_max_s"], strict=True) if c == row["name"])
             == row["found_s"]
         )
+
+
+def test_the_page_shows_where_the_distances_are_longest(tmp_path: Path) -> None:
+    """Le Boudec and Thiran 2001: T + b / R at the burst, b + r T at the latency."""
+    arrivals, service = token_bucket(8000, 1000), rate_latency(4000, 3)
+    assert longest_delay(arrivals, service) == Distance(Fraction(0), Fraction(8000), Fraction(5))
+    assert largest_backlog(arrivals, service) == Distance(Fraction(3), Fraction(0), Fraction(11000))
+    path = tmp_path / "curves.html"
+    done = CliRunner().invoke(app, ["bounds", str(SCENARIOS / "geo.toml"), "--report", str(path)])
+    assert done.exit_code == 0, done.output
+    text = path.read_text()
+    assert text.count("<svg") == 3
+    assert "af: no bound: flow af (tcp)" in text
