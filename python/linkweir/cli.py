@@ -266,11 +266,15 @@ def _bounds(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Folder for the worst cases that --attack finds.")
     ] = Path("worst-cases"),
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Write a page with all curves, such as bounds.html."),
+    ] = None,
     trace: _Trace = None,
     as_json: _Json = False,
 ) -> None:
     """Compute the worst delay and backlog of each class, or say why there is none."""
-    from linkweir.commands.bounds import compute, show, show_attacks, try_to_exceed
+    from linkweir.commands.bounds import compute, show, show_attacks, try_to_exceed, write_page
     from linkweir.quantity import OptionError
 
     sound = linkweir.Scenario.load(scenario, trace=trace)
@@ -280,6 +284,8 @@ def _bounds(
         typer.echo(f"linkweir bounds: {fault}", err=True)
         raise typer.Exit(BAD_INPUT) from None
     attacks = try_to_exceed(sound, found, attack, out) if attack else []
+    if report is not None:
+        write_page(sound, found, report)
     if as_json:
         emit_json({**plain, "attacks": attacks} if attack else plain)
         return

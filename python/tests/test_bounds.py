@@ -18,6 +18,7 @@ from linkweir.bounds.answer import bounds, envelope
 from linkweir.bounds.arrivals import empirical
 from linkweir.bounds.attack import Sender, climb, packets
 from linkweir.bounds.curve import add, horizontal, minimum, rate_latency, residual, token_bucket, vertical
+from linkweir.bounds.page import Distance, largest_backlog, longest_delay
 from linkweir.bounds.policies import compose, shared
 from linkweir.cli import app
 from linkweir.scenario import Scenario
@@ -94,7 +95,7 @@ def test_empirical_curve_covers_every_run_of_packets() -> None:
 
 def test_senders_stay_within_their_curve() -> None:
     curve = minimum(token_bucket(36000, 10**6), token_bucket(12000, 5 * 10**6))
-    rows = packets(curve, Sender(5, 1500), 10**9, 12000)
+    rows = packets(curve, Sender(5, 1500), 10**9)
     for i in range(len(rows)):
         for j in range(i, len(rows)):
             assert curve(Fraction(rows[j][0] - rows[i][0], 10**9)) >= 12000 * (j - i + 1)
@@ -139,6 +140,44 @@ def test_strict_of_equal_packets_is_reached() -> None:
     assert worst.tightness > 0.9999
 
 
+def delays(case: Scenario, *texts: str) -> list[Fraction]:
+    found = [bound.delay_s for bound in bounds(case, envelopes=dict(envelope(text) for text in texts))]
+    assert None not in found
+    return [delay for delay in found if delay is not None]
+
+
+def test_drr_of_equal_packets_wastes_less_than_a_packet_of_any_size() -> None:
+    """Quanta of 500 B and packets of 1,500 B: deficits end at 0, 500 or 1,000 B, so a rival's last visits may send
+    1,000 B more than its quantum. AF's one packet needs up to 3 further visits; those before it cost each rival
+    4 * 500 + 1,000 B, and one packet of AF itself or 500 B may be in the device."""
+    case = scenario("drr", **{name: {"quantum": "500B"} for name in ("ef", "af", "cs0")})
+    many = ("ef=90kB:1Mbit", "af=1500B:1Mbit", "cs0=90kB:1Mbit")
+    bits = 8 * (1500 + 1500 + 2 * (3 * 500 + 1000))
+    found = delays(case, *many)[1]
+    assert found == Fraction(bits, 10**7)
+
+
+def test_rivals_that_send_little_cost_no_more_than_that() -> None:
+    """CS0 sends 300 B at most at a time; visits alone would count its quantum in each of AF's."""
+    case = scenario("drr", **{name: {"quantum": "1500B"} for name in ("ef", "af", "cs0")})
+    little = delays(case, "ef=90kB:2Mbit", "af=9kB:2Mbit", "cs0=1500B:10kbit")[1]
+    much = delays(case, "ef=90kB:2Mbit", "af=9kB:2Mbit", "cs0=90kB:2Mbit")[1]
+    # AF's 6 packets, 6 visits of EF and its deficit's rest, AF's packet in the device
+    without = Fraction(8 * (9000 + 6 * 1500 + 1500), 10**7)
+    assert without < little < without + Fraction(8 * 3 * 1500, 10**7) < much
+
+
+def test_a_reserved_class_that_cannot_reach_lm_waits_as_at_its_high_level() -> None:
+    """AF's burst of 6,000 B lies below LM - LR = 19 * 12,112 * 0.7 bit, so it waits for EF's burst, its own and CS0's
+    packet: 2,250 B more than C - r_EF carries at once."""
+    case = scenario("pss", **RESERVED)
+    ef, af, _ = delays(case, "ef=9000B:1Mbit", "af=6000B:2Mbit", "cs0=4500B:1Mbit")
+    assert ef == Fraction(8 * (9000 + 1500), 10**7)
+    assert af == Fraction(8 * (9000 + 6000 + 1500), 9 * 10**6)
+    more = delays(case, "ef=9000B:1Mbit", "af=21kB:2Mbit", "cs0=4500B:1Mbit")[1]
+    assert more > Fraction(8 * (9000 + 21000 + 1500), 9 * 10**6)
+
+
 @pytest.mark.parametrize(
     ("keys", "sentence"),
     [
@@ -175,3 +214,16 @@ def test_the_command_and_the_worst_case_that_it_writes(tmp_path: Path) -> None:
             max(d for c, d in zip(flows["class"], flows["delay_max_s"], strict=True) if c == row["name"])
             == row["found_s"]
         )
+
+
+def test_the_page_shows_where_the_distances_are_longest(tmp_path: Path) -> None:
+    """Le Boudec and Thiran 2001: T + b / R at the burst, b + r T at the latency."""
+    arrivals, service = token_bucket(8000, 1000), rate_latency(4000, 3)
+    assert longest_delay(arrivals, service) == Distance(Fraction(0), Fraction(8000), Fraction(5))
+    assert largest_backlog(arrivals, service) == Distance(Fraction(3), Fraction(0), Fraction(11000))
+    path = tmp_path / "curves.html"
+    done = CliRunner().invoke(app, ["bounds", str(SCENARIOS / "geo.toml"), "--report", str(path)])
+    assert done.exit_code == 0, done.output
+    text = path.read_text()
+    assert text.count("<svg") == 3
+    assert "af: no bound: flow af (tcp)" in text

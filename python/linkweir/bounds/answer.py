@@ -14,7 +14,7 @@ from linkweir import _native
 from linkweir.bounds import capacity
 from linkweir.bounds.arrivals import Envelope, Framing, of_flow, quantity
 from linkweir.bounds.curve import Curve, add, horizontal, minimum, token_bucket, vertical
-from linkweir.bounds.policies import Queue, Setting, services
+from linkweir.bounds.policies import Queue, Service, Setting, services
 from linkweir.quantity import OptionError
 from linkweir.scenario import Scenario
 
@@ -23,6 +23,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+VOICE_HEADER_BYTES = 40
+"""IPv4, UDP and RTP (RFC 3550), as flows of kind voice have by default."""
 FINEST_S = 0.01
 """Longest step of a smooth capacity; each becomes its least value there."""
 
@@ -62,51 +64,49 @@ def bounds(
         OptionError: an envelope names no class, or `worst` is wrong.
     """
     keys = tomllib.loads(scenario.resolved)
-    setting, why = _setting(scenario, keys, envelopes or {}, worst)
+    setting, why = setting_of(scenario, keys, envelopes or {}, worst)
     if why:
         return [Bound(name, None, None, None, None, None, None, why) for name in scenario.classes]
     assert setting is not None
-    return [
-        _bound(queue, service.curves, service.fifo, service.why_none, service.memory_s)
-        for queue, service in zip(setting.queues, services(setting), strict=True)
-    ]
+    return [_bound(queue, service) for queue, service in zip(setting.queues, services(setting), strict=True)]
 
 
-def _bound(queue: Queue, curves: list[Curve], together: Curve | None, why: str, memory_s: Fraction | None) -> Bound:
-    arrivals = queue.envelope.curve
-    service = curves[0] if curves else None
+def _bound(queue: Queue, service: Service) -> Bound:
+    arrivals, curves = queue.envelope.curve, service.curves
     sizes = (queue.envelope.least_bits, queue.envelope.most_bits)
 
     def none(reason: str) -> Bound:
-        return Bound(queue.name, arrivals, service, None, None, None, memory_s, reason, sizes)
+        shown = curves[0] if curves else None
+        return Bound(queue.name, arrivals, shown, None, None, None, service.memory_s, reason, sizes)
 
     if arrivals is None:
         return none(f"no bound: {queue.envelope.why_none}")
     if not curves:
-        return none(why)
-    delays = [d for d in (horizontal(together or arrivals, curve) for curve in curves) if d is not None]
-    backlogs = [b for b in (vertical(together or arrivals, curve) for curve in curves) if b is not None]
-    if not delays or not backlogs:
-        rate = float((together or arrivals).rate / 10**6)
+        return none(service.why_none)
+    together = service.fifo or arrivals
+    delay = service.delay_s(arrivals, sizes)
+    backlogs = [b for b in (vertical(together, curve) for curve in curves) if b is not None]
+    if delay is None or not backlogs:
+        rate = float(together.rate / 10**6)
         left = float(max(curve.rate for curve in curves) / 10**6)
         return none(f"no bound: up to {rate:g} Mbit/s arrive, and {left:g} Mbit/s are certain")
-    backlog = min(backlogs)
     return Bound(
         queue.name,
         arrivals,
-        min(curves, key=lambda c: horizontal(together or arrivals, c) or Fraction(10**30)),
-        min(delays),
-        backlog,
-        -(-backlog // queue.envelope.least_bits),
-        memory_s,
+        min(curves, key=lambda c: horizontal(together, c) or Fraction(10**30)),
+        delay,
+        min(backlogs),
+        -(-min(backlogs) // queue.envelope.least_bits),
+        service.memory_s,
         "",
         sizes,
     )
 
 
-def _setting(
+def setting_of(
     scenario: Scenario, keys: dict[str, Any], envelopes: Mapping[str, Curve], worst: str | None
 ) -> tuple[Setting | None, str]:
+    """Scheduler, link and arrivals of a scenario, or why no bound is known; `keys` are its resolved ones."""
     link, classes = keys["link"], _expanded(keys["class"])
     for name in envelopes:
         if name not in [c["name"] for c in classes]:
@@ -186,22 +186,43 @@ def _capacity(
 def envelope(text: str) -> tuple[str, Curve]:
     """An arrival curve as typed: CLASS=BURST:RATE, or several pairs with commas, of which the lowest counts.
 
+    In place of a pair, COUNTxCODEC stands for so many calls.
+
     >>> envelope("ef=15000B:2Mbit")[1](0)
     Fraction(120000, 1)
+    >>> envelope("ef=20xg711")[1](0)
+    Fraction(32000, 1)
     """
     name, _, rest = text.partition("=")
     curve: Curve | None = None
     try:
-        for pair in rest.split(","):
-            burst, rate = pair.split(":")
-            one = token_bucket(8 * Fraction(_native.quantity(burst, "size")), Fraction(_native.quantity(rate, "rate")))
+        for part in rest.split(","):
+            one = _calls(part) if ":" not in part else _pair(part)
             curve = one if curve is None else minimum(curve, one)
     except ValueError as error:
         raise OptionError(
-            "--envelope", text, f"write it as CLASS=BURST:RATE, such as ef=15kB:2Mbit ({error})"
+            "--envelope",
+            text,
+            f"write it as CLASS=BURST:RATE or CLASS=COUNTxCODEC, such as ef=15kB:2Mbit or ef=20xg711 ({error})",
         ) from None
     assert curve is not None
     return name, curve
+
+
+def _pair(text: str) -> Curve:
+    burst, rate = text.split(":")
+    return token_bucket(8 * Fraction(_native.quantity(burst, "size")), Fraction(_native.quantity(rate, "rate")))
+
+
+def _calls(text: str) -> Curve:
+    count, _, name = text.partition("x")
+    codecs = {codec["name"]: codec for codec in _native.codecs()}
+    if not count.isdigit() or int(count) < 1:
+        raise ValueError(f'"{count}" is no number of calls')
+    if name not in codecs:
+        raise ValueError(f'"{name}" is no codec: {", ".join(codecs)}')
+    bits = 8 * (codecs[name]["payload_bytes"] + VOICE_HEADER_BYTES)
+    return token_bucket(int(count) * bits, int(count) * bits / quantity(codecs[name]["interval_s"], "time"))
 
 
 def as_json(found: list[Bound], scenario: Scenario) -> dict[str, Any]:

@@ -34,12 +34,16 @@ MOST_PKTS = 200
 
 @dataclass(frozen=True)
 class Sender:
-    """How a class sends: from when on, packets of what size, and up to when only one packet each so many ns."""
+    """How a class sends: from when on, packets of what size, and up to when only one packet each so many ns.
+
+    The first packet may have a size of its own: it sets the deficit that drr keeps for the others.
+    """
 
     start_ns: int
     size_bytes: int
     light_ns: int = 0
     gap_ns: int = 10_000_000
+    first_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,22 +61,23 @@ class Attack:
         return self.found_s / self.bound_s
 
 
-def packets(curve: Curve, sender: Sender, end_ns: int, bits_of: int) -> list[tuple[int, int]]:
+def packets(curve: Curve, sender: Sender, end_ns: int, overhead_bytes: int = 0) -> list[tuple[int, int]]:
     """As many packets as early as the curve allows: instants in ns and bytes.
 
-    `bits_of` are the bits that a packet counts; the curve is the minimum of its segments' lines, so it must be concave.
+    The link counts `overhead_bytes` more of each; the curve is the minimum of its segments' lines, so it is concave.
     """
     lines = [(value - slope * start, slope) for start, value, slope in curve.segments]
     scale = math.lcm(*(x.denominator for line in lines for x in line))
     # whole numbers: bits times 10^9 times the scale, so that a nanosecond drains rate times the scale
     buckets = [(int(burst * scale) * 10**9, int(rate * scale)) for burst, rate in lines]
-    cost = bits_of * scale * 10**9
     fill = [0] * len(buckets)
     sent: list[tuple[int, int]] = []
     at = last = sender.start_ns
     while at < end_ns and len(sent) < MOST_PKTS:
         fill = [max(f - rate * (at - last), 0) for f, (_, rate) in zip(fill, buckets, strict=True)]
         last = at
+        size_bytes = sender.size_bytes if sent or sender.first_bytes is None else sender.first_bytes
+        cost = 8 * (size_bytes + overhead_bytes) * scale * 10**9
         wait = 0
         for f, (burst, rate) in zip(fill, buckets, strict=True):
             excess = f + cost - burst
@@ -81,7 +86,7 @@ def packets(curve: Curve, sender: Sender, end_ns: int, bits_of: int) -> list[tup
         if wait > 0:
             at += wait
             continue
-        sent.append((at, sender.size_bytes))
+        sent.append((at, size_bytes))
         fill = [f + cost for f in fill]
         if at < sender.start_ns + sender.light_ns:
             at += sender.gap_ns
@@ -110,7 +115,7 @@ def candidate(scenario: Scenario, found: list[Bound], senders: Mapping[str, Send
                 }
             )
             continue
-        rows = packets(bound.arrivals, sender, end_ns, 8 * (sender.size_bytes + overhead))
+        rows = packets(bound.arrivals, sender, end_ns, overhead)
         if not rows:
             continue
         path = folder / f"{bound.name}.csv"
@@ -191,7 +196,7 @@ def _mutate(
     name = rng.choice(names)
     s = senders[name]
     span_ns = round(scenario.duration_s * 0.5e9)
-    kind = rng.randrange(5)
+    kind = rng.randrange(6)
     if kind == 0:
         s = replace(s, start_ns=max(s.start_ns + round(rng.gauss(0, 1) * 10 ** rng.uniform(0, 7)), 0))
     elif kind == 1:
@@ -200,6 +205,8 @@ def _mutate(
         s = replace(s, light_ns=rng.choice((0, rng.randrange(1, span_ns))), gap_ns=round(10 ** rng.uniform(5, 8)))
     elif kind == 3:
         s = replace(s, start_ns=rng.randrange(span_ns))
+    elif kind == 4:
+        s = replace(s, first_bytes=rng.choice((None, rng.randint(*sizes[name]))))
     else:
         least, most = sizes[name]
         s = replace(s, size_bytes=rng.choice((least, most, rng.randint(least, most))))

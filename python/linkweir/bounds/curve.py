@@ -203,6 +203,34 @@ def horizontal(arrivals: Curve, service: Curve) -> Fraction | None:
     return worst
 
 
+MOST_STEPS = 4096
+"""Packets whose delay is looked at one by one."""
+
+
+def horizontal_at(arrivals: Curve, service: Curve, step_bits: Number) -> Fraction | None:
+    """As `horizontal`, but only where a whole number of packets of one size has arrived and been served.
+
+    >>> horizontal_at(token_bucket(12000, 10**6), Curve.of([(0, 0, 10**6), (1, 12000, 0), (2, 12000, 10**6)]), 12000)
+    Fraction(501, 250)
+    """
+    if arrivals.rate > service.rate:
+        return None
+    last = max(arrivals.segments[-1][1], service.segments[-1][1])
+    number = int(last // step_bits) + 2
+    if number > MOST_STEPS:
+        return horizontal(arrivals, service)
+    worst = Fraction(0)
+    for n in range(1, number + 1):  # beyond, both are straight lines
+        t = arrivals.first(n * step_bits)
+        if t is None:
+            break
+        reached = service.first(n * step_bits)
+        if reached is None:
+            return None
+        worst = max(worst, reached - t)
+    return worst
+
+
 def _leaves(curve: Curve, bits: Fraction) -> Fraction | None:
     """The last instant at which the curve is not above this many bits."""
     index = bisect_right(curve.segments, bits, key=lambda s: s[1])

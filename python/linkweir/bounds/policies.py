@@ -1,26 +1,41 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What each policy leaves to each class: service curves, or the reason why none is known.
 
-A class gets one or two curves, each of which bounds its service; delays and backlogs are the least of both. The
-second is that of blind multiplexing (Le Boudec and Thiran 2001, theorem 6.2.1): in any work-conserving policy a
-class gets at least what all others leave.
+A class gets several curves, each of which bounds its service; delays and backlogs are the least of all. The last is
+that of blind multiplexing (Le Boudec and Thiran 2001, theorem 6.2.1): in any work-conserving policy a class gets at
+least what all others leave.
 
 The device takes a ring of r packets at once. When a class becomes backlogged, the packets in the ring go first:
-with r = 1 one packet that is less urgent, otherwise r packets of any class.
+with r = 1 one packet that is less urgent, otherwise r packets of any class. docs/explanation/guarantees.md derives
+the formulas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 from linkweir.bounds.arrivals import Envelope, quantity
-from linkweir.bounds.curve import Curve, Number, add, rate_latency, residual, token_bucket
+from linkweir.bounds.curve import (
+    Curve,
+    Number,
+    add,
+    horizontal,
+    horizontal_at,
+    rate_latency,
+    residual,
+    token_bucket,
+    vertical,
+)
 
 MOST_VISITS = 256
 """Visits of a round robin that are counted one by one; after them a straight line below the steps follows."""
+MOST_OUTPUTS = 4
+"""Rivals of a round robin whose arrival curves count; every choice among them gives a service curve."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +66,25 @@ class Service:
     """What a class gets: curves, or why there are none, and PSS's memory that loses nothing, s."""
 
     curves: list[Curve] = field(default_factory=list)
+    ends: list[Curve] = field(default_factory=list)
+    """Further curves, which hold at the ends of the class' packets only."""
     fifo: Curve | None = None
     """With one queue for all arrivals: their sum, whose delay is that of each."""
     why_none: str = ""
     memory_s: Fraction | None = None
+
+    def delay_s(self, arrivals: Curve, packets_bits: tuple[int, int]) -> Fraction | None:
+        """The worst delay with this arrival curve and these smallest and largest packets; None without bound."""
+        least, most = packets_bits
+        found = []
+        for curve in [*self.curves, *self.ends]:
+            if self.fifo is not None:
+                found.append(horizontal(self.fifo, curve))
+            elif least == most:
+                found.append(horizontal_at(arrivals, curve, most))
+            else:
+                found.append(horizontal(arrivals, curve))
+        return min((delay for delay in found if delay is not None), default=None)
 
 
 def services(setting: Setting) -> list[Service]:
@@ -74,12 +104,11 @@ def services(setting: Setting) -> list[Service]:
     if setting.policy == "fifo":
         return found
     for index, service in enumerate(found):
-        others = [q for i, q in enumerate(setting.queues) if i != index]
-        taken, why = _sum(others)
-        if taken is not None:
-            service.curves.append(residual(setting.capacity, [taken]))
+        if blind := _blind(setting, index):
+            service.curves += blind
             service.why_none = ""
         elif not service.curves and not service.why_none:
+            _, why = _sum([q for i, q in enumerate(setting.queues) if i != index])
             service.why_none = f"no bound: {why}"
     return found
 
@@ -128,21 +157,91 @@ def _strict(setting: Setting) -> list[Service]:
 def _round_robin(setting: Setting) -> list[Service]:
     levels = [int(q.keys.get("level", 0)) if setting.policy != "rr" else 0 for q in setting.queues]
     found = []
+    places: list[_Place | None] = []
     for index, queue in enumerate(setting.queues):
         above, why = _sum([q for q, at in zip(setting.queues, levels, strict=True) if at < levels[index]])
         if above is None:
             found.append(Service(why_none=f"no bound: {why}"))
+            places.append(None)
             continue
-        rivals = [
-            q
-            for i, (q, at) in enumerate(zip(setting.queues, levels, strict=True))
-            if i != index and at == levels[index]
-        ]
-        blocking = setting.ring * max(q.envelope.most_bits for q in setting.queues)
-        left = residual(setting.capacity, [above], blocking)
-        visit, lost, first, each = _visit(setting, queue, rivals)
-        found.append(Service([compose(shared(visit, lost, first, each), left)]))
+        same = [i for i, at in enumerate(levels) if i != index and at == levels[index]]
+        rivals = [setting.queues[i] for i in same]
+        below = [q for q, at in zip(setting.queues, levels, strict=True) if at > levels[index]]
+        left = residual(setting.capacity, [above], _in_the_device(setting, queue, rivals, below))
+        place = _Place(queue, left, same)
+        places.append(place)
+        found.append(_against(setting, place, same, []))
+    for place, service, output in _outputs(setting, places, found):
+        for chosen in (c for size in range(1, len(output) + 1) for c in combinations(sorted(output), size)):
+            rest = [i for i in place.rivals if i not in chosen]
+            further = _against(setting, place, rest, [output[i] for i in chosen])
+            service.curves += further.curves
+            service.ends += further.ends
     return found
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A class of a round robin: what its level receives, and its rivals there by number."""
+
+    queue: Queue
+    left: Curve
+    rivals: Sequence[int]
+
+
+def _against(setting: Setting, place: _Place, rivals: Sequence[int], sent: Sequence[Curve]) -> Service:
+    """Service of a class when these rivals send as their visits allow, and the others what is given."""
+    visit, lost, first, each = _visit(setting, place.queue, [setting.queues[i] for i in rivals])
+    left = residual(place.left, sent) if sent else place.left
+    service = Service([compose(shared(visit, lost, first, each), left)])
+    if lost > 0 and rivals:
+        # a packet that ends at x was picked when at most x minus the smallest packet had been sent
+        envelope = place.queue.envelope
+        service.ends.append(compose(shared(visit, envelope.most_bits - envelope.least_bits, first, each), left))
+    return service
+
+
+def _outputs(
+    setting: Setting, places: Sequence[_Place | None], found: Sequence[Service]
+) -> Iterator[tuple[_Place, Service, dict[int, Curve]]]:
+    """Of each class, what rivals with an arrival curve send at most in any interval, whenever it begins.
+
+    With a concave arrival curve a and a backlog of at most v, that is a(t) + v - a(0) (Le Boudec and Thiran 2001,
+    theorem 1.4.3). At most `MOST_OUTPUTS` rivals count, those that send least.
+    """
+    sent: dict[int, Curve] = {}
+    for index, (queue, service) in enumerate(zip(setting.queues, found, strict=True)):
+        arrivals = queue.envelope.curve
+        if arrivals is None:
+            continue
+        curves = [*service.curves, *_blind(setting, index)]
+        backlogs = [v for v in (vertical(arrivals, curve) for curve in curves) if v is not None]
+        if backlogs:
+            sent[index] = add([arrivals, token_bucket(max(min(backlogs) - arrivals(0), Fraction(0)), 0)])
+    for place, service in zip(places, found, strict=True):
+        if place is not None:
+            known = sorted((i for i in place.rivals if i in sent), key=lambda i: (sent[i].rate, i))[:MOST_OUTPUTS]
+            yield place, service, {i: sent[i] for i in known}
+
+
+def _blind(setting: Setting, index: int) -> list[Curve]:
+    """What all other classes leave, if all have arrival curves."""
+    taken, _ = _sum([q for i, q in enumerate(setting.queues) if i != index])
+    return [] if taken is None else [residual(setting.capacity, [taken])]
+
+
+def _in_the_device(setting: Setting, queue: Queue, rivals: Sequence[Queue], below: Sequence[Queue]) -> int:
+    """Bits in the device when a class becomes backlogged that are not counted with its rivals' visits."""
+    if setting.ring == 1 and setting.policy == "drr":
+        # a rival's packet counts with its visit; if the rival has left since, it returns with no deficit
+        return max(_blocking(setting, [queue, *below]), *(_grain(q) for q in rivals), 0)
+    return setting.ring * max(q.envelope.most_bits for q in setting.queues)
+
+
+def _grain(queue: Queue) -> int:
+    """Of drr: what divides every deficit, bits. At the end of a visit the deficit is at most a packet minus this."""
+    least, most = queue.envelope.least_bits, queue.envelope.most_bits
+    return math.gcd(8 * _bytes(queue, "quantum"), most) if least == most else 8
 
 
 def _visit(setting: Setting, queue: Queue, rivals: Sequence[Queue]) -> tuple[int, int, int, int]:
@@ -151,11 +250,11 @@ def _visit(setting: Setting, queue: Queue, rivals: Sequence[Queue]) -> tuple[int
     """
     if setting.policy == "drr":
         quanta = [8 * _bytes(q, "quantum") for q in rivals]
-        lost = queue.envelope.most_bits - 8
+        lost = queue.envelope.most_bits - _grain(queue)
         return (
             8 * _bytes(queue, "quantum"),
             lost,
-            sum(quanta) + sum(q.envelope.most_bits - 8 for q in rivals),
+            sum(quanta) + sum(q.envelope.most_bits - _grain(q) for q in rivals),
             sum(quanta),
         )
     weights = [_weight(q) if setting.policy == "wrr" else 1 for q in rivals]
@@ -243,7 +342,12 @@ def _pss(setting: Setting) -> list[Service]:
     for i, queue in enumerate(setting.queues):
         level = _level(queue, i)
         if i == index:
-            found.append(_reserved(rho, resume, most, deficit, reason))
+            service = _reserved(rho, resume, most, deficit, reason)
+            slack = rho * largest / slowest
+            if service.curves and taken is not None and _always_high(reserved.envelope, rho, resume, full - slack):
+                below = [q for j, q in enumerate(setting.queues) if j != index and _level(q, j) > high]
+                service.curves.append(residual(setting.capacity, [taken], _blocking(setting, below)))
+            found.append(service)
         elif level < high:
             higher, wrong = _sum([q for j, q in enumerate(setting.queues) if j != index and _level(q, j) < level])
             below = [q for j, q in enumerate(setting.queues) if j == index or _level(q, j) > level]
@@ -308,6 +412,17 @@ def missed(rho_bps: Fraction, service: Curve) -> Fraction | None:
     if service.rate < rho_bps:
         return None
     return max((rho_bps * t - service.before(t) for t in service.starts), default=Fraction(0))
+
+
+def _always_high(envelope: Envelope, rho: Fraction, resume: Fraction, full: Fraction) -> bool:
+    """Whether a class that keeps its arrival curve never reaches LM, and so never leaves its high level.
+
+    Its credit is at most LR plus the most by which its arrivals exceed rho; docs/explanation/guarantees.md says why.
+    """
+    curve = envelope.curve
+    if curve is None or curve.rate > rho:
+        return False
+    return resume + max(curve(t) - rho * t for t in curve.starts) < full
 
 
 def _reserved(rho: Fraction, resume: Fraction, most: Fraction, deficit: Fraction | None, reason: str) -> Service:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from linkweir.bounds.answer import Bound, as_json, bounds, envelope
 from linkweir.bounds.attack import attack, write
+from linkweir.provenance import write_whole
 from linkweir.scenario import Scenario
 
 
@@ -38,6 +39,13 @@ def show(found: list[Bound]) -> None:
     for b in found:
         if b.why_none:
             console.print(f"{b.name}: {b.why_none}", highlight=False, markup=False)
+
+
+def write_page(scenario: Scenario, found: list[Bound], path: Path) -> None:
+    """Writes the page with the curves."""
+    from linkweir.bounds.page import page
+
+    write_whole(path, page(scenario, found))
 
 
 def try_to_exceed(scenario: Scenario, found: list[Bound], runs: int, out: Path) -> list[dict[str, Any]]:

@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from linkweir import _native, quantity
+from linkweir.bounds.answer import envelope
+from linkweir.bounds.curve import Curve
+from linkweir.bounds.wishes import Link, Wish, wishes
 from linkweir.commands import plan_table
 from linkweir.quantity import OptionError
 from linkweir.sizing import defaults, shortage
@@ -50,8 +56,11 @@ def pss(
         str | None, typer.Option(help="Largest burst of more urgent queues (default: one packet).")
     ] = None,
     ef_expected: Annotated[
-        str, typer.Option(help="Strict-priority load to expect: a rate or a part of the link.")
-    ] = "0%",
+        str | None,
+        typer.Option(
+            help="Strict-priority load to expect: a rate or a part of the link (default: that of --envelope, or 0%)."
+        ),
+    ] = None,
     ef: Annotated[list[str] | None, typer.Option(help="Further loads to show the rates for; repeat.")] = None,
     memory: Annotated[
         str | None, typer.Option(help=f"How long a starvation is remembered (default: {defaults.MEMORY}).")
@@ -60,6 +69,22 @@ def pss(
         str | None, typer.Option(help="Longest time with too little capacity; sets the memory.")
     ] = None,
     trace: Annotated[Path | None, typer.Option(help="Capacity trace in which to find the longest shortage.")] = None,
+    envelopes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--envelope",
+            metavar="CLASS=BURST:RATE",
+            help="The most that a class sends, or CLASS=COUNTxCODEC for calls, such as ef=20xg711; repeat.",
+        ),
+    ] = None,
+    within: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLASS=TIME", help="Worst delay that is wished of a class, such as ef=20ms; repeat."),
+    ] = None,
+    worst: Annotated[
+        str | None,
+        typer.Option(metavar="PART/WINDOW", help="The least that the link carries in any window, such as 60%/10s."),
+    ] = None,
     margin: Annotated[float, typer.Option(help="Memory as a multiple of the longest fade.", min=1.0, max=100.0)] = 2.0,
     sat: Annotated[
         str,
@@ -71,7 +96,8 @@ def pss(
 ) -> None:
     """Compute the parameters of PSS, and show the rates to expect and warnings.
 
-    Give --rate, --share or --weights.
+    Give --rate, --share or --weights. With --envelope, --within or --worst the worst case stands beside each wish, and
+    the exit code is 1 if one cannot be kept.
     """
     try:
         _only_one({"--rate": rate, "--share": share, "--weights": weights}, least=1)
@@ -80,10 +106,14 @@ def pss(
             raise OptionError("--burst", burst, "follows from --weights; leave one of them out")
         if sat not in ("exact", "paper"):
             raise OptionError("--sat", sat, "must be exact or paper")
+        if worst is not None and trace is not None:
+            raise OptionError(f"--worst {worst} --trace", trace, "give only one of --worst, --trace")
         link_bps = quantity.rate_bps("--link", link)
+        curves = dict(envelope(text) for text in envelopes or [])
+        limits = dict(_limit(text) for text in within or [])
         wanted = Requirements(
             link_bps=link_bps,
-            ef_expected_bps=_expected_bps(ef_expected, link_bps),
+            ef_expected_bps=_expected_bps(ef_expected, link_bps, curves),
             targets=_targets(link_bps, rate or [], share or []),
             weights=None if weights is None else _weights(weights, sizes),
             burst_pkts=quantity.count_pkts("--burst", burst or defaults.BURST, 2),
@@ -97,6 +127,8 @@ def pss(
             loads=tuple(quantity.rate_or_fraction_bps("--ef", text, link_bps) for text in ef or []),
         )
         found = answer(wanted)
+        if envelopes or within or worst:
+            found = _in_the_worst_case(wanted, found, Link(link_bps, trace, worst), curves, limits)
     except (OptionError, _native.ScenarioError) as fault:
         typer.echo(f"linkweir plan pss: {fault}", err=True)
         raise typer.Exit(2) from None
@@ -104,6 +136,54 @@ def pss(
         typer.echo(json.dumps(found, indent=2, allow_nan=False))
     else:
         plan_table.show(found)
+    if any(not wish["kept"] for wish in found.get("wishes", [])):
+        raise typer.Exit(1)
+
+
+def _in_the_worst_case(
+    wanted: Requirements, found: dict[str, Any], link: Link, curves: dict[str, Curve], limits: dict[str, Fraction]
+) -> dict[str, Any]:
+    """The answer with its wishes. A memory that was not asked for is raised to what loses nothing."""
+    other_bytes = wanted.mtu_bytes if wanted.other_mtu_bytes is None else wanted.other_mtu_bytes
+    sizes = {"ef": other_bytes, **{queue["name"]: wanted.mtu_bytes for queue in found["queues"]}, "cs0": other_bytes}
+    for name, curve in curves.items():  # no packet is larger than what is sent at once
+        if name in sizes:
+            sizes[name] = max(min(sizes[name], int(curve(0) // 8)), 1)
+
+    def judged(answered: dict[str, Any]) -> list[Wish]:
+        return wishes(answered["toml"], link, envelopes=curves, within_s=limits, sizes_bytes=sizes)
+
+    result = judged(found)
+    needed_s = max((wish.memory_s for wish in result if wish.memory_s is not None), default=Fraction(0))
+    free = wanted.memory.given_s is None and wanted.resume_bits is None
+    if free and needed_s > max(queue["memory_s"] for queue in found["queues"]):
+        memory = replace(wanted.memory, least_s=math.ceil(needed_s * 1000) / 1000)
+        found = answer(replace(wanted, memory=memory))
+        result = judged(found)
+    return found | {"wishes": [_wish_answer(wish) for wish in result]}
+
+
+def _wish_answer(wish: Wish) -> dict[str, Any]:
+    def number(value: Fraction | None) -> float | None:
+        return None if value is None else float(value)
+
+    return {
+        "name": wish.name,
+        "rate_bps": number(wish.rate_bps),
+        "within_s": number(wish.within_s),
+        "latency_s": number(wish.latency_s),
+        "delay_s": number(wish.delay_s),
+        "memory_needed_s": number(wish.memory_s),
+        "kept": wish.kept,
+        "why": wish.why or None,
+    }
+
+
+def _limit(text: str) -> tuple[str, Fraction]:
+    name, equals, time = text.partition("=")
+    if not equals:
+        raise OptionError("--within", text, "write it as CLASS=TIME, such as ef=20ms")
+    return name, Fraction(str(quantity.time_s("--within", time)))
 
 
 def _only_one(options: dict[str, object], least: int = 0) -> None:
@@ -121,10 +201,14 @@ def _typed(option: str, value: object) -> str:
     return " ".join(f"{option} {text}" for text in (value if isinstance(value, list) else [value]))
 
 
-def _expected_bps(text: str, link_bps: float) -> float:
-    expected_bps = quantity.rate_or_fraction_bps("--ef-expected", text, link_bps)
+def _expected_bps(text: str | None, link_bps: float, curves: dict[str, Curve]) -> float:
+    key, expected_bps = "--ef-expected", 0.0
+    if text is not None:
+        expected_bps = quantity.rate_or_fraction_bps(key, text, link_bps)
+    elif "ef" in curves:
+        key, expected_bps = "--envelope ef", float(curves["ef"].rate)
     if expected_bps >= link_bps:
-        raise OptionError("--ef-expected", text, "must leave something of the link")
+        raise OptionError(key, text or quantity.rate_text(expected_bps), "must leave something of the link")
     return expected_bps
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,26 @@ from linkweir.terminal import print_all
 
 def _mbit(value_bps: float) -> str:
     return f"{value_bps / 1e6:.3f}"
+
+
+def _wished(wish: dict[str, Any]) -> str:
+    if wish["within_s"] is not None:
+        return f"{wish['name']} within {quantity.time_text(wish['within_s'])}"
+    return f"{wish['name']} {quantity.rate_text(wish['rate_bps'])}"
+
+
+def _at_most(time_s: float) -> str:
+    return quantity.time_text(math.ceil(time_s * 1e6) / 1e6)
+
+
+def _wish(wish: dict[str, Any]) -> list[str]:
+    if wish["delay_s"] is not None:
+        certain = f"within {_at_most(wish['delay_s'])}"
+    elif wish["latency_s"] is not None:
+        certain = f"{quantity.rate_text(wish['rate_bps'])}, late by at most {_at_most(wish['latency_s'])}"
+    else:
+        certain = "nothing"
+    return [_wished(wish), certain, "yes" if wish["kept"] else "no"]
 
 
 def show(answer: dict[str, Any]) -> None:
@@ -61,6 +82,12 @@ def show(answer: dict[str, Any]) -> None:
         rows.append([_mbit(cell) for cell in cells])
     console.print("\nRates with everything backlogged, Mbit/s\n")
     print_all(headings, rows, left=0)
+    if "wishes" in answer:
+        console.print("\nIn the worst case\n")
+        print_all(["wish", "certain", "kept"], [_wish(wish) for wish in answer["wishes"]], left=3)
+        for wish in answer["wishes"]:
+            if not wish["kept"]:
+                console.print(f"\n[red]not kept:[/red] {_wished(wish)}: {wish['why']}", soft_wrap=True)
     for text in answer["warnings"]:
         console.print(f"\n[yellow]warning:[/yellow] {text}", soft_wrap=True)
     for heading, text in (

@@ -40,13 +40,14 @@ class Span(NamedTuple):
 class Memory:
     """The source of the memory: given, the longest fade, or a trace; `margin` is memory per longest shortage.
 
-    What a fade or a trace needs is at least the default, which holds without any of them.
+    What a fade or a trace needs is at least the default, which holds without any of them, and at least `least_s`.
     """
 
     given_s: float | None = None
     fade_s: float | None = None
     trace: CapacitySteps | None = None
     margin: float = 2.0
+    least_s: float = 0.0
 
     def of(self, name: str, target_bps: float, ahead_bps: float, link_bps: float) -> Span:
         """Memory of a queue that wants `target_bps` of the link after `ahead_bps` of more urgent ones.
@@ -60,15 +61,15 @@ class Memory:
             shortage_s = self.fade_s
             if ahead_bps < link_bps:  # otherwise it starves, and `pss.warnings_about` warns
                 shortage_s += self.fade_s * ahead_bps / (link_bps - ahead_bps)  # until what queued up ahead is sent
-            return Span(max(MEMORY_S, self.margin * shortage_s), shortage_s, shortage_s)
+            return Span(max(MEMORY_S, self.least_s, self.margin * shortage_s), shortage_s, shortage_s)
         if self.trace is None:
-            return Span(MEMORY_S)
+            return Span(max(MEMORY_S, self.least_s))
         shortage_s = self.trace.shortage_s(target_bps, ahead_bps)
         needed_s = self.trace.needed_s(target_bps, ahead_bps)
         if math.isinf(shortage_s) or math.isinf(needed_s):
             wanted = quantity.rate_text(target_bps)
             raise OptionError("--trace", wanted, f"is more than the trace leaves {name} in the long run: reserve less")
-        return Span(max(MEMORY_S, self.margin * shortage_s), shortage_s, needed_s)
+        return Span(max(MEMORY_S, self.least_s, self.margin * shortage_s), shortage_s, needed_s)
 
 
 @dataclass(frozen=True)
