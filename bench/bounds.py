@@ -16,6 +16,7 @@ import collections
 import json
 import random
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,11 @@ from linkweir.scenario import Scenario
 POLICIES = ("strict", "fifo", "drr", "wrr", "rr", "pss")
 
 
-def draw(rng: random.Random) -> tuple[Scenario, dict[str, Curve], dict[str, tuple[int, int]]]:
+def draw(
+    rng: random.Random, policies: Sequence[str] = POLICIES
+) -> tuple[Scenario, dict[str, Curve], dict[str, tuple[int, int]]]:
     """A scenario, the arrival curves of its classes and the sizes of their packets."""
-    policy, rate = rng.choice(POLICIES), rng.choice((5, 10, 20, 50))
+    policy, rate = rng.choice(policies), rng.choice((5, 10, 20, 50))
     classes: list[dict[str, Any]] = []
     flows: list[dict[str, Any]] = []
     curves: dict[str, Curve] = {}
@@ -83,6 +86,7 @@ def main() -> int:
     parser.add_argument("--scenarios", type=int, default=50)
     parser.add_argument("--attack", type=int, default=300, help="runs for each class")
     parser.add_argument("--first", type=int, default=1, help="seed of the first scenario")
+    parser.add_argument("--policies", nargs="+", choices=POLICIES, default=POLICIES)
     parser.add_argument("--out", type=Path, default=Path("bounds.jsonl"))
     options = parser.parse_args()
     lines = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
@@ -90,7 +94,7 @@ def main() -> int:
     for seed in range(options.first, options.first + options.scenarios):
         if seed in done:
             continue
-        scenario, curves, sizes = draw(random.Random(seed))
+        scenario, curves, sizes = draw(random.Random(seed), options.policies)
         found = bounds(scenario, envelopes=curves)
         rows = []
         for bound in found:

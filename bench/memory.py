@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Is the memory that loses nothing enough on recorded capacity, and is less of it too little?
 
-    bench/memory.py drive.csv ATT-LTE-driving-2016.down --reservations 20
+    bench/memory.py ATT-LTE-driving-2016.down starlink-autobahn.csv --reservations 20
 
 For each trace, random reservations: EF at a constant rate and AF's rate, together below 80 % of the mean capacity, with
 at least 100 packets owed to AF at the worst instant (D). AF and CS0 always have packets. LR is set to D and one packet,

@@ -53,6 +53,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("bench/README.md", "bench/*.py"): "measures for minutes, on a machine that does nothing else",
     ("docs/reference/report.md", "linkweir view *"): WINDOW,
     ("docs/results/bounds.md", "bench/bounds.py *"): "searches for hours",
+    ("docs/results/bounds.md", "bench/memory.py *"): "needs recorded traces that are not ours to distribute",
     ("docs/results/voice.md", "bench/voice.py *"): "needs recorded traces that are not ours to distribute",
     ("docs/results/transport.md", "python lab/transport/transport.py *"): LABORATORY,
     ("docs/howto/deploy.md", "linkweir lab run *"): "test_deploy.py runs such, where the laboratory's kernel is",
