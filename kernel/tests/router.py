@@ -87,7 +87,7 @@ def second_boot(found: dict[int, list[str]]) -> str:
     shows = "\ntc qdisc show dev eth0"
     text += step("5. change it", found[5][0] + shows, "12Mbit") + step("5. for the next boot", found[5][1] + shows, "12Mbit")
     text += step("6. remove it", "\n".join(found[6]) + shows)
-    text += 'output=$(tc qdisc show dev eth0; ls -d /etc/linkweir /usr/lib/linkweir /usr/src/linkweir* /etc/network/if-up.d/linkweir* 2>/dev/null\n'
+    text += 'output=$(tc qdisc show dev eth0; ls -d /etc/linkweir/qdisc /usr/lib/linkweir /usr/src/linkweir* /etc/network/if-up.d/linkweir* 2>/dev/null\n'
     text += '\tdpkg-query -W | grep linkweir; find /lib/modules -name "sch_linkweir*"; systemctl list-unit-files | grep linkweir-qdisc)\n'
     text += 'echo "$output" | grep -qE "linkweir|pss"\n[ $? = 1 ]\njudge $? "nothing of it is left" "$output"\n'
     return text + end("second")
