@@ -105,6 +105,9 @@ class Scenario:
     def opportunities(self) -> tuple[list[int], int]:
         """Instants in ns up to the end at which bytes may leave, and how many; none where the capacity is a rate."""
 
+    def replayed(self, flow: str) -> list[tuple[int, int]] | None:
+        """Packets of a flow of kind replay, or of its first copy: ns after its start, bytes; None for other kinds."""
+
 _Sums = tuple[int, int, int, int, int, int, int]
 
 @final

@@ -283,7 +283,7 @@ def _bounds(
     except OptionError as fault:
         typer.echo(f"linkweir bounds: {fault}", err=True)
         raise typer.Exit(BAD_INPUT) from None
-    attacks = try_to_exceed(sound, found, attack, out) if attack else []
+    attacks = try_to_exceed(sound, found, attack, worst, out) if attack else []
     if report is not None:
         write_page(sound, found, report)
     if as_json:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import random
+import struct
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,11 @@ from linkweir.bounds.policies import compose, shared
 from linkweir.cli import app
 from linkweir.scenario import Scenario
 from linkweir.simulate import run
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
@@ -138,6 +145,39 @@ def test_strict_of_equal_packets_is_reached() -> None:
     assert found[0].delay_s == Fraction(5 * 12000, 10**7)
     worst, _ = climb(case, found, "ef", 6, 1, dict.fromkeys(("ef", "af", "cs0"), (1500, 1500)))
     assert worst.tightness > 0.9999
+
+
+@pytest.mark.parametrize(
+    ("rate", "worst"),
+    [
+        ("10Mbit", "50%/100ms"),
+        ({"steps": [["0s", "10Mbit"], ["130ms", "0bit"], ["180ms", "10Mbit"]], "end": "loop", "period": "400ms"}, None),
+    ],
+)
+def test_the_search_finds_the_outage(rate: object, worst: str | None) -> None:
+    """An outage of 50 ms begins with EF's burst; 5 packets of 1.2 ms follow, as the one in the device is late as well."""
+    keys = tomllib.loads(scenario("strict", **LEVELS).resolved)
+    keys["link"] |= {"rate": rate, "nominal": "10Mbit"}
+    case = Scenario.from_dict(keys)
+    curves = dict(envelope(text) for text in ("ef=6000B:1Mbit", "af=1500B:1Mbit", "cs0=1500B:1Mbit"))
+    found = bounds(case, envelopes=curves, worst=worst)
+    assert found[0].delay_s == Fraction(50, 1000) + Fraction(5 * 12000, 10**7)
+    sizes = dict.fromkeys(("ef", "af", "cs0"), (1500, 1500))
+    attack, broken = climb(case, found, "ef", 8, 1, sizes, worst)
+    assert broken == []
+    assert attack.tightness > 0.999
+
+
+def test_the_arrival_curve_of_a_capture_covers_its_packets(tmp_path: Path) -> None:
+    """Frames of 114 B are packets of 100 B: three within 2 ms are 2400 bits, and one more comes within 10 ms."""
+    header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    frames = b"".join(struct.pack("<IIII", 5, at_us, 114, 114) + bytes(114) for at_us in (0, 1000, 2000, 10000))
+    (tmp_path / "calls.pcap").write_bytes(header + frames)
+    keys = tomllib.loads(scenario("strict", **LEVELS).resolved)
+    keys["flow"][0] = {"class": "ef", "kind": "replay", "file": str(tmp_path / "calls.pcap")}
+    curve = bounds(Scenario.from_dict(keys))[0].arrivals
+    assert curve is not None
+    assert [curve(Fraction(ms, 1000)) for ms in (0, 1, 2, 10, 1000)] == [800, 1600, 2400, 3200, 3200]
 
 
 def delays(case: Scenario, *texts: str) -> list[Fraction]:

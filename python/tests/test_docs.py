@@ -94,7 +94,10 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ): "takes minutes; test_release.py has the rules, docs/results/release.md the record",
     ("docs/howto/release.md", "diff *"): "compares two releases",
     ("docs/howto/kernel.md", "make -C kernel*"): "needs kernel headers; make -C kernel test does this",
-    ("docs/howto/router.md", "*"): "changes this machine; make -C kernel test-router follows it in systems of their own",
+    (
+        "docs/howto/router.md",
+        "*",
+    ): "changes this machine; make -C kernel test-router follows it in systems of their own",
     ("docs/howto/kernel.md", "sudo *"): "installs; make -C kernel test-install does this in a system of its own",
     ("docs/howto/kernel.md", "tc *"): KERNEL,
     ("docs/howto/kernel.md", "echo 1 >/sys/kernel/tracing/*"): KERNEL,

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use linkweir_sim::experiment::{as_steps, Capacity, End, Reorder, Signal};
+use linkweir_sim::experiment::{as_steps, Capacity, End, Reorder, Signal, Traffic};
 use linkweir_sim::scenario::{self, Fault, Overrides};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -110,6 +110,16 @@ impl Scenario {
         let all = (0..=rounds).flat_map(|round| at_ns.iter().map(move |at| round * period_ns + at));
         let inside = all.take_while(|at_ns| *at_ns < experiment.duration_ns);
         (inside.collect(), *bytes)
+    }
+
+    /// The packets of a flow of kind replay, or of the first of its copies: ns after its start, and bytes; None for others.
+    fn replayed(&self, flow: &str) -> Option<Vec<(u64, u32)>> {
+        let flows = &self.inner.experiment.flows;
+        let named = |name: &str| name == flow || name.strip_prefix(flow) == Some("-1");
+        match &flows.iter().find(|f| named(&f.name))?.traffic {
+            Traffic::Replay { packets, .. } => Some(packets.to_vec()),
+            _ => None,
+        }
     }
 
     /// Seed of all random numbers.

@@ -12,7 +12,7 @@ from typing import Any
 
 from linkweir import _native
 from linkweir.bounds import capacity
-from linkweir.bounds.arrivals import Envelope, Framing, of_flow, quantity
+from linkweir.bounds.arrivals import Envelope, Framing, Replayed, of_flow, quantity
 from linkweir.bounds.curve import Curve, add, horizontal, minimum, token_bucket, vertical
 from linkweir.bounds.policies import Queue, Service, Setting, services
 from linkweir.quantity import OptionError
@@ -121,10 +121,10 @@ def setting_of(
             if c.get(key) not in (None, 0, 0.0, "0%", "none"):
                 return None, f"no bound is known with {key} (class {c['name']})"
     framing = Framing(int(quantity(link["overhead"], "size")), int(quantity(link["mpu"], "size")))
-    files = {name: content for name, _, content in scenario.inputs}
+    replayed = scenario.native.replayed
     nominal = quantity(link["nominal"], "rate")
     curve, reported = _capacity(scenario, link, nominal, worst)
-    queues = [Queue(c["name"], c, _envelope(c, keys.get("flow", []), framing, files, envelopes)) for c in classes]
+    queues = [Queue(c["name"], c, _envelope(c, keys.get("flow", []), framing, replayed, envelopes)) for c in classes]
     return Setting(
         keys["scheduler"]["policy"], keys["scheduler"], curve, int(link["ring"]), nominal, reported, queues
     ), ""
@@ -145,15 +145,15 @@ def _envelope(
     c: Mapping[str, Any],
     flows: list[dict[str, Any]],
     framing: Framing,
-    files: Mapping[str, bytes],
+    replayed: Replayed,
     envelopes: Mapping[str, Curve],
 ) -> Envelope:
     parts = []
     for flow in flows:
         if flow["class"] == c["name"]:
-            parts.append(of_flow(flow, framing, files))
+            parts.append(of_flow(flow, framing, replayed))
         elif flow["class"] == c["group"]:  # copies go to the classes in turn
-            parts.append(of_flow({**flow, "count": math.ceil(int(flow["count"]) / c["of"])}, framing, files))
+            parts.append(of_flow({**flow, "count": math.ceil(int(flow["count"]) / c["of"])}, framing, replayed))
     least = min((p.least_bits for p in parts), default=8)
     most = max((p.most_bits for p in parts), default=8)
     if c["name"] in envelopes:

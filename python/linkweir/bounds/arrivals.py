@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -45,7 +43,11 @@ def quantity(value: str | float, kind: str) -> Fraction:
     return Fraction(str(number)) if "e" not in str(number).lower() else Fraction(number)
 
 
-def of_flow(flow: Mapping[str, Any], framing: Framing, files: Mapping[str, bytes]) -> Envelope:
+Replayed = Callable[[str], list[tuple[int, int]] | None]
+"""Packets of a flow of kind replay by its name: ns after its start, and bytes."""
+
+
+def of_flow(flow: Mapping[str, Any], framing: Framing, replayed: Replayed) -> Envelope:
     """Arrivals of one entry of `[[flow]]`, all its copies together."""
     sizes = _sizes(flow)
     least, most = (framing.bits(size) for size in (min(sizes), max(sizes)))
@@ -62,7 +64,7 @@ def of_flow(flow: Mapping[str, Any], framing: Framing, files: Mapping[str, bytes
         return none("has an access delay that changes, which may push packets together")
     count = int(flow["count"])
     if kind == "replay":
-        return _replayed(flow, framing, files, none, count)
+        return _replayed(flow, framing, replayed(flow["name"]) or [], count)
     if kind == "voice":
         codec = next(c for c in _native.codecs() if c["name"] == flow["codec"])
         gap_s = quantity(codec["interval_s"], "time")
@@ -106,17 +108,9 @@ def _sizes(flow: Mapping[str, Any]) -> list[int]:
     return [int(quantity(size, "size")) for size in (packet if isinstance(packet, list) else [packet])]
 
 
-def _replayed(
-    flow: Mapping[str, Any], framing: Framing, files: Mapping[str, bytes], none: Callable[[str], Envelope], count: int
-) -> Envelope:
-    content = files.get(flow["file"], b"")
-    rows = _rows(content, flow.get("only"))
-    if rows is None:
-        return none("replays a file that is no list of packets; give its envelope with --envelope")
-    if not rows:
-        return Envelope(token_bucket(0, 0), "", 8, 8)
+def _replayed(flow: Mapping[str, Any], framing: Framing, rows: list[tuple[int, int]], count: int) -> Envelope:
     bits = [framing.bits(size) for _, size in rows]
-    times = [t for t, _ in rows]
+    times = [Fraction(at_ns, 10**9) for at_ns, _ in rows]
     if "period" in flow:
         period = quantity(flow["period"], "time")
         times, bits = times + [t + period for t in times], bits + bits
@@ -125,17 +119,6 @@ def _replayed(
         tail = Fraction(0)
     one = empirical(times, bits, tail)
     return Envelope(add([one] * count), "", min(bits), max(bits))
-
-
-def _rows(content: bytes, only: str | None) -> list[tuple[Fraction, int]] | None:
-    try:
-        lines = [line for line in content.decode().splitlines() if line.strip() and not line.startswith("#")]
-    except UnicodeDecodeError:
-        return None
-    if not lines or lines[0].replace(" ", "") not in ("t_s,bytes", "t_s,bytes,flow"):
-        return None
-    rows = csv.DictReader(io.StringIO("\n".join(lines)))
-    return [(Fraction(row["t_s"]), int(row["bytes"])) for row in rows if only in (None, row.get("flow"))]
 
 
 def empirical(times_s: list[Fraction], bits: list[int], tail_bps: Fraction = Fraction(0)) -> Curve:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Searches for the worst delay of a class in the simulator, within the arrival curves that its bound assumes.
+"""Searches for the worst delay of a class in the simulator, within the arrivals and capacities that its bound assumes.
 
-Hill climbing: the first candidate lets every class send its whole burst at once, just after a packet of a less urgent
-class began, which is the worst case of strict priority. Each further candidate moves a start, changes a packet size,
-inserts a silence before which a class sends little, or removes one. Candidates that find a longer delay are kept.
+Hill climbing: the first candidates let every class send its whole burst at once, just after a packet of a less urgent
+class began, which is the worst case of strict priority, and where the link carries least: at the emptiest stretch of a
+record, or when the longest outage begins that the capacity's worst case allows. Each further candidate moves a start,
+all starts, or the outage, changes a packet size, inserts a silence before which a class sends little, or removes one.
+Candidates that find a longer delay are kept.
 """
 
 from __future__ import annotations
@@ -13,12 +15,16 @@ import random
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from linkweir.bounds.answer import Bound
+import numpy as np
+
+from linkweir.bounds import capacity
+from linkweir.bounds.answer import FINEST_S, Bound
 from linkweir.bounds.curve import Curve
 from linkweir.scenario import Scenario
 from linkweir.simulate import run
@@ -30,6 +36,9 @@ else:
 
 BEGIN_NS = 10_000_000
 MOST_PKTS = 200
+"""Packets of a sender, unless more may arrive within the longest bound."""
+MOST_PKTS_LONG = 20_000
+TRACE_KEYS = ("trace", "trace_format", "trace_column", "columns", "end")
 
 
 @dataclass(frozen=True)
@@ -47,13 +56,27 @@ class Sender:
 
 
 @dataclass(frozen=True)
+class Case:
+    """What each class does, and when an outage begins, ns, where the capacity's worst case has outages."""
+
+    senders: Mapping[str, Sender]
+    outage_ns: int = BEGIN_NS
+
+    def later(self, by_ns: int) -> Case:
+        """The same later, or earlier, but not before 0."""
+        by_ns = max(by_ns, -min(s.start_ns for s in self.senders.values()))
+        moved = {name: replace(s, start_ns=s.start_ns + by_ns) for name, s in self.senders.items()}
+        return Case(moved, max(self.outage_ns + by_ns, 0))
+
+
+@dataclass(frozen=True)
 class Attack:
-    """The worst delay found for a class, with what the senders do."""
+    """The worst delay found for a class, and the case that shows it."""
 
     name: str
     found_s: float
     bound_s: float
-    senders: Mapping[str, Sender] = field(default_factory=dict)
+    case: Case
 
     @property
     def tightness(self) -> float:
@@ -61,8 +84,10 @@ class Attack:
         return self.found_s / self.bound_s
 
 
-def packets(curve: Curve, sender: Sender, end_ns: int, overhead_bytes: int = 0) -> list[tuple[int, int]]:
-    """As many packets as early as the curve allows: instants in ns and bytes.
+def packets(
+    curve: Curve, sender: Sender, end_ns: int, overhead_bytes: int = 0, most: int = MOST_PKTS
+) -> list[tuple[int, int]]:
+    """As many packets as early as the curve allows, but at most `most`: instants in ns and bytes.
 
     The link counts `overhead_bytes` more of each; the curve is the minimum of its segments' lines, so it is concave.
     """
@@ -73,7 +98,7 @@ def packets(curve: Curve, sender: Sender, end_ns: int, overhead_bytes: int = 0) 
     fill = [0] * len(buckets)
     sent: list[tuple[int, int]] = []
     at = last = sender.start_ns
-    while at < end_ns and len(sent) < MOST_PKTS:
+    while at < end_ns and len(sent) < most:
         fill = [max(f - rate * (at - last), 0) for f, (_, rate) in zip(fill, buckets, strict=True)]
         last = at
         size_bytes = sender.size_bytes if sent or sender.first_bytes is None else sender.first_bytes
@@ -93,16 +118,23 @@ def packets(curve: Curve, sender: Sender, end_ns: int, overhead_bytes: int = 0) 
     return sent
 
 
-def candidate(scenario: Scenario, found: list[Bound], senders: Mapping[str, Sender], folder: Path) -> dict[str, Any]:
+def candidate(scenario: Scenario, found: list[Bound], case: Case, folder: Path, worst: str | None) -> dict[str, Any]:
     """The scenario with these senders in place of its flows; lists of packets are written into the folder."""
     keys = tomllib.loads(scenario.resolved)
     keys["link"]["delay"] = "0s"
     keys["link"]["return_delay"] = "0s"
     flows: list[dict[str, Any]] = []
     end_ns = round(scenario.duration_s * 1e9)
+    longest_s = max((b.delay_s for b in found if b.delay_s is not None), default=Fraction(0))
+    if worst is not None:
+        end_ns = max(end_ns, case.outage_ns + 2 * math.ceil(longest_s * 10**9))
+        keys["duration"] = f"{end_ns}ns"
+        keys["link"]["rate"] = _outages(worst, keys["link"]["nominal"], case.outage_ns)
+        for key in TRACE_KEYS:
+            keys["link"].pop(key, None)
     overhead = int(keys["link"]["overhead"].removesuffix("B"))
     for bound in found:
-        sender = senders[bound.name]
+        sender = case.senders[bound.name]
         common = {"class": bound.name, "name": f"to-{bound.name}"}
         if bound.arrivals is None:
             flows.append(
@@ -115,7 +147,8 @@ def candidate(scenario: Scenario, found: list[Bound], senders: Mapping[str, Send
                 }
             )
             continue
-        rows = packets(bound.arrivals, sender, end_ns, overhead)
+        needed = math.ceil(bound.arrivals(longest_s) / (8 * (sender.size_bytes + overhead)))
+        rows = packets(bound.arrivals, sender, end_ns, overhead, min(max(needed, MOST_PKTS), MOST_PKTS_LONG))
         if not rows:
             continue
         path = folder / f"{bound.name}.csv"
@@ -127,23 +160,55 @@ def candidate(scenario: Scenario, found: list[Bound], senders: Mapping[str, Send
     return {**keys, "flow": flows, "log": "none"}
 
 
-def write(scenario: Scenario, found: list[Bound], worst: Attack, folder: Path) -> Path:
+def _outages(worst: str, nominal: str, first_ns: int) -> dict[str, Any]:
+    """The least capacity that a worst case allows: in each window an outage, then the whole rate."""
+    part, window_s = capacity.part_and_window(worst)
+    window_ns = math.floor(window_s * 10**9)
+    off_ns = math.floor((1 - part) * window_ns)
+    begin_ns = first_ns % window_ns
+    ends = [(begin_ns, "0bit"), ((begin_ns + off_ns) % window_ns, nominal)]
+    steps = sorted(ends) if off_ns else [(0, nominal)]
+    if steps[0][0]:
+        steps.insert(0, (0, steps[-1][1]))
+    return {"steps": [[f"{at}ns", rate] for at, rate in steps], "end": "loop", "period": f"{window_ns}ns"}
+
+
+def _emptiest_ns(scenario: Scenario, span_s: Fraction) -> int:
+    """Where a recorded capacity carries least in this span, ns from its start."""
+    native = scenario.native
+    span_ns, end_ns = math.ceil(span_s * 10**9), round(scenario.duration_s * 1e9)
+    at_ns, bytes_each = native.opportunities()
+    if at_ns:
+        edges, sums = np.array([0, *at_ns, end_ns]), np.arange(len(at_ns) + 2) * 8.0 * bytes_each
+        sums[-1] = sums[-2]
+    else:
+        starts, rates = native.link_steps("rate", FINEST_S)
+        edges = np.array([*starts, end_ns])
+        sums = np.concatenate([[0.0], np.cumsum(np.array(rates) * np.diff(edges) / 1e9)])
+    begins = edges[edges + span_ns <= end_ns]
+    if not len(begins):
+        return 0
+    carried = np.interp(begins + span_ns, edges, sums) - np.interp(begins, edges, sums)
+    return int(begins[carried.argmin()])
+
+
+def write(scenario: Scenario, found: list[Bound], attack: Attack, folder: Path, worst: str | None = None) -> Path:
     """Writes a worst case as a scenario with its lists of packets, in a folder named after the class."""
-    inside = folder / worst.name
+    inside = folder / attack.name
     lists = inside / "inputs"
     lists.mkdir(parents=True, exist_ok=True)
-    keys = candidate(scenario, found, worst.senders, lists)
-    keys["name"] = f"Worst case found for {worst.name}"
+    keys = candidate(scenario, found, attack.case, lists, worst)
+    keys["name"] = f"Worst case found for {attack.name}"
     path = inside / "scenario.toml"
     path.write_text(Scenario.from_dict(keys).resolved)  # names the lists inputs/NAME.csv
     Scenario.load(path)
     return path
 
 
-def measure(scenario: Scenario, found: list[Bound], senders: Mapping[str, Sender]) -> dict[str, float]:
+def measure(scenario: Scenario, found: list[Bound], case: Case, worst: str | None = None) -> dict[str, float]:
     """The longest delay of each class, s, from the arrival at the queue to the end of the transmission."""
     with TemporaryDirectory() as folder:
-        result = run(Scenario.from_dict(candidate(scenario, found, senders, Path(folder))))
+        result = run(Scenario.from_dict(candidate(scenario, found, case, Path(folder), worst)))
         rows = result.flows.to_pydict()
         return {c: d or 0.0 for c, d in zip(rows["class"], rows["delay_max_s"], strict=True)}
 
@@ -154,51 +219,62 @@ def first_senders(found: list[Bound], sizes: Mapping[str, tuple[int, int]]) -> d
 
 
 def climb(
-    scenario: Scenario, found: list[Bound], target: str, runs: int, seed: int, sizes: Mapping[str, tuple[int, int]]
+    scenario: Scenario,
+    found: list[Bound],
+    target: str,
+    runs: int,
+    seed: int,
+    sizes: Mapping[str, tuple[int, int]],
+    worst: str | None = None,
 ) -> tuple[Attack, list[str]]:
     """The worst case of one class after so many runs, and sentences about bounds that were exceeded."""
     rng = random.Random(seed)
     bound = {b.name: b.delay_s for b in found}
+    limit = bound[target]
+    assert limit is not None
     broken: list[str] = []
 
-    def score(senders: Mapping[str, Sender]) -> float:
-        delays = measure(scenario, found, senders)
+    def score(case: Case) -> float:
+        delays = measure(scenario, found, case, worst)
         for name, delay in delays.items():
-            limit = bound[name]
-            if limit is not None and delay > float(limit) + 2e-9:
-                broken.append(f"{name}: {delay} s exceeds {float(limit)} s: {dict(senders)}")
+            most = bound[name]
+            if most is not None and delay > float(most) + 2e-9:
+                broken.append(f"{name}: {delay} s exceeds {float(most)} s: {case}")
         return delays.get(target, 0.0)
 
     names = [b.name for b in found]
-    starts = [first_senders(found, sizes)]
-    for early in names:
-        if early != target:  # a packet of this class is in the device when the bursts come
-            starts.append({**starts[0], early: replace(starts[0][early], start_ns=BEGIN_NS - 1)})
-    starts.append({n: s if n == target else replace(s, start_ns=BEGIN_NS - 1) for n, s in starts[0].items()})
+    together = first_senders(found, sizes)
+    starts = [Case(together)]
+    # a packet of another class is in the device when the bursts come
+    early = {name: replace(together[name], start_ns=BEGIN_NS - 1) for name in names if name != target}
+    starts += [Case({**together, name: sender}) for name, sender in early.items()]
+    starts.append(Case({**together, **early}))
+    if worst is None and (emptiest_ns := _emptiest_ns(scenario, limit)) > 0:
+        starts = [*(case.later(emptiest_ns - BEGIN_NS) for case in starts), *starts]
     best, longest = starts[0], -1.0
     for number in range(max(runs, 1)):
-        tried = starts[number] if number < len(starts) else _mutate(rng, best, names, scenario, sizes)
+        tried = starts[number] if number < len(starts) else _mutate(rng, best, names, scenario, sizes, worst)
         delay = score(tried)
         if delay >= longest:
             best, longest = tried, delay
-    limit = bound[target]
-    assert limit is not None
     return Attack(target, longest, float(limit), best), broken
 
 
 def _mutate(
     rng: random.Random,
-    senders: Mapping[str, Sender],
+    case: Case,
     names: list[str],
     scenario: Scenario,
     sizes: Mapping[str, tuple[int, int]],
-) -> dict[str, Sender]:
+    worst: str | None,
+) -> Case:
+    senders = case.senders
     name = rng.choice(names)
     s = senders[name]
     span_ns = round(scenario.duration_s * 0.5e9)
-    kind = rng.randrange(6)
+    kind = rng.randrange(7 if worst is not None or scenario.capacity_length_s else 6)
     if kind == 0:
-        s = replace(s, start_ns=max(s.start_ns + round(rng.gauss(0, 1) * 10 ** rng.uniform(0, 7)), 0))
+        s = replace(s, start_ns=max(s.start_ns + _step(rng), 0))
     elif kind == 1:
         s = replace(s, start_ns=senders[rng.choice(names)].start_ns + rng.choice((-1, 0, 1)))
     elif kind == 2:
@@ -207,28 +283,53 @@ def _mutate(
         s = replace(s, start_ns=rng.randrange(span_ns))
     elif kind == 4:
         s = replace(s, first_bytes=rng.choice((None, rng.randint(*sizes[name]))))
-    else:
+    elif kind == 5:
         least, most = sizes[name]
         s = replace(s, size_bytes=rng.choice((least, most, rng.randint(least, most))))
-    return {**senders, name: replace(s, start_ns=max(s.start_ns, 0))}
+    elif worst is not None:
+        return replace(case, outage_ns=max(case.outage_ns + _step(rng), 0))
+    else:
+        return case.later(_step(rng))
+    return replace(case, senders={**senders, name: replace(s, start_ns=max(s.start_ns, 0))})
 
 
-def attack(scenario: Scenario, found: list[Bound], runs: int, *, seed: int = 1) -> tuple[list[Attack], list[str]]:
+def _step(rng: random.Random) -> int:
+    """From a nanosecond to some 10 ms, either way."""
+    return round(rng.gauss(0, 1) * 10 ** rng.uniform(0, 7))
+
+
+def attack(
+    scenario: Scenario, found: list[Bound], runs: int, *, seed: int = 1, worst: str | None = None
+) -> tuple[list[Attack], list[str]]:
     """The worst case of each class that has a bound, searched in processes in parallel.
 
-    Only for links of constant rate: the search does not move the phase of a recorded capacity.
+    Args:
+        scenario: the scenario.
+        found: its bounds.
+        runs: simulations for each class.
+        seed: of the search.
+        worst: the capacity's worst case, as the bounds were asked for.
     """
     overhead = int(tomllib.loads(scenario.resolved)["link"]["overhead"].removesuffix("B"))
     sizes = {b.name: (max(b.sizes_bits[0] // 8 - overhead, 1), b.sizes_bits[1] // 8 - overhead) for b in found}
     targets = [b.name for b in found if b.delay_s]
     with ProcessPoolExecutor() as pool:
-        path = scenario.resolved
-        jobs = [pool.submit(_climb_text, path, found, t, runs, seed + i, dict(sizes)) for i, t in enumerate(targets)]
+        text = scenario.resolved
+        jobs = [
+            pool.submit(_climb_text, text, found, target, runs, seed + number, dict(sizes), worst)
+            for number, target in enumerate(targets)
+        ]
         pairs = [job.result() for job in jobs]
     return [a for a, _ in pairs], [sentence for _, broken in pairs for sentence in broken]
 
 
 def _climb_text(
-    text: str, found: list[Bound], target: str, runs: int, seed: int, sizes: dict[str, tuple[int, int]]
+    text: str,
+    found: list[Bound],
+    target: str,
+    runs: int,
+    seed: int,
+    sizes: dict[str, tuple[int, int]],
+    worst: str | None,
 ) -> tuple[Attack, list[str]]:
-    return climb(Scenario.parse(text), found, target, runs, seed, sizes)
+    return climb(Scenario.parse(text), found, target, runs, seed, sizes, worst)

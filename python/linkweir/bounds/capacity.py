@@ -24,16 +24,7 @@ def worst_case(text: str, rate_bps: Fraction) -> Curve:
     >>> worst_case("60%/10s", Fraction(1000)).first(1000)
     Fraction(5, 1)
     """
-    from linkweir import _native
-
-    try:
-        part_text, window_text = text.split("/")
-        part = Fraction(str(_native.quantity(part_text, "fraction")))
-        window = Fraction(str(_native.quantity(window_text, "time")))
-    except ValueError:
-        raise OptionError("--worst", text, "write it as PART/WINDOW, such as 60%/10s") from None
-    if not 0 < part <= 1 or window <= 0:
-        raise OptionError("--worst", text, "the part is above 0% up to 100%, the window above 0s")
+    part, window = part_and_window(text)
     outage = window * (1 - part)
     if outage == 0:
         return rate_latency(rate_bps, 0)
@@ -46,6 +37,21 @@ def worst_case(text: str, rate_bps: Fraction) -> Curve:
     segments += [(start, 64 * part * window * rate_bps, Fraction(0))]
     segments += [(start + outage, 64 * part * window * rate_bps, part * rate_bps)]
     return Curve.of(segments)
+
+
+def part_and_window(text: str) -> tuple[Fraction, Fraction]:
+    """What PART/WINDOW means: a part of 1, and seconds."""
+    from linkweir import _native
+
+    try:
+        part_text, window_text = text.split("/")
+        part = Fraction(str(_native.quantity(part_text, "fraction")))
+        window = Fraction(str(_native.quantity(window_text, "time")))
+    except ValueError:
+        raise OptionError("--worst", text, "write it as PART/WINDOW, such as 60%/10s") from None
+    if not 0 < part <= 1 or window <= 0:
+        raise OptionError("--worst", text, "the part is above 0% up to 100%, the window above 0s")
+    return part, window
 
 
 def of_steps(starts_ns: Sequence[int], rates_bps: Sequence[float], end_ns: int) -> Curve:

@@ -48,19 +48,21 @@ def write_page(scenario: Scenario, found: list[Bound], path: Path) -> None:
     write_whole(path, page(scenario, found))
 
 
-def try_to_exceed(scenario: Scenario, found: list[Bound], runs: int, out: Path) -> list[dict[str, Any]]:
+def try_to_exceed(
+    scenario: Scenario, found: list[Bound], runs: int, worst: str | None, out: Path
+) -> list[dict[str, Any]]:
     """The worst cases that a search finds, written as scenarios; a bound that is exceeded is a defect."""
-    worst, broken = attack(scenario, found, runs)
+    attacks, broken = attack(scenario, found, runs, worst=worst)
     if broken:
         raise RuntimeError(f"a bound was exceeded, which is a defect of Linkweir: {broken[0]}")
     return [
         {
-            "name": w.name,
-            "found_s": w.found_s,
-            "tightness": w.tightness,
-            "scenario": str(write(scenario, found, w, out)),
+            "name": a.name,
+            "found_s": a.found_s,
+            "tightness": a.tightness,
+            "scenario": str(write(scenario, found, a, out, worst)),
         }
-        for w in worst
+        for a in attacks
     ]
 
 
