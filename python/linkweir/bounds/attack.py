@@ -121,6 +121,7 @@ def packets(
 def candidate(scenario: Scenario, found: list[Bound], case: Case, folder: Path, worst: str | None) -> dict[str, Any]:
     """The scenario with these senders in place of its flows; lists of packets are written into the folder."""
     keys = tomllib.loads(scenario.resolved)
+    keys["warmup"] = "0s"
     keys["link"]["delay"] = "0s"
     keys["link"]["return_delay"] = "0s"
     flows: list[dict[str, Any]] = []
