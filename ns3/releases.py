@@ -6,9 +6,9 @@
 
 * 3.37: Debian 12's libns3-dev, which must be installed (C++17).
 * 3.44: the wheel of PyPI, in a virtual environment of its own (C++20).
-* 3.48: Debian sid's libns3-dev, in a system that debootstrap makes (C++23). NS3_TREE=FOLDER names a source tree of
-  3.48: the tarball is unpacked into its contrib/ and built there with ns-3's own commands and assertions, with only the
-  modules needed.
+* 3.48: Debian sid's libns3-dev, in a system that debootstrap makes (C++23). There also ns-3's source tree of the same
+  release: the tarball is unpacked into its contrib/ and built with ns-3's own commands, with only the modules needed
+  and with ns-3's assertions.
 
 Everything is in build/ns3. A release that is missing is named and left out; the exit code is 1 if a test failed.
 """
@@ -61,42 +61,49 @@ def wheel() -> bool | None:
     return build(ROOT / "ns3", WORK / "3.44", 20, f"-DCMAKE_PREFIX_PATH={cmake}")
 
 
+SID_PACKAGES = ("g++", "cmake", "make", "python3", "dpkg-dev", "libns3-dev")
+TREES = Path("usr/src/ns3")
+"""Where the system of 3.48 has ns-3's source tree, from its root."""
+
+
 def sid() -> bool | None:
-    """3.48; None if it cannot be had."""
+    """3.48, installed and in its source tree; None if it cannot be had."""
     system = WORK / "sid"
-    if not (system / "usr/bin/cmake").exists():
-        packages = "g++,cmake,make,libns3-dev"
-        if not run("debootstrap", "--variant=minbase", f"--include={packages}", "sid", system):
-            return None
-    folder = system / "usr/src/linkweir"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    tarball = max((ROOT / "build/ns3-dist").glob("linkweir-ns3-*.tar.gz"))
-    if not run("tar", "xzf", tarball, "-C", folder.parent):
+    if not (system / ".made").exists() and not make_system(system):
         return None
-    good = build(Path("/usr/src/linkweir"), Path("/usr/src/build"), 23, inside=system)
-    tree = os.environ.get("NS3_TREE")
-    return good and (not tree or in_tree(Path(tree), tarball))
+    sources = system / "usr/src"
+    shutil.rmtree(sources / "linkweir", ignore_errors=True)
+    tarball = max((ROOT / "build/ns3-dist").glob("linkweir-ns3-*.tar.gz"))
+    if not run("tar", "xzf", tarball, "-C", sources):
+        return None
+    return build(Path("/usr/src/linkweir"), Path("/usr/src/build"), 23, inside=system) and in_tree(system, tarball)
 
 
-def in_tree(tree: Path, tarball: Path) -> bool:
-    """The tarball in contrib/ of a source tree, built by ns-3's own commands in the debug profile."""
+def make_system(system: Path) -> bool:
+    """Makes Debian sid with ns-3 and its source tree; false if it cannot be had."""
+    shutil.rmtree(system, ignore_errors=True)
+    if not run("debootstrap", "--variant=minbase", f"--include={','.join(SID_PACKAGES)}", "sid", system):
+        return False
+    lists = system / "etc/apt/sources.list"
+    lists.write_text("".join(f"{line}\n{line.replace('deb ', 'deb-src ', 1)}\n" for line in lists.read_text().split("\n") if line))
+    (system / TREES).mkdir()
+    fetch = f"apt-get update && cd /{TREES} && apt-get -o APT::Sandbox::User=root source ns3"
+    if not run("chroot", system, "sh", "-c", fetch):
+        return False
+    (system / ".made").touch()
+    return True
+
+
+def in_tree(system: Path, tarball: Path) -> bool:
+    """The tarball in contrib/ of the source tree, built by ns-3's own commands in the debug profile, with assertions."""
+    tree = next((system / TREES).glob("*/VERSION")).parent
     shutil.rmtree(tree / "contrib/linkweir", ignore_errors=True)
     if not run("tar", "xzf", tarball, "-C", tree / "contrib"):
         return False
-    os.chdir(tree)
-    return (
-        run(
-            "./ns3",
-            "configure",
-            "--build-profile=debug",
-            "--enable-modules=linkweir",
-            "--enable-tests",
-            "--enable-examples",
-        )
-        and run("./ns3", "build")
-        and run("./test.py", "--no-build", "--suite=linkweir")
-    )
+    words = "--build-profile=debug --enable-modules=linkweir --enable-tests --enable-examples"
+    commands = (f"./ns3 configure {words}", "./ns3 build", "./test.py --no-build --suite=linkweir")
+    folder = f"/{tree.relative_to(system)}"
+    return all(run("chroot", system, "sh", "-c", f"cd {folder} && {command}") for command in commands)
 
 
 RELEASES = {"3.37": debian_12, "3.44": wheel, "3.48": sid}
