@@ -26,7 +26,7 @@ from linkweir.lab.fault import LaboratoryError
 
 SOURCES = "linux-source-6.12"
 TOOLS = {"gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "tar": "tar", "xz": "xz-utils"}
-VARIANTS = {"fast": ("minimal",), "debug": ("minimal", "debug")}
+VARIANTS = {"fast": ("minimal",), "debug": ("minimal", "debug"), "traced": ("minimal", "traced")}
 """Kernels there are, and the configurations they are made from."""
 
 _LEFT_OUT = ("drivers/gpu/*.[ch]", "sound/*.[ch]", "Documentation/*/*", "tools/testing/*", "*.dts", "*.dtsi")
