@@ -40,6 +40,7 @@ FIXED = (
 
 OF_CLASS = (
     Attribute("number", "number", 32, 1, 4096, UNSET, "number of the class, from 1"),
+    Attribute("reset", "flag", 0, 0, 0, 0, "begins with the defaults; otherwise what is not given stays"),
     Attribute("limit", "packets", 32, 1, 100_000_000, 1000, "packets that the class holds"),
 )
 """Attributes of a class that do not reach the scheduler."""

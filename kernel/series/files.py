@@ -26,7 +26,7 @@ def _words(attribute: Attribute) -> str:
 
 
 def _comment(attribute: Attribute) -> str:
-    return {"bps": "u64, bit/s", "ns": "u64, ns", "bits": "u64, bits", "ppm": "u32, parts per million"}.get(
+    return {"flag": "flag", "bps": "u64, bit/s", "ns": "u64, ns", "bits": "u64, bits", "ppm": "u32, parts per million"}.get(
         attribute.unit, "u32, bytes" if attribute.unit == "bytes" else "u32, packets" if attribute.unit == "packets" else "u32"
     )
 
@@ -74,18 +74,20 @@ def _range(attribute: Attribute, prefix: str) -> str:
 
 def _policy(attribute: Attribute, prefix: str) -> str:
     name = f"TCA_PSS_{prefix.upper()}{attribute.symbol}"
+    if attribute.unit == "flag":
+        return f"\t[{name}] = {{ .type = NLA_FLAG }},\n"
     return f"\t[{name}] =\n\t\tNLA_POLICY_FULL_RANGE(NLA_U{attribute.bits}, &pss_{prefix}{attribute.name}_range),\n"
 
 
-def qdisc(params: list[Attribute], settings: Path) -> str:
-    """net/sched/sch_pss.c; `settings`: the kernel's .clang-format."""
+def qdisc(params: list[Attribute], settings: Path | None) -> str:
+    """net/sched/sch_pss.c; `settings`: the kernel's .clang-format, without which the layout stays the core's."""
     defaults = ",\n".join(f"\t.{p.name} = {'PSS_UNSET' if p.default == UNSET else p.default}" for p in params)
     filled = {
         "FIELDS": "\n".join(f"\tu64 {p.name};" for p in params),
-        "ALGORITHM": laid_out(algorithm(), settings),
+        "ALGORITHM": laid_out(algorithm(), settings) if settings else algorithm(),
         "RANGES": "\n".join(_range(a, "") for a in FIXED)
         + "\n"
-        + "\n".join(_range(a, "class_") for a in [*OF_CLASS, *params])
+        + "\n".join(_range(a, "class_") for a in [*OF_CLASS, *params] if a.bits)
         + f"\nstatic const struct pss_params pss_default_params = {{\n{defaults},\n}};",
         "POLICY": "".join(_policy(a, "") for a in FIXED).rstrip("\n"),
         "CLASS_POLICY": "".join(_policy(a, "class_") for a in [*OF_CLASS, *params]).rstrip("\n"),
@@ -153,9 +155,10 @@ def vector_header() -> str:
 def _yaml_attribute(attribute: Attribute) -> str:
     lines = fill(_words(attribute).split(), 64)
     doc = "\n".join([f"        doc: {lines[0]}", *(f"             {line}" for line in lines[1:])]).replace(": ", ": ", 1)
-    text = f"      -\n        name: {attribute.name.replace('_', '-')}\n        type: u{attribute.bits}\n"
+    kind = f"u{attribute.bits}" if attribute.bits else "flag"
+    text = f"      -\n        name: {attribute.name.replace('_', '-')}\n        type: {kind}\n"
     checks = f"        checks:\n          min: {attribute.low}\n          max: {attribute.high}\n"
-    return text + doc + "\n" + checks
+    return text + doc + "\n" + (checks if attribute.bits else "")
 
 
 def _yaml_set(name: str, attributes: Iterable[Attribute], more: str = "") -> str:
@@ -220,6 +223,17 @@ def yaml(text: str, params: list[Attribute]) -> str:
     return options + stats
 
 
+LACKING = re.compile(r"\b(dscp|limit_bytes|overhead|mpu|atm|ptm|preset|unlimited)\b")
+"""What pss of kernel/ has and sch_pss.c has not."""
+
+
+def cases() -> str:
+    """The cases of tdc for kernel/'s pss that use nothing that is left out."""
+    found = json.loads((HERE.parent / "tests/tdc/pss.json").read_text())
+    kept = [case for case in found if not LACKING.search(json.dumps(case))]
+    return json.dumps(kept, indent=4) + "\n"
+
+
 MAINTAINERS = """PRIORITY SWITCHING SCHEDULER (PSS)
 M:\t@AUTHOR@
 L:\tnetdev@vger.kernel.org
@@ -237,10 +251,10 @@ def _covers(text: str, files: str, after: str) -> str:
 def _maintainers(text: str, author: str) -> str:
     """Between its neighbours in the alphabet."""
     title = MAINTAINERS.split("\n")[0]
-    for entry in re.finditer(r"^(?!\t)([A-Z0-9][A-Z0-9 /().,&+-]*)\n[MLRSWQBCPTFXNK]:\t", text, re.MULTILINE):
-        if entry[1] > title:
-            return text[: entry.start()] + MAINTAINERS.replace("@AUTHOR@", author) + text[entry.start() :]
-    raise ValueError("MAINTAINERS has no place for the entry")
+    entries = list(re.finditer(r"^([A-Z0-9][A-Z0-9 /().,&+-]*)\n[A-Z]:\t", text, re.MULTILINE))
+    before = max((entry for entry in entries if entry[1] < title), key=lambda entry: entry[1])
+    at = text.index("\n\n", before.start()) + 2
+    return text[:at] + MAINTAINERS.replace("@AUTHOR@", author) + text[at:]
 
 
 Edit = Callable[[str], str]
@@ -251,7 +265,6 @@ def kernel_patches(settings: Path, author: str) -> list[tuple[str, Text, dict[st
     params = parameters()
     code = qdisc(params, settings)
     included = (HERE / "kernel/test_included.c").read_text()
-    tests = HERE / "kernel/pss.json"
     testing = "tools/testing/selftests/tc-testing"
     return [
         (
@@ -280,7 +293,7 @@ def kernel_patches(settings: Path, author: str) -> list[tuple[str, Text, dict[st
         ("ynl", {}, {"Documentation/netlink/specs/tc.yaml": lambda t: yaml(t, params)}),
         (
             "tdc",
-            {f"{testing}/tc-tests/qdiscs/pss.json": tests.read_text()},
+            {f"{testing}/tc-tests/qdiscs/pss.json": cases()},
             {
                 "MAINTAINERS": lambda t: _covers(t, f"{testing}/tc-tests/qdiscs/pss.json", "net/sched/sch_pss*"),
                 f"{testing}/config": lambda t: _after(t, "CONFIG_NET_SCH_PRIO=m\n", "CONFIG_NET_SCH_PSS=m\n"),
@@ -291,16 +304,15 @@ def kernel_patches(settings: Path, author: str) -> list[tuple[str, Text, dict[st
 
 
 def _row(attribute: Attribute, prefix: str) -> str:
-    low, high = (f"{value}{'ULL' if value >= 2**31 else ''}" for value in (attribute.low, attribute.high))
-    return f'"{attribute.name}", TCA_PSS_{prefix}{attribute.symbol}, PSS_{attribute.unit.upper()},\n\t  {low}, {high}'
+    return f'"{attribute.name}", TCA_PSS_{prefix}{attribute.symbol}, PSS_{attribute.unit.upper()}'
 
 
 def iproute2_patches(tree: Path) -> list[tuple[str, Text, dict[str, Edit]]]:
     """As kernel_patches(), for the tree of iproute2 of any version since 6.1."""
     params = parameters()
     filled = {
-        "PARAMETERS": "\n".join(f"\t{{ {_row(p, 'CLASS_')} }}," for p in [OF_CLASS[1], *params]),
-        **{a.symbol: _row(a, "").replace("\n\t  ", " ") for a in FIXED if a.name in ("link", "bandwidth")},
+        "PARAMETERS": "\n".join(f"\t{{ {_row(p, 'CLASS_')} }}," for p in [OF_CLASS[2], *params]),
+        **{a.symbol: _row(a, "") for a in FIXED if a.name in ("link", "bandwidth")},
     }
     code = replaced((HERE / "iproute2/q_pss.c").read_text(), filled)
     if "const struct qdisc_util *qu" not in (tree / "tc/tc_util.h").read_text():  # before 6.9

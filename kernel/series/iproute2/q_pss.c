@@ -8,7 +8,9 @@
 #include "utils.h"
 #include "tc_util.h"
 
-#define CLASS_ROOM 1024		/* of tc's request for a class */
+/* of the requests that tc sends, less what it adds itself */
+#define QDISC_ROOM 60000
+#define CLASS_ROOM 1024
 
 enum pss_unit {
 	PSS_NUMBER, PSS_PACKETS, PSS_BYTES, PSS_BPS, PSS_PPM, PSS_NS, PSS_BITS
@@ -18,7 +20,6 @@ struct pss_param {
 	const char *name;
 	int attr;
 	enum pss_unit unit;
-	__u64 min, max;
 };
 
 /* of a class */
@@ -39,7 +40,7 @@ static void explain(void)
 	fprintf(stderr,
 		"Usage: ... pss classes N { link RATE | bandwidth RATE } [ default CLASS ]\n"
 		"               [ class N CLASS-OPTIONS ]...\n"
-		"CLASS-OPTIONS := [ limit PACKETS ] [ level N ] [ low_level N ]\n"
+		"CLASS-OPTIONS := [ reset ] [ limit PACKETS ] [ level N ] [ low_level N ]\n"
 		"                 [ rate RATE | share PERCENT ] [ burst PACKETS ] [ mtu BYTES ]\n"
 		"                 [ memory TIME ] [ lr BITS ] [ lm BITS ] [ credit BITS ]\n");
 }
@@ -101,14 +102,10 @@ static int add_value(struct nlmsghdr *n, int room,
 			arg);
 		return -1;
 	}
-	if (value < param->min || value > param->max) {
-		fprintf(stderr, "pss: \"%s\" must be %llu to %llu, not \"%s\"\n",
-			param->name, (unsigned long long)param->min,
-			(unsigned long long)param->max, arg);
-		return -1;
-	}
 	if (is_wide(param->unit))
 		return addattr64(n, room, param->attr, value);
+	if (value > 0xffffffff)
+		value = 0xffffffff;	/* beyond every range */
 	return addattr32(n, room, param->attr, value);
 }
 
@@ -135,6 +132,13 @@ static int add_class(struct nlmsghdr *n, int room, __u32 number, int argc,
 	while (left > 0) {
 		const struct pss_param *param = find_param(*argv);
 
+		if (!strcmp(*argv, "reset")) {
+			if (addattr(n, room, TCA_PSS_CLASS_RESET))
+				return -1;
+			left--;
+			argv++;
+			continue;
+		}
 		if (!param)
 			break;
 		if (left < 2) {
@@ -157,7 +161,7 @@ static int pss_parse_opt(const struct qdisc_util *qu, int argc, char **argv,
 	__u32 number;
 	int used;
 
-	tail = addattr_nest(n, TCA_BUF_MAX, TCA_OPTIONS | NLA_F_NESTED);
+	tail = addattr_nest(n, QDISC_ROOM, TCA_OPTIONS | NLA_F_NESTED);
 	while (argc > 0) {
 		const char *word = *argv;
 
@@ -172,9 +176,13 @@ static int pss_parse_opt(const struct qdisc_util *qu, int argc, char **argv,
 			explain();
 			return -1;
 		}
+		if (argc < 2) {
+			fprintf(stderr, "pss: \"%s\" needs a value\n", word);
+			return -1;
+		}
 		NEXT_ARG();
 		if (!strcmp(word, "link") || !strcmp(word, "bandwidth")) {
-			if (add_value(n, TCA_BUF_MAX, *word == 'l' ?
+			if (add_value(n, QDISC_ROOM, *word == 'l' ?
 				      &link_param : &bandwidth_param, *argv))
 				return -1;
 			NEXT_ARG_FWD();
@@ -187,11 +195,11 @@ static int pss_parse_opt(const struct qdisc_util *qu, int argc, char **argv,
 		}
 		NEXT_ARG_FWD();
 		if (!strcmp(word, "classes")) {
-			addattr32(n, TCA_BUF_MAX, TCA_PSS_CLASSES, number);
+			addattr32(n, QDISC_ROOM, TCA_PSS_CLASSES, number);
 		} else if (!strcmp(word, "default")) {
-			addattr32(n, TCA_BUF_MAX, TCA_PSS_DEFAULT, number);
+			addattr32(n, QDISC_ROOM, TCA_PSS_DEFAULT, number);
 		} else {
-			used = add_class(n, TCA_BUF_MAX, number, argc, argv);
+			used = add_class(n, QDISC_ROOM, number, argc, argv);
 			if (used < 0)
 				return -1;
 			argc -= used;

@@ -333,15 +333,17 @@ static void pss_config_copy(struct pss_config *to,
 	       array_size(from->nclasses, sizeof(*from->params)));
 }
 
-/* The attributes of a class replace all its settings. */
 static void pss_set_class(struct pss_config *config, u32 index,
 			  struct nlattr **tb)
 {
 	struct pss_params *params = &config->params[index];
 
-	*params = pss_default_params;
-	config->limits[index] = nla_get_u32_default(tb[TCA_PSS_CLASS_LIMIT],
-						    PSS_DEFAULT_LIMIT);
+	if (nla_get_flag(tb[TCA_PSS_CLASS_RESET])) {
+		*params = pss_default_params;
+		config->limits[index] = PSS_DEFAULT_LIMIT;
+	}
+	if (tb[TCA_PSS_CLASS_LIMIT])
+		config->limits[index] = nla_get_u32(tb[TCA_PSS_CLASS_LIMIT]);
 @SET_CLASS@
 }
 
