@@ -2,9 +2,10 @@
 /*
  * fuzz.c - adds, changes and shows qdiscs with attributes that are valid, at their bounds, outside them, or mangled.
  *
- *   fuzz DEVICE ADDRESS SEED MESSAGES KIND...
+ *   fuzz [-o] [-p PARENT] DEVICE ADDRESS SEED MESSAGES KIND...
  *
- * Everything goes to handle 1: at the root of DEVICE; in between, datagrams go to ADDRESS through it. Ends with
+ * Everything goes to handle 1: at the root of DEVICE, or to handle 10: below the class PARENT, such as 1:1; in between, datagrams go to
+ * ADDRESS through it. With -o all classes are open at the end, so that what waits can leave. Ends with
  *   sent N accepted N refused N absent N mute N nameless N
  * where absent counts requests for a qdisc or class that does not exist, mute refusals without a text, and nameless those whose
  * text names no attribute; the first of these are printed. Exit code 0, or 1 with a message.
@@ -31,6 +32,7 @@
 #define MOST_SHOWN 10
 
 static uint64_t seed;
+static uint32_t parent = TC_H_ROOT, handle = 0x10000;
 static bool wild;                       /* this message may be malformed; otherwise only its values may contradict each other */
 
 static uint64_t random64(void)          /* splitmix64 */
@@ -201,22 +203,22 @@ static void make(struct request *m, uint32_t ifindex, const struct lw_policy *po
 	bool new = what >= 30 && what < 50;
 
 	wild = one_in(3);
-	request_begin(m, 0, 0, (int)ifindex, TC_H_ROOT, 0x10000);
+	request_begin(m, 0, 0, (int)ifindex, parent, handle);
 	if (what < 1) {
 		m->n.nlmsg_type = RTM_DELQDISC;
 		return;
 	}
 	if (what < 3) {                 /* show */
 		m->n.nlmsg_type = what == 1 ? RTM_GETQDISC : RTM_GETTCLASS;
-		m->t.tcm_parent = what == 1 ? TC_H_ROOT : 0x10000;
-		m->t.tcm_handle = 0x10000 + (what == 1 ? 0 : below(16));
+		m->t.tcm_parent = what == 1 ? parent : handle;
+		m->t.tcm_handle = handle + (what == 1 ? 0 : below(16));
 		return;
 	}
 	request_put(m, TCA_KIND, policy->name, strlen(policy->name) + 1);
 	if (what < 30) {
 		m->n.nlmsg_type = RTM_NEWTCLASS;
-		m->t.tcm_parent = 0x10000;
-		m->t.tcm_handle = 0x10000 + (odd(10) ? below(65536) : 1 + below(3));
+		m->t.tcm_parent = handle;
+		m->t.tcm_handle = handle + (odd(10) ? below(65536) : 1 + below(3));
 		if (odd(20))
 			m->n.nlmsg_flags |= NLM_F_CREATE;
 	} else {
@@ -288,6 +290,23 @@ static bool names_attribute(const char *text, const struct lw_policy *policy)
 	return names_one(text, policy->params, policy->nparams) || names_one(text, policy->qparams, policy->nqparams);
 }
 
+/* gives each class a channel, which messages may have taken from it */
+static void open_all(int s, struct request *m, uint32_t ifindex)
+{
+	uint64_t rate_bps = 1000000000;
+	struct rtattr *options;
+	uint32_t class;
+
+	for (class = 1;; class++) {
+		request_begin(m, RTM_NEWTCLASS, 0, (int)ifindex, handle, handle + class);
+		options = request_put(m, TCA_OPTIONS | NLA_F_NESTED, NULL, 0);
+		request_put(m, TCA_LINKWEIR_CLASS_RATE, &rate_bps, sizeof(rate_bps));
+		request_close(m, options);
+		if (request_send(s, m).error)
+			return;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static struct request m;
@@ -295,10 +314,19 @@ int main(int argc, char **argv)
 	int s = request_socket(), u = socket(AF_INET, SOCK_DGRAM, 0);
 	unsigned long sent, messages, accepted = 0, refused = 0, absent = 0, mute = 0, nameless = 0;
 	const struct lw_policy *policy;
-	uint32_t ifindex;
+	uint32_t ifindex, major, minor;
+	bool opens = argc > 1 && !strcmp(argv[1], "-o");
 
+	argv += opens;
+	argc -= opens;
+	if (argc > 2 && !strcmp(argv[1], "-p") && sscanf(argv[2], "%x:%x", &major, &minor) == 2) {
+		parent = major << 16 | minor;
+		handle = 0x100000;
+		argv += 2;
+		argc -= 2;
+	}
 	if (argc < 6) {
-		fprintf(stderr, "usage: fuzz DEVICE ADDRESS SEED MESSAGES KIND...\n");
+		fprintf(stderr, "usage: fuzz [-o] [-p PARENT] DEVICE ADDRESS SEED MESSAGES KIND...\n");
 		return 2;
 	}
 	ifindex = if_nametoindex(argv[1]);
@@ -337,6 +365,8 @@ int main(int argc, char **argv)
 		if (other_kind)
 			policy = policy_of(argv[5 + below((uint32_t)argc - 5)]);
 	}
+	if (opens)
+		open_all(s, &m, ifindex);
 	printf("sent %lu accepted %lu refused %lu absent %lu mute %lu nameless %lu\n", messages, accepted, refused, absent, mute,
 	       nameless);
 	return 0;

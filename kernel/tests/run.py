@@ -7,8 +7,8 @@ The kernel is the installed one of that release, or is fetched once as a package
 Recordings that a guest made of a policy are replayed here. Exit codes: 0, every check held, every replay agreed and the
 kernel log is clean; 1, something failed; 2, nothing could be run; 3, the kernel cannot be obtained.
 
-The guest's clock counts instructions (-icount), so a run does not depend on how busy the host is, pauses cost nothing,
-and the time limit only ends a guest that hangs.
+The clock of a guest with one processor counts instructions (-icount), so a run does not depend on how busy the host is,
+pauses cost nothing, and the time limit only ends a guest that hangs. A guest with several processors runs in real time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ import trace_vectors as trace
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
 MODULES = ["veth", "dummy", "tun"]
-MODULES += ["sch_htb", "sch_tbf", "sch_drr", "sch_prio", "sch_netem", "sch_ingress", "sch_cake"]
+MODULES += ["sch_htb", "sch_tbf", "sch_drr", "sch_prio", "sch_netem", "sch_ingress", "sch_cake", "sch_ets", "sch_hfsc"]
+MODULES += ["sch_qfq", "sch_multiq", "sch_mqprio", "sch_red", "sch_sfb", "sch_cbs"]
 MODULES += ["cls_matchall", "cls_flower", "cls_basic", "cls_u32", "act_gact", "act_skbedit"]
 TOOLS = ["/bin/dash", "/sbin/tc", "/sbin/ip"]
 BAD_LOG = re.compile(
@@ -123,7 +124,7 @@ def make_initramfs(
         for applet in run("/bin/busybox", "--list").split():
             if applet not in ("ip", "tc", "sh", "busybox"):
                 (root / "bin" / applet).symlink_to("busybox")
-        for tool in ("traffic", "fuzz", "attributes"):
+        for tool in ("traffic", "fuzz", "attributes", "stress"):
             shutil.copy(BUILD / "guest" / tool, root / "bin")
         for tool in TOOLS:
             shutil.copy(Path(tool).resolve(), root / "bin" / Path(tool).name)
@@ -151,10 +152,15 @@ def make_initramfs(
         out.write_bytes(archive)
 
 
-def boot(kernel: Path, initramfs: Path, log: Path, seconds: int, checks: str) -> str:
+def boot(kernel: Path, initramfs: Path, log: Path, seconds: int, checks: str, processors: int) -> str:
+    """Boots a guest and returns its output. With one processor its clock counts instructions; several run in real time."""
     command = ["timeout", str(seconds), "qemu-system-x86_64"]
-    command += ["-machine", "q35", "-cpu", "max", "-smp", "1", "-m", "512", "-accel", "tcg,thread=single"]
-    command += ["-icount", "shift=0,sleep=off", "-seed", "1", "-rtc", "base=2025-01-01,clock=vm"]
+    command += ["-machine", "q35", "-cpu", "max", "-smp", str(processors)]
+    if processors == 1:
+        command += ["-m", "512", "-accel", "tcg,thread=single"]
+        command += ["-icount", "shift=0,sleep=off", "-seed", "1", "-rtc", "base=2025-01-01,clock=vm"]
+    else:
+        command += ["-m", "1024", "-accel", "tcg,thread=multi"]
     command += ["-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"]
     command += ["-kernel", str(kernel), "-initrd", str(initramfs)]
     command += ["-append", f"console=ttyS0 quiet panic=-1 oops=panic mitigations=off checks={checks}"]
@@ -215,6 +221,7 @@ def main() -> int:
     parser.add_argument("--plugins", required=True, type=Path)
     parser.add_argument("--seconds", type=int, default=3600, help="after which a guest is ended")
     parser.add_argument("--checks", choices=("short", "full", "first"), default="short", help="first: up to a failure")
+    parser.add_argument("--processors", type=int, default=1, help="more than one run in real time, to find races")
     parser.add_argument("--log", help="name of the log in build/ (the scripts' names, unless given)")
     parser.add_argument("scripts", nargs="+")
     args = parser.parse_args()
@@ -226,7 +233,7 @@ def main() -> int:
         initramfs = Path(name) / "initramfs"
         make_initramfs(args.kernel, modroot, args.module, args.plugins, args.scripts, initramfs)
         log = BUILD / f"{args.log or '-'.join(args.scripts)}-{args.kernel}.log"
-        text = boot(kernel, initramfs, log, args.seconds, args.checks)
+        text = boot(kernel, initramfs, log, args.seconds, args.checks, args.processors)
     wrong = judge(text, args.scripts) + replay(text, args.kernel, BUILD / "traces" / log.stem)
     for line in re.findall(r"^cost \S+ [\d ]+$", text, re.M):
         print(f"{args.kernel}: {line}")
