@@ -2,11 +2,12 @@
 /*
  * fuzz.c - adds, changes and shows qdiscs with attributes that are valid, at their bounds, outside them, or mangled.
  *
- *   fuzz [-o] [-p PARENT] DEVICE ADDRESS SEED MESSAGES KIND...
+ *   fuzz [-k] [-o] [-p PARENT] DEVICE ADDRESS SEED MESSAGES KIND...
  *
  * Everything goes to handle 1: at the root of DEVICE, or to handle 10: below the class PARENT, such as 1:1; in between, datagrams go to
- * ADDRESS through it. With -o all classes are open at the end, so that what waits can leave. Ends with
- *   sent N accepted N refused N absent N mute N nameless N
+ * ADDRESS through it. With -k the qdisc is kept: it is neither deleted nor replaced. With -o all classes are open at the end and the
+ * shaper is off, so that what waits can leave. Ends with
+ *   sent N accepted N refused N absent N mute N nameless N datagrams N
  * where absent counts requests for a qdisc or class that does not exist, mute refusals without a text, and nameless those whose
  * text names no attribute; the first of these are printed. Exit code 0, or 1 with a message.
  */
@@ -33,6 +34,7 @@
 
 static uint64_t seed;
 static uint32_t parent = TC_H_ROOT, handle = 0x10000;
+static bool keeps;                      /* the qdisc is neither deleted nor replaced */
 static bool wild;                       /* this message may be malformed; otherwise only its values may contradict each other */
 
 static uint64_t random64(void)          /* splitmix64 */
@@ -199,8 +201,8 @@ static void mangle(struct request *m, struct rtattr *options)
 static void make(struct request *m, uint32_t ifindex, const struct lw_policy *policy, bool other_kind)
 {
 	struct rtattr *options;
-	uint32_t what = other_kind ? 0 : below(100);
-	bool new = what >= 30 && what < 50;
+	uint32_t what = other_kind ? 0 : keeps ? 1 + below(99) : below(100);
+	bool new = what >= 30 && what < 50 && !keeps;
 
 	wild = one_in(3);
 	request_begin(m, 0, 0, (int)ifindex, parent, handle);
@@ -290,13 +292,18 @@ static bool names_attribute(const char *text, const struct lw_policy *policy)
 	return names_one(text, policy->params, policy->nparams) || names_one(text, policy->qparams, policy->nqparams);
 }
 
-/* gives each class a channel, which messages may have taken from it */
+/* ends the shaper, and gives each class a channel, which messages may have taken from it */
 static void open_all(int s, struct request *m, uint32_t ifindex)
 {
-	uint64_t rate_bps = 1000000000;
+	uint64_t rate_bps = 1000000000, off = 0;
 	struct rtattr *options;
 	uint32_t class;
 
+	request_begin(m, RTM_NEWQDISC, 0, (int)ifindex, parent, handle);
+	options = request_put(m, TCA_OPTIONS | NLA_F_NESTED, NULL, 0);
+	request_put(m, TCA_LINKWEIR_BANDWIDTH, &off, sizeof(off));
+	request_close(m, options);
+	request_send(s, m);
 	for (class = 1;; class++) {
 		request_begin(m, RTM_NEWTCLASS, 0, (int)ifindex, handle, handle + class);
 		options = request_put(m, TCA_OPTIONS | NLA_F_NESTED, NULL, 0);
@@ -312,21 +319,24 @@ int main(int argc, char **argv)
 	static struct request m;
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) };
 	int s = request_socket(), u = socket(AF_INET, SOCK_DGRAM, 0);
-	unsigned long sent, messages, accepted = 0, refused = 0, absent = 0, mute = 0, nameless = 0;
+	unsigned long sent, messages, accepted = 0, refused = 0, absent = 0, mute = 0, nameless = 0, datagrams = 0;
 	const struct lw_policy *policy;
 	uint32_t ifindex, major, minor;
-	bool opens = argc > 1 && !strcmp(argv[1], "-o");
+	bool opens = false;
+	int option;
 
-	argv += opens;
-	argc -= opens;
-	if (argc > 2 && !strcmp(argv[1], "-p") && sscanf(argv[2], "%x:%x", &major, &minor) == 2) {
-		parent = major << 16 | minor;
-		handle = 0x100000;
-		argv += 2;
-		argc -= 2;
+	while ((option = getopt(argc, argv, "+kop:")) != -1) {
+		keeps |= option == 'k';
+		opens |= option == 'o';
+		if (option == 'p' && sscanf(optarg, "%x:%x", &major, &minor) == 2) {
+			parent = major << 16 | minor;
+			handle = 0x100000;
+		}
 	}
+	argv += optind - 1;
+	argc -= optind - 1;
 	if (argc < 6) {
-		fprintf(stderr, "usage: fuzz [-o] [-p PARENT] DEVICE ADDRESS SEED MESSAGES KIND...\n");
+		fprintf(stderr, "usage: fuzz [-k] [-o] [-p PARENT] DEVICE ADDRESS SEED MESSAGES KIND...\n");
 		return 2;
 	}
 	ifindex = if_nametoindex(argv[1]);
@@ -336,14 +346,14 @@ int main(int argc, char **argv)
 	if (u < 0 || !ifindex || inet_pton(AF_INET, argv[2], &to.sin_addr) != 1)
 		request_fail("where to send");
 	for (sent = 1; sent <= messages; sent++) {
-		bool other_kind = one_in(100);
+		bool other_kind = one_in(100) && !keeps;
 		struct answer answer;
 
 		if (one_in(4)) {
 			int tos = (int)below(256);
 
 			setsockopt(u, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
-			(void)!sendto(u, m.attrs, below(1400), MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to));
+			datagrams += sendto(u, m.attrs, below(1400), MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to)) >= 0;
 		}
 		make(&m, ifindex, policy, other_kind);
 		answer = request_send(s, &m);
@@ -367,7 +377,7 @@ int main(int argc, char **argv)
 	}
 	if (opens)
 		open_all(s, &m, ifindex);
-	printf("sent %lu accepted %lu refused %lu absent %lu mute %lu nameless %lu\n", messages, accepted, refused, absent, mute,
-	       nameless);
+	printf("sent %lu accepted %lu refused %lu absent %lu mute %lu nameless %lu datagrams %lu\n", messages, accepted, refused, absent,
+	       mute, nameless, datagrams);
 	return 0;
 }

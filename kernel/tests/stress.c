@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * stress.c - what goes on at the same time on other processors while qdiscs are changed; each part runs until SIGTERM, then prints how often.
+ * stress.c - what happens at the same time on other processors while qdiscs are changed; each part runs until SIGTERM, then prints how often.
  *
- *   stress send ADDRESS SEED CPU    datagrams of random lengths, classes and flows, every eighth a super-packet (UDP_SEGMENT)
+ *   stress send ADDRESS SEED CPU    datagrams of random lengths, classes and flows, every eighth a super-packet (UDP_SEGMENT), whose
+ *                                   pieces are counted
  *   stress dump DEVICE              shows qdiscs and classes with their statistics
  *   stress flap DEVICE MS           sets the device down and up again, with a pause after each; it ends up
  *
@@ -86,7 +87,8 @@ static unsigned long send_all(const char *address, uint64_t seed, unsigned int c
 		}
 		setsockopt(s, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
 		setsockopt(s, IPPROTO_UDP, UDP_SEGMENT, &piece, sizeof(piece));
-		sent += send(s, payload, length, MSG_DONTWAIT) >= 0;
+		if (send(s, payload, length, MSG_DONTWAIT) >= 0)
+			sent += piece ? (length + (size_t)piece - 1) / (size_t)piece : 1;
 		if (!below(&seed, 32))
 			usleep(below(&seed, 2000));     /* queues also become empty */
 	}
