@@ -36,7 +36,7 @@ BUILD = HERE.parent / "build"
 MODULES = ["veth", "dummy", "tun"]
 MODULES += ["sch_htb", "sch_tbf", "sch_drr", "sch_prio", "sch_netem", "sch_ingress", "sch_cake", "sch_ets", "sch_hfsc"]
 MODULES += ["sch_qfq", "sch_multiq", "sch_mqprio", "sch_red", "sch_sfb", "sch_cbs"]
-MODULES += ["cls_matchall", "cls_flower", "cls_basic", "cls_u32", "act_gact", "act_skbedit"]
+MODULES += ["cls_matchall", "cls_flower", "cls_basic", "cls_u32", "act_gact", "act_skbedit", "act_mirred"]
 TOOLS = ["/bin/dash", "/sbin/tc", "/sbin/ip"]
 TDC = HERE / "tdc"
 BAD_LOG = re.compile(
@@ -138,7 +138,7 @@ def script_of(case: dict[str, Any]) -> str:
         text, *codes = [command, 0] if isinstance(command, str) else command
         return f"{what} {shlex.quote(' '.join(map(str, codes)))} {shlex.quote(text)}"
 
-    lines = ["begin", *(step("setup", command) for command in case["setup"])]
+    lines = [step("setup", command) for command in case["setup"]]
     lines += [step("execute", [case["cmdUnderTest"], case["expExitCode"]]), f"verify {shlex.quote(case['verifyCmd'])}"]
     lines += [*(step("teardown", command) for command in case["teardown"]), f"finish {case['id']}"]
     return "\n".join(lines) + "\n"

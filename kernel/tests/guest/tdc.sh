@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # tdc.sh - runs the cases of tests/tdc as the kernel's tdc does, on all processors at once, each case in a network namespace of its own.
 #
-# run.py made a script of each case, from which these functions are called, and compares what they print.
-. /guest/checks.sh
-modprobe dummy
-export TC=tc IP=ip DUMMY=dummy1
+#   tdc.sh          all cases of /guest/tdc
+#   tdc.sh CASE     one, in the present namespace; CASE is a script that calls the functions below
+#
+# run.py made these scripts, and compares what is printed here: `tdc ID found OUTPUT`, in base64, or `tdc ID broken REASON`.
 
-# run CODES COMMAND: in the namespace; its output goes to $out, its code to $code, which must be one of CODES ("any" for all)
+# run CODES COMMAND: its output goes to $out, its code to $code, which must be one of CODES ("any" for all)
 run() {
-	sh -c "ip netns exec $NS $2" >$out 2>$out.errors
+	(eval "$2") >$out 2>$out.errors
 	code=$?
 	case " $1 " in
 	*" $code "* | " any ") ;;
@@ -28,35 +28,33 @@ verify() { # verify COMMAND: if it fails what it says counts
 	[ -z "$broken" ] || return
 	run any "$1"
 	[ $code = 0 ] || [ ! -s $out.errors ] || cp $out.errors $out
-	cp $out $out.verified
+	found=$(base64 $out | tr -d '\n')
 }
 teardown() { # teardown CODES COMMAND
 	run "$1" "$2" || broken="${broken:-$2: exit code $code: $(cat $out $out.errors)}"
 }
 finish() { # finish ID
-	if [ -n "$broken" ]; then
-		echo "tdc $1 broken $(echo "$broken" | tr '\n' ' ')"
-	else
-		echo "tdc $1 found $(base64 $out.verified | tr -d '\n')"
-	fi
-	ip netns del $NS
+	if [ -n "$broken" ]; then echo "tdc $1 broken $(echo "$broken" | tr '\n' ' ')"; else echo "tdc $1 found $found"; fi
 }
-begin() { # makes the devices that tdc's plugin nsPlugin makes, as far as these cases use them
-	broken=
-	rm -f $out*
-	ip netns add $NS
-	ip -n $NS link set lo up
-	ip -n $NS link add $DUMMY type dummy
-}
+
+if [ $# -gt 0 ]; then
+	TC=tc IP=ip DUMMY=dummy1 broken= found= out=/tmp/tdc$$
+	ip link add $DUMMY type dummy || broken="no device"
+	. "$1"
+	rm -f $out $out.errors
+	exit
+fi
+
+. /guest/checks.sh
+modprobe dummy
+cpus=$(grep -c ^processor /proc/cpuinfo)
 work() { # work N: every case whose turn it is
-	NS=tcut$1 out=/tmp/tdc$1 turn=0
+	turn=0
 	for case in /guest/tdc/*; do
-		[ $((turn % cpus)) != "$1" ] || . "$case"
+		[ $((turn % cpus)) != "$1" ] || unshare -n dash /guest/tdc.sh "$case"
 		turn=$((turn + 1))
 	done
 }
-
-cpus=$(grep -c ^processor /proc/cpuinfo)
 worker=0 workers=
 while [ $worker -lt "$cpus" ]; do
 	work $worker >/tmp/done$worker 2>&1 &
@@ -65,4 +63,5 @@ while [ $worker -lt "$cpus" ]; do
 done
 wait $workers
 cat /tmp/done*
-same "no namespace is left" "$(ip netns list)" ""
+unused() { [ "$(lsmod | awk '$1 == "sch_linkweir" { print $3 }')" = 0 ]; }
+waits "with their namespaces all qdiscs are gone" unused && pass "with their namespaces all qdiscs are gone"
