@@ -10,6 +10,7 @@
 #include "ns3/linkweir-helper.h"
 #include "ns3/linkweir-net-device.h"
 #include "ns3/linkweir-queue-disc.h"
+#include "ns3/linkweir-turns.h"
 #include "ns3/double.h"
 #include "ns3/fifo-queue-disc.h"
 #include "ns3/packet-filter.h"
@@ -516,6 +517,65 @@ class CapacityTestCase : public TestCase
     }
 };
 
+/// Turns of queues that another module keeps.
+class TurnsTestCase : public TestCase
+{
+  public:
+    TurnsTestCase()
+        : TestCase("turns follow the policy")
+    {
+    }
+
+  private:
+    /// As sns3's scheduling objects are.
+    struct Waiting : public SimpleRefCount<Waiting>
+    {
+        Waiting(uint8_t flow, uint32_t bytes)
+            : flow(flow),
+              bytes(bytes)
+        {
+        }
+
+        uint8_t GetFlowId() const
+        {
+            return flow;
+        }
+
+        uint32_t GetBufferedBytes() const
+        {
+            return bytes;
+        }
+
+        uint8_t flow;
+        uint32_t bytes;
+    };
+
+    void DoRun() override
+    {
+        LinkweirHelper helper("drr", "LinkRate", StringValue("10Mbps"));
+        helper.AddClass("control", {}, "Level", UintegerValue(0));
+        helper.AddClass("AF", {}, "Level", UintegerValue(1), "Quantum", StringValue("3000B"));
+        helper.AddClass("BE", {}, "Level", UintegerValue(1), "Quantum", StringValue("1000B"));
+        LinkweirTurns turns(helper, 1000);
+        NS_TEST_EXPECT_MSG_EQ(turns.Next({0, 0, 0}), 3, "nothing waits");
+        NS_TEST_EXPECT_MSG_EQ(turns.Next({10, 5000, 5000}), 0, "the urgent one first");
+        std::vector<uint32_t> count(3);
+        for (int i = 0; i < 4000; i++)
+        {
+            count[turns.Next({0, 1'000'000, 1'000'000})]++;
+        }
+        NS_TEST_EXPECT_MSG_EQ_TOL(count[1], 3000U, 3U, "by their quanta");
+        NS_TEST_EXPECT_MSG_EQ_TOL(count[2], 1000U, 3U, "by their quanta");
+        std::vector<Ptr<Waiting>> objects{Create<Waiting>(7, 0), Create<Waiting>(7, 900), Create<Waiting>(1, 0)};
+        const auto found = turns.Next(objects.begin(), objects.end());
+        NS_TEST_EXPECT_MSG_EQ((found == objects.begin() + 1), true, "a flow beyond the last class belongs to that");
+        objects.pop_back();
+        objects.pop_back();
+        NS_TEST_EXPECT_MSG_EQ((turns.Next(objects.begin(), objects.end()) == objects.end()), true, "nothing waits");
+        Simulator::Destroy();
+    }
+};
+
 class LinkweirTestSuite : public TestSuite
 {
   public:
@@ -525,6 +585,7 @@ class LinkweirTestSuite : public TestSuite
         const auto quick = linkweir_test::Durations<TestCase>::QUICK;
         AddTestCase(new RefusedTestCase, quick);
         AddTestCase(new FatalTestCase, quick);
+        AddTestCase(new TurnsTestCase, quick);
         AddTestCase(new DeviceTestCase, quick);
         AddTestCase(new CapacityTestCase, quick);
         AddTestCase(new VectorsTestCase, quick);
