@@ -18,12 +18,14 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 
-import linkweir
+import pyarrow as pa
+
+from linkweir.lab.collect import Counted, Counters, tables, tc_counters
 from linkweir.lab.experiment import Laboratory
 from linkweir.lab.world import World
 from linkweir.result import Result
@@ -88,6 +90,12 @@ CONTENDERS = {
 }
 
 
+def sent_only(world: World, text: bytes) -> Counted:
+    """Counters without what waits and was dropped, which not every qdisc counts by class; only flows are shown here."""
+    link, classes, stats = tc_counters(world, text)
+    return link, [[Counters(one.sent_pkts, one.sent_bytes) for one in row] for row in classes], stats
+
+
 class Beside(Laboratory):
     """A laboratory whose scenarios have another qdisc at the place of pss."""
 
@@ -110,6 +118,9 @@ class Beside(Laboratory):
             raise ValueError("the laboratory sets pss otherwise than expected")
         job = {**made.job, "run": script.encode(), "changes": "".join(filter(None, changes)).encode()}
         return replace(made, job=job, handles=self._contender.handles)
+
+    def _tables(self, made: World, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
+        return super()._tables(made, files) if self._contender is None else tables(made, files, sent_only)
 
     def _changed(self, line: str) -> str | None:
         """A line of the job for tc: its time, and what is changed or shown."""
