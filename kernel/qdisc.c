@@ -492,12 +492,11 @@ static void linkweir_unregister(u32 n, u32 nmq)
 static int __init linkweir_load(void)
 {
 	u32 i, nmq = 0;
-	int err;
+	int err = 0;
 
 	for (i = 0; i < ARRAY_SIZE(linkweir_kinds); i++)
 		if (linkweir_kinds[i]->policy->abi != LW_ABI || linkweir_kinds[i]->policy->nstats > LINKWEIR_MAX_STATS)
 			return -EINVAL;
-	err = linkweir_selftest(linkweir_kinds, ARRAY_SIZE(linkweir_kinds));
 	for (i = 0; !err && i < ARRAY_SIZE(linkweir_kinds); i++) {
 		struct linkweir_kind *kind = linkweir_kinds[i];
 
@@ -529,7 +528,8 @@ static void __exit linkweir_unload(void)
 module_init(linkweir_load);
 module_exit(linkweir_unload);
 
-#define LW_POLICY(name) MODULE_ALIAS_NET_SCH(#name); MODULE_ALIAS("sch_" #name);
+/* exported for linkweir_vectors */
+#define LW_POLICY(name) MODULE_ALIAS_NET_SCH(#name); MODULE_ALIAS("sch_" #name); EXPORT_SYMBOL_GPL(linkweir_kind_##name);
 #include "kinds.h"
 #undef LW_POLICY
 

@@ -100,7 +100,9 @@ def add_modules(root: Path, release: str, modroot: Path | None, modules: list[Pa
             target.write_bytes(subprocess.run(["xz", "-dc", path], check=True, capture_output=True).stdout)
         else:
             shutil.copy(path, target)
-    for module in modules:
+    # with each sch_linkweir.ko comes the module of its vectors
+    beside = [module.with_name("linkweir_vectors.ko") for module in modules]
+    for module in [*modules, *dict.fromkeys(path for path in beside if path.exists())]:
         shutil.copy(module, place)
         run("strip", "--strip-debug", place / module.name)
     for name in ("modules.builtin", "modules.order"):
