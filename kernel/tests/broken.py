@@ -244,7 +244,13 @@ MUTANTS = (
         "0;",
         "stress",
     ),
-    Mutant("what a limit refuses is not counted", "drop.c", "\tqdisc_qstats_drop(sch);\n\tif (head)", "\tif (head)", "stress"),
+    Mutant(
+        "what a limit refuses is not counted",
+        "drop.c",
+        "\tqdisc_qstats_drop(sch);\n\tif (head)",
+        "\tif (head)",
+        "stress",
+    ),
     Mutant("the classes of a qdisc are not freed", "qdisc.c", "\tkvfree(s->classes);\n", "", "stress"),
     Mutant(
         "a packet that is dropped is not freed",
@@ -253,7 +259,15 @@ MUTANTS = (
         "\tif (to_free)\n\t\tskb->next = NULL;\n",
         "stress",
     ),
-    Mutant("settings are used after they are freed", "qdisc.c", "kvfree(old);  ", "kvfree(set);  ", "stress", "kasan", "KASAN: .*use-after-free"),
+    Mutant(
+        "settings are used after they are freed",
+        "qdisc.c",
+        "kvfree(old);  ",
+        "kvfree(set);  ",
+        "stress",
+        "kasan",
+        "KASAN: .*use-after-free",
+    ),
     Mutant(
         "settings change without the lock",
         "qdisc.c",
@@ -362,8 +376,8 @@ def build(kernel: Kernel, mutant: Mutant | None) -> Path:
 def run(kernel: Kernel, module: Path, scripts: list[str], sign: str = "") -> tuple[int, str]:
     """Runs the suite on a module: the exit code, and the first failure that contains `sign`.
 
-    Code 1 is a failed check or replay, or for `stress` and debug kernels, which look for crashes, also a complaint of the
-    kernel. Code 2 is a guest that ended without any, which proves nothing.
+    Code 1 is a failed check or replay, or for `stress` and debug kernels, which look for crashes, also a complaint of
+    the kernel. Code 2 is a guest that ended without any, which proves nothing.
     """
     command = [sys.executable, str(HERE / "run.py"), "--kernel", kernel.release, "--module", str(module)]
     command += ["--plugins", str(BUILD / "tc"), "--log", f"broken-{kernel.release}", "--checks", "first", *scripts]
