@@ -47,7 +47,7 @@ static __always_inline void linkweir_push(struct Qdisc *sch, struct linkweir_cla
 	queue->backlog_bytes += bytes;
 	__skb_queue_tail(&class->waiting, skb);
 	qdisc_qstats_backlog_inc(sch, skb);
-	sch->q.qlen++;
+	qdisc_qlen_inc(sch);
 }
 
 /* True if no packet at all was dropped. */

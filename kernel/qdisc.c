@@ -208,14 +208,17 @@ static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	size = s->policy->state_size(set->nclasses, set->params);
 	s->state = kvzalloc(size, GFP_KERNEL_ACCOUNT);
 	s->queues = kvcalloc(set->nclasses, sizeof(*s->queues), GFP_KERNEL_ACCOUNT);
-	s->classes = kvcalloc(set->nclasses, sizeof(*s->classes), GFP_KERNEL_ACCOUNT);
-	if (!s->state || !s->queues || !s->classes)
+	/* kvcalloc() aligns an array less than its elements need */
+	s->class_memory = kvcalloc(set->nclasses + 1, sizeof(*s->classes), GFP_KERNEL_ACCOUNT);
+	if (!s->state || !s->queues || !s->class_memory)
 		return -ENOMEM;
+	s->classes = PTR_ALIGN(s->class_memory, __alignof__(*s->classes));
 	for (q = 0; q < set->nclasses; q++) {
 		__skb_queue_head_init(&s->classes[q].waiting);
 		gnet_stats_basic_sync_init(&s->classes[q].sent);
 	}
 	sch->flags |= TCQ_F_WARN_NONWC; /* no warning if all waiting packets are of blocked classes */
+	sch->flags |= TCQ_F_DEQUEUE_DROPS;
 	s->view.queues = s->queues;
 	s->view.nqueues = set->nclasses;
 	linkweir_limits(s, set);
@@ -284,7 +287,7 @@ static void linkweir_destroy(struct Qdisc *sch)
 	s->pace.bandwidth_bps = 0;
 	s->framed = false;
 	linkweir_end_shaping(s);
-	kvfree(s->classes);
+	kvfree(s->class_memory);
 	kvfree(s->queues);
 	kvfree(s->state);
 	kvfree(s->settings);
