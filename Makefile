@@ -27,7 +27,7 @@
 # make tunnel-arm64  a tunnel on Debian's arm64 kernel in QEMU, with the arm64 package in build/release, or RELEASE=DIR
 # make macos   asks Rust's compiler whether the crates that need no Linux compile for macOS (needs rustup and zig)
 # make transport  compares the simulator's TCP with the kernel's over about 90 scenarios, in the laboratory, and records it
-# make ns3     build and test the module for ns-3 against 3.37 (Debian 12), 3.44 (PyPI) and 3.48 (Debian sid), as root (NS3=3.44)
+# make ns3     build and test the module for ns-3 against 3.37 (Debian 12), 3.44 (PyPI), 3.48 (Debian sid) and 3.48's source tree, as root (NS3=3.44)
 # make ns3-dist  the module as a tarball for contrib/ of ns-3's tree, in build/ns3-dist
 # make robust  tests and scenarios in a kernel that checks memory accesses and locks (KASAN, lockdep)
 
@@ -255,7 +255,7 @@ robust: $(VENV)/.built
 	./setup.sh lab
 	$(PYTHON) lab/robust.py --out lab/robust.txt
 
-NS3 := 3.37 3.44 3.48
+NS3 := 3.37 3.44 3.48 3.48-tree
 
 ns3: ns3-dist
 	./setup.sh ns3

@@ -80,6 +80,7 @@ enum {
 	TCA_LINKWEIR_STATS_DROPPED_SPLIT,       /* u64: super-packets that could not be split */
 	TCA_LINKWEIR_STATS_DROPPED_FILTER,      /* u64: by a filter; of the qdisc only, as they have no class */
 	TCA_LINKWEIR_STATS_DROPPED_RESET,       /* u64: waited when the carrier went, the device went down or a parent emptied it */
+	TCA_LINKWEIR_STATS_QUEUES,              /* u64[]: packets sent by each transmission queue; of a qdisc NAME_mq only */
 	TCA_LINKWEIR_STATS_END
 };
 #define TCA_LINKWEIR_STATS_MAX (TCA_LINKWEIR_STATS_END - 1)

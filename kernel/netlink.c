@@ -596,8 +596,9 @@ int linkweir_put_class(struct Qdisc *sch, u32 q, struct sk_buff *skb)
 	return nla_nest_end(skb, nest);
 }
 
+/* `queue_pkts`: sent by each of `nqueues` transmission queues; `values`: of the policy, or NULL */
 int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, u32 nreasons, u64 sent_pkts,
-		       const s64 *values, struct gnet_dump *d)
+		       const u64 *queue_pkts, u32 nqueues, const s64 *values, struct gnet_dump *d)
 {
 	static const int dropped[LINKWEIR_REASONS] = {
 		[LINKWEIR_LIMIT] = TCA_LINKWEIR_STATS_DROPPED_LIMIT,
@@ -628,6 +629,8 @@ int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_cou
 	for (i = 0; i < ARRAY_SIZE(others); i++)
 		if (nla_put_u64_64bit(d->skb, others[i].type, others[i].value, TCA_LINKWEIR_STATS_PAD))
 			goto full;
+	if (nqueues && nla_put_64bit(d->skb, TCA_LINKWEIR_STATS_QUEUES, nqueues * sizeof(u64), queue_pkts, TCA_LINKWEIR_STATS_PAD))
+		goto full;
 	for (i = 0; values && i < policy->nstats; i++) {
 		struct nlattr *value = nla_nest_start(d->skb, TCA_LINKWEIR_STATS_VALUE);
 

@@ -77,14 +77,22 @@ static __always_inline bool linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_
 	return all;
 }
 
-static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
+/* the segments of a super-packet, or an error */
+static struct sk_buff *linkweir_split(struct sk_buff *skb)
 {
-	netdev_features_t features = netif_skb_features(skb);
-	struct sk_buff *segments = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK), *segment, *next;
+	struct sk_buff *segments = skb_gso_segment(skb, netif_skb_features(skb) & ~NETIF_F_GSO_MASK);
+
+	return segments ? segments : ERR_PTR(-EINVAL);
+}
+
+static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff *segments,
+					   struct sk_buff **to_free)
+{
 	struct linkweir_sched *s = qdisc_priv(sch);
 	int pkts = sch->q.qlen + s->gone_pkts, bytes = sch->qstats.backlog + s->gone_bytes;
+	struct sk_buff *segment, *next;
 
-	if (IS_ERR_OR_NULL(segments)) {
+	if (IS_ERR(segments)) {
 		s->classes[q].counters.dropped_pkts[LINKWEIR_SPLIT]++;
 		qdisc_drop(skb, sch, to_free);
 		return;
@@ -100,6 +108,27 @@ static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_b
 	consume_skb(skb);
 }
 
+/* A packet, or with its segments a super-packet, of class q. Returns what enqueue returns. */
+static __always_inline int linkweir_enter(struct sk_buff *skb, struct Qdisc *sch, u32 q, struct sk_buff *segments,
+					  struct sk_buff **to_free)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+
+	linkweir_clock(s);
+	/* from here on linkweir_drop() knows which packets the parents have not counted yet */
+	s->arriving = q;
+	s->stay = 0;
+	if (unlikely(segments))
+		linkweir_arrive_split(sch, q, skb, segments, to_free);
+	else if (likely(linkweir_arrive(sch, q, skb, to_free))) {
+		linkweir_compat_arrived(&s->late);
+		return NET_XMIT_SUCCESS;
+	}
+	linkweir_tell_parents(sch);
+	linkweir_compat_arrived(&s->late);
+	return s->stay ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+}
+
 static int __flatten linkweir_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
@@ -113,19 +142,7 @@ static int __flatten linkweir_enqueue(struct sk_buff *skb, struct Qdisc *sch, st
 		__qdisc_drop(skb, to_free);
 		return q & ~LINKWEIR_TAKEN;
 	}
-	linkweir_clock(s);
-	/* from here on linkweir_drop() knows which packets the parents have not counted yet */
-	s->arriving = q;
-	s->stay = 0;
-	if (unlikely(skb_is_gso(skb)))
-		linkweir_arrive_split(sch, q, skb, to_free);
-	else if (likely(linkweir_arrive(sch, q, skb, to_free))) {
-		linkweir_compat_arrived(&s->late);
-		return NET_XMIT_SUCCESS;
-	}
-	linkweir_tell_parents(sch);
-	linkweir_compat_arrived(&s->late);
-	return s->stay ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+	return linkweir_enter(skb, sch, q, unlikely(skb_is_gso(skb)) ? linkweir_split(skb) : NULL, to_free);
 }
 
 /* ---- departures ---- */

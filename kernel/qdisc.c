@@ -21,6 +21,23 @@ static struct linkweir_kind *const linkweir_kinds[] = {
 };
 #undef LW_POLICY
 
+#define LW_POLICY(name) &linkweir_mq_kind_##name,
+static struct linkweir_mq_kind *const linkweir_mq_kinds[] = {
+#include "mq_kinds.h"
+};
+#undef LW_POLICY
+
+/* Has the device ask again. */
+static void linkweir_wake(struct Qdisc *sch, u64 at_ns)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+
+	if (sch->flags & TCQ_F_MQROOT)
+		linkweir_mq_wake(sch, at_ns);
+	else
+		qdisc_watchdog_schedule_ns(&s->watchdog, at_ns);
+}
+
 /* No packet to send now: q is LW_NONE, or the policy named an impossible queue. Arms the watchdog for when the policy says. */
 struct sk_buff *linkweir_rest(struct Qdisc *sch, u32 q, u64 retry_ns)
 {
@@ -32,7 +49,7 @@ struct sk_buff *linkweir_rest(struct Qdisc *sch, u32 q, u64 retry_ns)
 	if (linkweir_tell_parents(sch))         /* some parents stop serving a child that had packets and returns none */
 		retry_ns = s->view.now_ns;
 	if (retry_ns != LW_NEVER)
-		qdisc_watchdog_schedule_ns(&s->watchdog, retry_ns);
+		linkweir_wake(sch, retry_ns);
 	return NULL;
 }
 
@@ -158,11 +175,11 @@ static void linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
 	linkweir_limits(s, set);
 	linkweir_shape(s, set);
 	s->settings = set;
+	if (wake)                       /* a class that was blocked may now send */
+		linkweir_wake(sch, s->view.now_ns);
 	sch_tree_unlock(sch);
 	linkweir_end_shaping(s);
 	kvfree(old);                    /* packets are classified under the lock, dumps made under RTNL: nothing reads it now */
-	if (wake)                       /* a class that was blocked may now send: have the device ask again */
-		qdisc_watchdog_schedule_ns(&s->watchdog, ktime_get_ns());
 }
 
 static int linkweir_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -187,7 +204,7 @@ static void linkweir_begin(struct Qdisc *sch)
 	s->policy->init(s->state, &s->view, s->settings->params, s->settings->qparams);
 }
 
-static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+int linkweir_make(struct Qdisc *sch, const struct lw_policy *policy, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	struct linkweir_settings *set;
@@ -197,7 +214,7 @@ static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 
 	qdisc_watchdog_init(&s->watchdog, sch);         /* first, as destroy runs even if init fails */
 	linkweir_compat_late_init(&s->late, sch);
-	s->policy = container_of(sch->ops, struct linkweir_kind, ops)->policy;
+	s->policy = policy;
 	err = tcf_block_get(&s->block, &s->filters, sch, extack);
 	if (err)
 		return err;
@@ -230,15 +247,22 @@ static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	return 0;
 }
 
-/* Drops every packet of a class, the newest first, onto a list that is freed when RTNL is released. */
-static void linkweir_drop_all(struct Qdisc *sch, u32 q, struct sk_buff **first, struct sk_buff **last)
+static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	return linkweir_make(sch, container_of(sch->ops, struct linkweir_kind, ops)->policy, opt, extack);
+}
+
+/* Drops a class's packets of one transmission queue, or all, the newest first, onto a list that is freed when RTNL is released. */
+static void linkweir_drop_class(struct Qdisc *sch, u32 q, u32 txq, struct sk_buff **first, struct sk_buff **last)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
-	struct sk_buff *skb;
+	struct sk_buff *skb, *older;
 	u32 bytes;
 
-	while (s->queues[q].backlog_pkts) {
-		skb = linkweir_pop(sch, q, false);
+	skb_queue_reverse_walk_safe(&s->classes[q].waiting, skb, older) {
+		if (txq != LINKWEIR_ALL_QUEUES && linkweir_cb(skb)->txq != txq)
+			continue;
+		linkweir_take(sch, q, skb);
 		bytes = linkweir_cb(skb)->bytes;
 		skb->next = *first;
 		*first = skb;
@@ -257,19 +281,26 @@ static void linkweir_drop_all(struct Qdisc *sch, u32 q, struct sk_buff **first, 
  * so, but it keeps its state. On a fading link that is the moment when credits and histories matter. Until packets come again, the
  * policy sees empty queues, so nothing accrues. Only init() makes a policy begin.
  */
-static void linkweir_reset(struct Qdisc *sch)
+void linkweir_drop_waiting(struct Qdisc *sch, u32 txq)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	struct sk_buff *first = NULL, *last = NULL;
 	u32 q;
 
-	if (!s->view.nqueues)           /* init failed */
-		return;
 	linkweir_clock(s);
 	s->stay = 0;
 	for (q = 0; q < s->view.nqueues; q++)
-		linkweir_drop_all(sch, q, &first, &last);
+		linkweir_drop_class(sch, q, txq, &first, &last);
 	rtnl_kfree_skbs(first, last);
+}
+
+static void linkweir_reset(struct Qdisc *sch)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+
+	if (!s->view.nqueues)           /* init failed */
+		return;
+	linkweir_drop_waiting(sch, LINKWEIR_ALL_QUEUES);
 	s->gone_pkts = 0;
 	s->gone_bytes = 0;
 	linkweir_compat_late_reset(&s->late);
@@ -277,7 +308,7 @@ static void linkweir_reset(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&s->watchdog);
 }
 
-static void linkweir_destroy(struct Qdisc *sch)
+void linkweir_destroy(struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 
@@ -373,8 +404,8 @@ static int linkweir_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	struct linkweir_counters sum = {};
-	u64 sent_pkts = 0;
-	u32 q, reason;
+	u64 sent_pkts = 0, queue_pkts[LINKWEIR_SHOWN_QUEUES];
+	u32 q, reason, nqueues = 0;
 
 	sch_tree_lock(sch);
 	for (q = 0; q < s->view.nqueues; q++) {
@@ -388,8 +419,10 @@ static int linkweir_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		sum.sojourn_max_ns = max(sum.sojourn_max_ns, one->sojourn_max_ns);
 	}
 	sum.dropped_pkts[LINKWEIR_FILTER] = s->filtered_pkts;
+	if (sch->flags & TCQ_F_MQROOT)
+		nqueues = linkweir_mq_sent(sch, queue_pkts);
 	sch_tree_unlock(sch);
-	return linkweir_put_stats(s->policy, &sum, LINKWEIR_REASONS, sent_pkts, NULL, d);
+	return linkweir_put_stats(s->policy, &sum, LINKWEIR_REASONS, sent_pkts, queue_pkts, nqueues, NULL, d);
 }
 
 #define LINKWEIR_MAX_STATS 16
@@ -419,7 +452,8 @@ static int linkweir_class_dump_stats(struct Qdisc *sch, unsigned long class, str
 	if (gnet_stats_copy_basic(d, NULL, &c->sent, true) < 0 ||
 	    gnet_stats_copy_queue(d, NULL, &waiting, waiting.qlen) < 0)
 		return -1;
-	return linkweir_put_stats(s->policy, &counters, LINKWEIR_CLASS_REASONS, sent_pkts, s->policy->observe ? values : NULL, d);
+	return linkweir_put_stats(s->policy, &counters, LINKWEIR_CLASS_REASONS, sent_pkts, NULL, 0,
+				  s->policy->observe ? values : NULL, d);
 }
 
 static const struct Qdisc_class_ops linkweir_class_ops = {
@@ -435,7 +469,7 @@ static const struct Qdisc_class_ops linkweir_class_ops = {
 };
 
 /* common to all kinds; each adds its own packet path */
-static const struct Qdisc_ops linkweir_ops = {
+const struct Qdisc_ops linkweir_ops = {
 	.cl_ops = &linkweir_class_ops,
 	.priv_size = sizeof(struct linkweir_sched),
 	.peek = qdisc_peek_dequeued,
@@ -450,15 +484,17 @@ static const struct Qdisc_ops linkweir_ops = {
 
 /* ---- the module ---- */
 
-static void linkweir_unregister(u32 n)
+static void linkweir_unregister(u32 n, u32 nmq)
 {
+	while (nmq > 0)
+		unregister_qdisc(&linkweir_mq_kinds[--nmq]->ops);
 	while (n > 0)
 		unregister_qdisc(&linkweir_kinds[--n]->ops);
 }
 
 static int __init linkweir_load(void)
 {
-	u32 i;
+	u32 i, nmq = 0;
 	int err;
 
 	for (i = 0; i < ARRAY_SIZE(linkweir_kinds); i++)
@@ -476,8 +512,12 @@ static int __init linkweir_load(void)
 		if (err)
 			break;
 	}
+	while (!err && nmq < ARRAY_SIZE(linkweir_mq_kinds)) {
+		err = linkweir_mq_register(linkweir_mq_kinds[nmq]);
+		nmq += !err;
+	}
 	if (err) {
-		linkweir_unregister(i);
+		linkweir_unregister(i, nmq);
 		linkweir_compat_exit();
 	}
 	return err;
@@ -485,7 +525,7 @@ static int __init linkweir_load(void)
 
 static void __exit linkweir_unload(void)
 {
-	linkweir_unregister(ARRAY_SIZE(linkweir_kinds));
+	linkweir_unregister(ARRAY_SIZE(linkweir_kinds), ARRAY_SIZE(linkweir_mq_kinds));
 	linkweir_compat_exit();
 }
 
@@ -494,6 +534,10 @@ module_exit(linkweir_unload);
 
 #define LW_POLICY(name) MODULE_ALIAS_NET_SCH(#name); MODULE_ALIAS("sch_" #name);
 #include "kinds.h"
+#undef LW_POLICY
+
+#define LW_POLICY(name) MODULE_ALIAS_NET_SCH(#name "_mq"); MODULE_ALIAS("sch_" #name "_mq");
+#include "mq_kinds.h"
 #undef LW_POLICY
 
 MODULE_DESCRIPTION("Linkweir's scheduling policies as queueing disciplines");

@@ -2,7 +2,8 @@
 /*
  * plugin.c - tc's part of a Linkweir qdisc: converts words to attributes and back, driven by the policy's parameter tables.
  *
- * Compiled once for each kind, with KIND its name, and linked with the policy's source. tc looks up KIND_qdisc_util in q_KIND.so.
+ * Compiled once for each kind, with KIND its name and POLICY its policy, whose source it is linked with. tc looks up KIND_qdisc_util in
+ * q_KIND.so.
  */
 #include "tc_abi.h"
 #include "units.h"
@@ -12,13 +13,13 @@
 #define NAMED(a, b) PASTE(a, b)
 #define QUOTE(a) #a
 #define TEXT(a) QUOTE(a)
-#define POLICY NAMED(lw_policy_, KIND)
 
 /* sizes of tc's request buffers, less room for what tc adds itself */
 #define QDISC_ROOM 60000
 #define CLASS_ROOM 4000
 
 static const struct lw_policy *const policy = &POLICY;
+static const char kind[] = TEXT(KIND);
 
 static const struct lw_param limit_param = {
 	"limit", "packets the class holds; 1000, or no bound with limit_bytes", NULL, 1, 100000000, 0, LW_PKTS, 0
@@ -154,7 +155,7 @@ static void help(void)
 		"%s.\n"
 		"classes are numbered from 1; CODE is EF, VA, LE, CS0-CS7, AF11-AF43, AF (all of these) or a number, CLASS 0 is none.\n"
 		"change keeps what is not named, and waiting packets. tc class change ... classid MAJOR:CLASS %s ... sets one class.\n",
-		policy->name, strcmp(policy->name, "pss") ? "" : "[preset voice] ", policy_has("rate") ? "" : " [rate RATE]", policy->help, policy->name);
+		kind, strcmp(policy->name, "pss") ? "" : "[preset voice] ", policy_has("rate") ? "" : " [rate RATE]", policy->help, kind);
 	fprintf(stderr, "PARAMETER of the qdisc:\n");
 	explain(&bandwidth_param, false);
 	explain(&link_param, false);
@@ -177,7 +178,7 @@ static void help(void)
 
 static int wrong(const char *what, const char *word)
 {
-	fprintf(stderr, "%s: %s \"%s\", see: tc qdisc add %s help\n", policy->name, what, word, policy->name);
+	fprintf(stderr, "%s: %s \"%s\", see: tc qdisc add %s help\n", kind, what, word, kind);
 	return -1;
 }
 
@@ -671,6 +672,25 @@ static void show_value(struct rtattr *nest)
 	}
 }
 
+/* packets sent by each transmission queue */
+static void show_queues(const struct rtattr *attr)
+{
+	size_t count = RTA_PAYLOAD(attr) / sizeof(uint64_t), i;
+	const char *sent = RTA_DATA(attr);
+	uint64_t pkts;
+	char text[32];
+
+	open_json_array(PRINT_JSON, "sent_by_queue_pkts");
+	for (i = 0; i < count; i++) {
+		memcpy(&pkts, sent + i * sizeof(pkts), sizeof(pkts));
+		print_color_u64(PRINT_JSON, COLOR_NONE, NULL, NULL, pkts);
+		snprintf(text, sizeof(text), "%s%llup", i ? "," : "sent_by_queue ", (unsigned long long)pkts);
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
+	}
+	close_json_array(PRINT_JSON, NULL);
+	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", " ");
+}
+
 static int print_stats(const struct qdisc_util *qu, FILE *f, struct rtattr *xstats)
 {
 	static const struct {
@@ -703,6 +723,8 @@ static int print_stats(const struct qdisc_util *qu, FILE *f, struct rtattr *xsta
 		     get_u64(tb[TCA_LINKWEIR_STATS_SOJOURN_NS]) / get_u64(tb[TCA_LINKWEIR_STATS_SENT]));
 	if (tb[TCA_LINKWEIR_STATS_SOJOURN_MAX_NS])
 		show("sojourn_max", LW_NS, get_u64(tb[TCA_LINKWEIR_STATS_SOJOURN_MAX_NS]));
+	if (tb[TCA_LINKWEIR_STATS_QUEUES])
+		show_queues(tb[TCA_LINKWEIR_STATS_QUEUES]);
 	attr = RTA_DATA(xstats);
 	rest = (int)RTA_PAYLOAD(xstats);
 	for (; RTA_OK(attr, rest); attr = RTA_NEXT(attr, rest))

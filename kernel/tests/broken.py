@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -236,6 +237,21 @@ MUTANTS = (
         "record",
     ),
     Mutant(
+        "the lock is not taken",
+        "qdisc.c",
+        "/* Puts new settings in force",
+        "#define sch_tree_lock(sch) local_bh_disable()\n#define sch_tree_unlock(sch) local_bh_enable()\n/* Puts",
+        "stress",
+    ),
+    Mutant("the classes of a qdisc are not freed", "qdisc.c", "\tkvfree(s->classes);\n", "", "stress"),
+    Mutant(
+        "a packet that is dropped is not freed",
+        "drop.c",
+        "\tif (to_free)\n\t\t__qdisc_drop(skb, to_free);\n",
+        "\tif (to_free)\n\t\tskb->next = NULL;\n",
+        "stress",
+    ),
+    Mutant(
         "a policy picks the last instead of the first",
         "core/bitmap.h",
         "LW_CTZ64(set->summary)",
@@ -272,16 +288,20 @@ def build(release: str, mutant: Mutant | None) -> Path:
 def run(release: str, module: Path, scripts: list[str]) -> tuple[int, str]:
     """Runs the suite on a module: the exit code, and the first failure.
 
-    Code 1 is a failed check or replay. Code 2 is a guest that ended without either, which proves nothing.
+    Code 1 is a failed check or replay, or for `stress`, which looks for crashes, also a complaint of the kernel. Code 2 is
+    a guest that ended without any, which proves nothing.
     """
     command = [sys.executable, str(HERE / "run.py"), "--kernel", release, "--module", str(module)]
     command += ["--plugins", str(BUILD / "tc"), "--log", "broken", "--checks", "first", *scripts]
+    command += ["--processors", "4"] if scripts == ["stress"] else []
     done = subprocess.run(command, capture_output=True, text=True)
     output = [line for line in done.stdout.splitlines() if " replayed: " not in line]
     failed = [
         line
         for line in output
-        if (": not ok - " in line and "the guest did not end" not in line) or ": replay of " in line
+        if (": not ok - " in line and "the guest did not end" not in line)
+        or ": replay of " in line
+        or (scripts == ["stress"] and re.search(r": kernel log: .*(BUG|WARNING|Oops|fault)", line))
     ]
     code = 2 if done.returncode == 1 and not failed else done.returncode
     return code, (failed or output or [done.stderr.strip()])[0]
@@ -310,10 +330,12 @@ def main() -> int:
         store.write_text(json.dumps(known, indent=1))
 
     if digest(release, None) not in known:
-        scripts = list(dict.fromkeys(mutant.script for mutant in MUTANTS))
-        code, first_line = run(release, build(release, None), scripts)
-        if code:
-            sys.exit(f"broken: without any fault: {first_line}")
+        modules = build(release, None)
+        scripts = list(dict.fromkeys(mutant.script for mutant in MUTANTS if mutant.script != "stress"))
+        for several in (scripts, ["stress"]):
+            code, first_line = run(release, modules, several)
+            if code:
+                sys.exit(f"broken: without any fault: {first_line}")
         keep(None, first_line)
     noticed = 0
     for mutant in mutants:

@@ -2,10 +2,12 @@
 /*
  * fuzz.c - adds, changes and shows qdiscs with attributes that are valid, at their bounds, outside them, or mangled.
  *
- *   fuzz DEVICE ADDRESS SEED MESSAGES KIND...
+ *   fuzz [-k] [-o] [-p PARENT] DEVICE ADDRESS SEED MESSAGES KIND...
  *
- * Everything goes to handle 1: at the root of DEVICE; in between, datagrams go to ADDRESS through it. Ends with
- *   sent N accepted N refused N absent N mute N nameless N
+ * Everything goes to handle 1: at the root of DEVICE, or to handle 10: below the class PARENT, such as 1:1; in between, datagrams go to
+ * ADDRESS through it. With -k the qdisc is kept: it is neither deleted nor replaced. With -o all classes are open at the end and the
+ * shaper is off, so that what waits can leave. Ends with
+ *   sent N accepted N refused N absent N mute N nameless N datagrams N
  * where absent counts requests for a qdisc or class that does not exist, mute refusals without a text, and nameless those whose
  * text names no attribute; the first of these are printed. Exit code 0, or 1 with a message.
  */
@@ -31,6 +33,8 @@
 #define MOST_SHOWN 10
 
 static uint64_t seed;
+static uint32_t parent = TC_H_ROOT, handle = 0x10000;
+static bool keeps;                      /* the qdisc is neither deleted nor replaced */
 static bool wild;                       /* this message may be malformed; otherwise only its values may contradict each other */
 
 static uint64_t random64(void)          /* splitmix64 */
@@ -197,26 +201,26 @@ static void mangle(struct request *m, struct rtattr *options)
 static void make(struct request *m, uint32_t ifindex, const struct lw_policy *policy, bool other_kind)
 {
 	struct rtattr *options;
-	uint32_t what = other_kind ? 0 : below(100);
-	bool new = what >= 30 && what < 50;
+	uint32_t what = other_kind ? 0 : keeps ? 1 + below(99) : below(100);
+	bool new = what >= 30 && what < 50 && !keeps;
 
 	wild = one_in(3);
-	request_begin(m, 0, 0, (int)ifindex, TC_H_ROOT, 0x10000);
+	request_begin(m, 0, 0, (int)ifindex, parent, handle);
 	if (what < 1) {
 		m->n.nlmsg_type = RTM_DELQDISC;
 		return;
 	}
 	if (what < 3) {                 /* show */
 		m->n.nlmsg_type = what == 1 ? RTM_GETQDISC : RTM_GETTCLASS;
-		m->t.tcm_parent = what == 1 ? TC_H_ROOT : 0x10000;
-		m->t.tcm_handle = 0x10000 + (what == 1 ? 0 : below(16));
+		m->t.tcm_parent = what == 1 ? parent : handle;
+		m->t.tcm_handle = handle + (what == 1 ? 0 : below(16));
 		return;
 	}
 	request_put(m, TCA_KIND, policy->name, strlen(policy->name) + 1);
 	if (what < 30) {
 		m->n.nlmsg_type = RTM_NEWTCLASS;
-		m->t.tcm_parent = 0x10000;
-		m->t.tcm_handle = 0x10000 + (odd(10) ? below(65536) : 1 + below(3));
+		m->t.tcm_parent = handle;
+		m->t.tcm_handle = handle + (odd(10) ? below(65536) : 1 + below(3));
 		if (odd(20))
 			m->n.nlmsg_flags |= NLM_F_CREATE;
 	} else {
@@ -288,17 +292,51 @@ static bool names_attribute(const char *text, const struct lw_policy *policy)
 	return names_one(text, policy->params, policy->nparams) || names_one(text, policy->qparams, policy->nqparams);
 }
 
+/* ends the shaper, and gives each class a channel, which messages may have taken from it */
+static void open_all(int s, struct request *m, uint32_t ifindex)
+{
+	uint64_t rate_bps = 1000000000, off = 0;
+	struct rtattr *options;
+	uint32_t class;
+
+	request_begin(m, RTM_NEWQDISC, 0, (int)ifindex, parent, handle);
+	options = request_put(m, TCA_OPTIONS | NLA_F_NESTED, NULL, 0);
+	request_put(m, TCA_LINKWEIR_BANDWIDTH, &off, sizeof(off));
+	request_close(m, options);
+	request_send(s, m);
+	for (class = 1;; class++) {
+		request_begin(m, RTM_NEWTCLASS, 0, (int)ifindex, handle, handle + class);
+		options = request_put(m, TCA_OPTIONS | NLA_F_NESTED, NULL, 0);
+		request_put(m, TCA_LINKWEIR_CLASS_RATE, &rate_bps, sizeof(rate_bps));
+		request_close(m, options);
+		if (request_send(s, m).error)
+			return;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static struct request m;
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) };
 	int s = request_socket(), u = socket(AF_INET, SOCK_DGRAM, 0);
-	unsigned long sent, messages, accepted = 0, refused = 0, absent = 0, mute = 0, nameless = 0;
+	unsigned long sent, messages, accepted = 0, refused = 0, absent = 0, mute = 0, nameless = 0, datagrams = 0;
 	const struct lw_policy *policy;
-	uint32_t ifindex;
+	uint32_t ifindex, major, minor;
+	bool opens = false;
+	int option;
 
+	while ((option = getopt(argc, argv, "+kop:")) != -1) {
+		keeps |= option == 'k';
+		opens |= option == 'o';
+		if (option == 'p' && sscanf(optarg, "%x:%x", &major, &minor) == 2) {
+			parent = major << 16 | minor;
+			handle = 0x100000;
+		}
+	}
+	argv += optind - 1;
+	argc -= optind - 1;
 	if (argc < 6) {
-		fprintf(stderr, "usage: fuzz DEVICE ADDRESS SEED MESSAGES KIND...\n");
+		fprintf(stderr, "usage: fuzz [-k] [-o] [-p PARENT] DEVICE ADDRESS SEED MESSAGES KIND...\n");
 		return 2;
 	}
 	ifindex = if_nametoindex(argv[1]);
@@ -308,14 +346,14 @@ int main(int argc, char **argv)
 	if (u < 0 || !ifindex || inet_pton(AF_INET, argv[2], &to.sin_addr) != 1)
 		request_fail("where to send");
 	for (sent = 1; sent <= messages; sent++) {
-		bool other_kind = one_in(100);
+		bool other_kind = one_in(100) && !keeps;
 		struct answer answer;
 
 		if (one_in(4)) {
 			int tos = (int)below(256);
 
 			setsockopt(u, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
-			(void)!sendto(u, m.attrs, below(1400), MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to));
+			datagrams += sendto(u, m.attrs, below(1400), MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to)) >= 0;
 		}
 		make(&m, ifindex, policy, other_kind);
 		answer = request_send(s, &m);
@@ -337,7 +375,9 @@ int main(int argc, char **argv)
 		if (other_kind)
 			policy = policy_of(argv[5 + below((uint32_t)argc - 5)]);
 	}
-	printf("sent %lu accepted %lu refused %lu absent %lu mute %lu nameless %lu\n", messages, accepted, refused, absent, mute,
-	       nameless);
+	if (opens)
+		open_all(s, &m, ifindex);
+	printf("sent %lu accepted %lu refused %lu absent %lu mute %lu nameless %lu datagrams %lu\n", messages, accepted, refused, absent,
+	       mute, nameless, datagrams);
 	return 0;
 }

@@ -7,8 +7,10 @@ The kernel is the installed one of that release, or is fetched once as a package
 Recordings that a guest made of a policy are replayed here. Exit codes: 0, every check held, every replay agreed and the
 kernel log is clean; 1, something failed; 2, nothing could be run; 3, the kernel cannot be obtained.
 
-The guest's clock counts instructions (-icount), so a run does not depend on how busy the host is, pauses cost nothing,
-and the time limit only ends a guest that hangs.
+The clock of a guest with one processor counts instructions (-icount), so a run does not depend on how busy the host is,
+pauses cost nothing, and the time limit only ends a guest that hangs. A guest with several processors runs in real time.
+
+The script `tdc` runs the cases of tests/tdc, in the format of the kernel's own tool of that name.
 """
 
 from __future__ import annotations
@@ -19,23 +21,31 @@ import gzip
 import json
 import math
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import trace_vectors as trace
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
 MODULES = ["veth", "dummy", "tun"]
-MODULES += ["sch_htb", "sch_tbf", "sch_drr", "sch_prio", "sch_netem", "sch_ingress", "sch_cake"]
-MODULES += ["cls_matchall", "cls_flower", "cls_basic", "cls_u32", "act_gact", "act_skbedit"]
+MODULES += ["sch_htb", "sch_tbf", "sch_drr", "sch_prio", "sch_netem", "sch_ingress", "sch_cake", "sch_ets", "sch_hfsc"]
+MODULES += ["sch_qfq", "sch_multiq", "sch_mqprio", "sch_red", "sch_sfb", "sch_cbs"]
+MODULES += ["cls_matchall", "cls_flower", "cls_basic", "cls_u32", "act_gact", "act_skbedit", "act_mirred"]
 TOOLS = ["/bin/dash", "/sbin/tc", "/sbin/ip"]
+TDC = HERE / "tdc"
 BAD_LOG = re.compile(
-    r"WARNING:|BUG:|Oops|Call Trace|general protection|refcount_t|unregister_netdevice: waiting|suspicious RCU"
+    r"WARNING:|BUG:|Oops|Call Trace|general protection|refcount_t|unregister_netdevice: waiting|suspicious RCU|UBSAN:"
+    r"|possible (circular|recursive|irq lock inversion)|inconsistent lock state|ODEBUG:|list_(add|del) corruption"
+    r"|detected stalls|INFO: task .* blocked"
 )
+RULE = re.compile(r"^(\[[^]]*\] )?={60,}$")
+"""The line before and after a report of KASAN and KCSAN."""
 
 
 def fail(text: str) -> None:
@@ -76,9 +86,10 @@ def copy(path: Path, root: Path, to: Path) -> None:
     shutil.copy(path.resolve(), target)
 
 
-def add_modules(root: Path, release: str, modroot: Path, modules: list[Path]) -> None:
+def add_modules(root: Path, release: str, modroot: Path | None, modules: list[Path]) -> None:
+    """Copies the modules under test and, unless they are built in (`modroot` is None), those of the kernel that they need."""
     wanted: list[Path] = []
-    for name in MODULES:
+    for name in MODULES if modroot else ():
         shown = run("modprobe", "-d", modroot, "-S", release, "--show-depends", name)
         wanted += [Path(line.split()[1]) for line in shown.splitlines() if line.startswith("insmod")]
     place = root / "lib" / "modules" / release
@@ -93,8 +104,8 @@ def add_modules(root: Path, release: str, modroot: Path, modules: list[Path]) ->
         shutil.copy(module, place)
         run("strip", "--strip-debug", place / module.name)
     for name in ("modules.builtin", "modules.order"):
-        source = modroot / "lib" / "modules" / release / name
-        if source.exists():
+        source = modroot / "lib" / "modules" / release / name if modroot else None
+        if source and source.exists():
             shutil.copy(source, place / name)
     run("depmod", "-b", root, release)
 
@@ -112,8 +123,53 @@ def fading_bps() -> dict[str, list[int]]:
     }
 
 
+def cases() -> list[dict[str, Any]]:
+    """The cases of tests/tdc, in the order of their files."""
+    found = [case for path in sorted(TDC.glob("*.json")) for case in json.loads(path.read_text())]
+    if len({case["id"] for case in found}) != len(found):
+        fail(f"two cases in {TDC} have the same id")
+    return found
+
+
+def script_of(case: dict[str, Any]) -> str:
+    """A case as a script for tdc.sh."""
+
+    def step(what: str, command: str | list[Any]) -> str:
+        text, *codes = [command, 0] if isinstance(command, str) else command
+        return f"{what} {shlex.quote(' '.join(map(str, codes)))} {shlex.quote(text)}"
+
+    lines = [step("setup", command) for command in case["setup"]]
+    lines += [step("execute", [case["cmdUnderTest"], case["expExitCode"]]), f"verify {shlex.quote(case['verifyCmd'])}"]
+    lines += [*(step("teardown", command) for command in case["teardown"]), f"finish {case['id']}"]
+    return "\n".join(lines) + "\n"
+
+
+def judge_cases(text: str) -> tuple[int, list[str]]:
+    """How many cases held in a guest's output, and the others."""
+    held, wrong = 0, []
+    for case in cases():
+        found = re.search(rf"^tdc {case['id']} (found|broken) ?(.*)$", text, re.M)
+        name = f"tdc {case['id']}, {case['name']}"
+        if not found or found[1] == "broken":
+            wrong.append(f"{name}: {found[2] if found else 'did not run'}")
+            continue
+        output = base64.b64decode(found[2]).decode(errors="replace")
+        times = len(re.findall(case["matchPattern"], output, re.DOTALL | re.MULTILINE))
+        if times == int(case["matchCount"]):
+            held += 1
+        else:
+            wrong.append(f"{name}: {times} instead of {case['matchCount']} times {case['matchPattern']} in: {output!r}")
+    return held, wrong
+
+
 def make_initramfs(
-    release: str, modroot: Path, modules: list[Path], plugins: Path, scripts: list[str], out: Path
+    release: str,
+    modroot: Path | None,
+    modules: list[Path],
+    plugins: Path,
+    scripts: list[str],
+    facts: dict[str, str],
+    out: Path,
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
@@ -123,7 +179,7 @@ def make_initramfs(
         for applet in run("/bin/busybox", "--list").split():
             if applet not in ("ip", "tc", "sh", "busybox"):
                 (root / "bin" / applet).symlink_to("busybox")
-        for tool in ("traffic", "fuzz", "attributes"):
+        for tool in ("traffic", "fuzz", "attributes", "stress"):
             shutil.copy(BUILD / "guest" / tool, root / "bin")
         for tool in TOOLS:
             shutil.copy(Path(tool).resolve(), root / "bin" / Path(tool).name)
@@ -138,9 +194,15 @@ def make_initramfs(
         add_modules(root, release, modroot, modules)
         for script in [HERE / "guest/checks.sh", *(HERE / "guest" / f"{script}.sh" for script in scripts)]:
             shutil.copy(script, root / "guest")
-        for facts in ("bounds", "choices", "defaults", "kinds"):
-            shutil.copy(BUILD / f"{facts}.txt", root / "guest" / facts)
+        for name in ("bounds", "choices", "defaults", "kinds"):
+            shutil.copy(BUILD / f"{name}.txt", root / "guest" / name)
         (root / "guest/scripts").write_text("\n".join(scripts) + "\n")
+        for fact, value in facts.items():
+            (root / "guest" / fact).write_text(f"{value}\n")
+        if "tdc" in scripts:
+            (root / "guest/tdc").mkdir()
+            for number, case in enumerate(cases()):
+                (root / f"guest/tdc/{number:04}").write_text(script_of(case))
         for name, rates in fading_bps().items():
             (root / "guest" / name).write_text("".join(f"{rate}\n" for rate in rates))
         shutil.copy(HERE / "guest/init", root / "init")
@@ -151,13 +213,18 @@ def make_initramfs(
         out.write_bytes(archive)
 
 
-def boot(kernel: Path, initramfs: Path, log: Path, seconds: int, checks: str) -> str:
+def boot(kernel: Path, initramfs: Path, log: Path, seconds: int, checks: str, processors: int) -> str:
+    """Boots a guest and returns its output. With one processor its clock counts instructions; several run in real time."""
     command = ["timeout", str(seconds), "qemu-system-x86_64"]
-    command += ["-machine", "q35", "-cpu", "max", "-smp", "1", "-m", "512", "-accel", "tcg,thread=single"]
-    command += ["-icount", "shift=0,sleep=off", "-seed", "1", "-rtc", "base=2025-01-01,clock=vm"]
+    command += ["-machine", "q35", "-cpu", "max", "-smp", str(processors)]
+    if processors == 1:
+        command += ["-m", "512", "-accel", "tcg,thread=single"]
+        command += ["-icount", "shift=0,sleep=off", "-seed", "1", "-rtc", "base=2025-01-01,clock=vm"]
+    else:
+        command += ["-m", "2048", "-accel", "tcg,thread=multi"]
     command += ["-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"]
     command += ["-kernel", str(kernel), "-initrd", str(initramfs)]
-    command += ["-append", f"console=ttyS0 quiet panic=-1 oops=panic mitigations=off checks={checks}"]
+    command += ["-append", f"console=ttyS0 quiet panic=-1 oops=panic mitigations=off kasan_multi_shot checks={checks}"]
     with log.open("wb") as out:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, check=False)
         if done.returncode == 124:
@@ -190,12 +257,32 @@ def replay(text: str, release: str, folder: Path) -> list[str]:
     return wrong
 
 
+def without_reports(lines: list[str], of: str, names: str) -> list[str]:
+    """Leaves out those reports of races (KCSAN) that do not contain `names`, the module under test."""
+    left: list[str] = []
+    report: list[str] | None = None
+    for line in lines:
+        if RULE.match(line):
+            if report is None:
+                report = []
+            else:
+                if not any(of in one for one in report) or any(names in one for one in report):
+                    left += report
+                report = None
+        elif report is not None:
+            report.append(line)
+        else:
+            left.append(line)
+    return left + (report or [])
+
+
 def judge(text: str, scripts: list[str]) -> list[str]:
     """The failures in a guest's output."""
     lines = text.splitlines()
     wrong = [line for line in lines if line.startswith("not ok")]
     # base64 of a recording may contain any word
-    wrong += [f"kernel log: {line}" for line in lines if BAD_LOG.search(line) and not line.startswith("trace ")]
+    told = [line for line in without_reports(lines, "BUG: KCSAN", "[sch_linkweir]") if not line.startswith("trace ")]
+    wrong += [f"kernel log: {line}" for line in told if BAD_LOG.search(line)]
     ended = [line.split()[1] for line in lines if line.startswith("ended ")]
     wrong += [f"{script}.sh did not end" for script in scripts if script not in ended]
     for line in lines:
@@ -212,26 +299,34 @@ def judge(text: str, scripts: list[str]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Runs guest scripts on a stock Debian kernel in QEMU.")
     parser.add_argument("--kernel", required=True, help="release, e.g. 6.1.0-56-cloud-amd64")
+    parser.add_argument("--image", type=Path, help="its image; what the suite needs is built in (otherwise Debian's of that release)")
     parser.add_argument("--module", required=True, type=Path, action="append", help="sch_linkweir.ko, or one more")
     parser.add_argument("--plugins", required=True, type=Path)
     parser.add_argument("--seconds", type=int, default=3600, help="after which a guest is ended")
     parser.add_argument("--checks", choices=("short", "full", "first"), default="short", help="first: up to a failure")
+    parser.add_argument("--processors", type=int, default=1, help="more than one run in real time, to find races")
     parser.add_argument("--log", help="name of the log in build/ (the scripts' names, unless given)")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="writes a file for the scripts, /guest/NAME")
     parser.add_argument("scripts", nargs="+")
     args = parser.parse_args()
     for tool in ("qemu-system-x86_64", "modprobe", "depmod", "strip", "ldd"):
         if not shutil.which(tool) and not Path("/sbin", tool).exists():
             fail(f"{tool} is missing: ./setup.sh kernel-test names the packages")
-    kernel, modroot = image(args.kernel)
+    kernel, modroot = (args.image, None) if args.image else image(args.kernel)
+    facts = dict(word.split("=", 1) for word in args.set)
     with tempfile.TemporaryDirectory() as name:
         initramfs = Path(name) / "initramfs"
-        make_initramfs(args.kernel, modroot, args.module, args.plugins, args.scripts, initramfs)
+        make_initramfs(args.kernel, modroot, args.module, args.plugins, args.scripts, facts, initramfs)
         log = BUILD / f"{args.log or '-'.join(args.scripts)}-{args.kernel}.log"
-        text = boot(kernel, initramfs, log, args.seconds, args.checks)
+        text = boot(kernel, initramfs, log, args.seconds, args.checks, args.processors)
     wrong = judge(text, args.scripts) + replay(text, args.kernel, BUILD / "traces" / log.stem)
     for line in re.findall(r"^cost \S+ [\d ]+$", text, re.M):
         print(f"{args.kernel}: {line}")
     held = len(re.findall(r"^ok ", text, re.M))
+    if "tdc" in args.scripts:
+        well, bad = judge_cases(text)
+        held += well
+        wrong += bad
     for line in wrong:
         print(f"{args.kernel}: {line}")
     print(f"{args.kernel}: {held} checks held, {len(wrong)} failed ({log})")

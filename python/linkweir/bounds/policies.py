@@ -329,10 +329,14 @@ def _pss(setting: Setting) -> list[Service]:
     reserved = setting.queues[index]
     high, low = _level(reserved, index), int(reserved.keys["low_level"])
     rho, resume, full = levels(reserved.keys, max(setting.reported_bps[1], setting.nominal_bps))
+    # A faster report widens the gap between LR and LM, so it is narrowest at the first one, which is the nominal rate.
+    _, first_resume, first_full = levels(reserved.keys, setting.nominal_bps)
+    room = min(full - resume, first_full - first_resume)
     largest = max(q.envelope.most_bits for q in setting.queues)
+    packet = reserved.envelope.most_bits
     slowest = min(setting.reported_bps[0], setting.nominal_bps)
     # A ring, or a link that is faster than the scheduler is told, lets a packet leave before its nominal end.
-    most = full + largest + rho * largest / slowest
+    most = full + packet + rho * packet / slowest
     above = [q for i, q in enumerate(setting.queues) if i != index and _level(q, i) < high]
     taken, reason = _sum(above)
     blocking = setting.ring * largest
@@ -343,8 +347,8 @@ def _pss(setting: Setting) -> list[Service]:
         level = _level(queue, i)
         if i == index:
             service = _reserved(rho, resume, most, deficit, reason)
-            slack = rho * largest / slowest
-            if service.curves and taken is not None and _always_high(reserved.envelope, rho, resume, full - slack):
+            slack = rho * packet / slowest
+            if service.curves and taken is not None and _always_high(reserved.envelope, rho, room - slack):
                 below = [q for j, q in enumerate(setting.queues) if j != index and _level(q, j) > high]
                 service.curves.append(residual(setting.capacity, [taken], _blocking(setting, below)))
             found.append(service)
@@ -414,15 +418,16 @@ def missed(rho_bps: Fraction, service: Curve) -> Fraction | None:
     return max((rho_bps * t - service.before(t) for t in service.starts), default=Fraction(0))
 
 
-def _always_high(envelope: Envelope, rho: Fraction, resume: Fraction, full: Fraction) -> bool:
+def _always_high(envelope: Envelope, rho: Fraction, room: Fraction) -> bool:
     """Whether a class that keeps its arrival curve never reaches LM, and so never leaves its high level.
 
     Its credit is at most LR plus the most by which its arrivals exceed rho; docs/explanation/guarantees.md says why.
+    `room` is the least distance from LR to LM.
     """
     curve = envelope.curve
     if curve is None or curve.rate > rho:
         return False
-    return resume + max(curve(t) - rho * t for t in curve.starts) < full
+    return max(curve(t) - rho * t for t in curve.starts) < room
 
 
 def _reserved(rho: Fraction, resume: Fraction, most: Fraction, deficit: Fraction | None, reason: str) -> Service:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The laboratory's kernel: user-mode Linux in virtual time, made once from Debian's linux-source and kept in a cache.
+"""The laboratory's kernels, made once from Debian's linux-source and kept in a cache.
+
+`fast` and `debug` are user-mode Linux in virtual time. `kasan` and `kcsan` run in QEMU with several processors.
 
 ::
 
@@ -26,7 +28,13 @@ from linkweir.lab.fault import LaboratoryError
 
 SOURCES = "linux-source-6.12"
 TOOLS = {"gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "tar": "tar", "xz": "xz-utils"}
-VARIANTS = {"fast": ("minimal",), "debug": ("minimal", "debug")}
+VARIANTS = {
+    "fast": ("minimal",),
+    "debug": ("minimal", "debug"),
+    "traced": ("minimal", "traced"),
+    "kasan": ("machine", "kasan"),
+    "kcsan": ("machine", "kcsan"),
+}
 """Kernels there are, and the configurations they are made from."""
 
 _LEFT_OUT = ("drivers/gpu/*.[ch]", "sound/*.[ch]", "Documentation/*/*", "tools/testing/*", "*.dts", "*.dtsi")
@@ -61,6 +69,12 @@ def sources() -> Path | None:
     """Debian's archive of the sources, if installed."""
     path = Path("/usr/src") / f"{SOURCES}.tar.xz"
     return path if path.is_file() else None
+
+
+def image(folder: Path) -> Path:
+    """The program or image that starts, of a build."""
+    program = folder / "linux"
+    return program if program.exists() else folder / "arch/x86/boot/bzImage"
 
 
 def why_not() -> str | None:
@@ -151,12 +165,12 @@ def build(variant: str = "fast", *, jobs: int | None = None, say: Callable[[str]
     """Builds a kernel unless it is there.
 
     Args:
-        variant: fast; or debug, which watches memory and locks.
+        variant: a name in `VARIANTS`.
         jobs: commands at a time; as many as there are processors when None.
         say: called with what is done now.
 
     Returns:
-        The folder with `linux`, against which modules are built.
+        The folder with the kernel (`image`), against which modules are built.
 
     Raises:
         LaboratoryError: packages are missing, or a command failed.
@@ -174,7 +188,8 @@ def build(variant: str = "fast", *, jobs: int | None = None, say: Callable[[str]
             return folder
         source = _unpacked(archive, say)
         folder.mkdir(parents=True, exist_ok=True)
-        say(f"building the kernel ({variant}) in {folder}: 4 to 6 minutes of one processor")
+        minutes = "4 to 6" if "minimal" in VARIANTS[variant] else "10 to 20"
+        say(f"building the kernel ({variant}) in {folder}: {minutes} minutes of one processor")
         _make(source, folder, variant, jobs or len(os.sched_getaffinity(0)))
         (folder / "complete").touch()
     return folder
@@ -182,7 +197,8 @@ def build(variant: str = "fast", *, jobs: int | None = None, say: Callable[[str]
 
 def _make(source: Path, folder: Path, variant: str, jobs: int) -> None:
     log = folder / "build.log"
-    make = ["make", "-s", "ARCH=um", f"O={folder}"]
+    architecture, target = ("um", "linux") if "minimal" in VARIANTS[variant] else ("x86_64", "bzImage")
+    make = ["make", "-s", f"ARCH={architecture}", f"O={folder}"]
     configs = [str(path) for path in _configs(variant)]
     _run([*make, "tinyconfig"], source, log)
     _run(["./scripts/kconfig/merge_config.sh", "-m", "-O", str(folder), f"{folder}/.config", *configs], source, log)
@@ -194,7 +210,7 @@ def _make(source: Path, folder: Path, variant: str, jobs: int) -> None:
                 raise LaboratoryError(f"{path}: {line} is refused by these sources")
     if "CONFIG_UML_RANDOM=y" in chosen:
         raise LaboratoryError("the kernel would ask this machine for randomness")
-    _run([*make, f"-j{jobs}", "linux", "modules"], source, log)
+    _run([*make, f"-j{jobs}", target, "modules"], source, log)
 
 
 def clean() -> list[Path]:
