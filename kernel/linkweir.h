@@ -110,7 +110,8 @@ struct linkweir_sched {
 	void *state;                    /* of the policy */
 	struct lw_view view;
 	struct lw_queue *queues;        /* what the view shows */
-	struct linkweir_class *classes;
+	struct linkweir_class *classes; /* aligned, in: */
+	void *class_memory;
 	struct linkweir_settings *settings;
 	struct linkweir_pace pace;
 	struct linkweir_framing framing;        /* copied from the settings, likewise: */
@@ -206,7 +207,7 @@ static __always_inline void linkweir_take(struct Qdisc *sch, u32 q, struct sk_bu
 		queue->head_bytes = linkweir_cb(next)->bytes;
 	}
 	qdisc_qstats_backlog_dec(sch, skb);
-	sch->q.qlen--;
+	qdisc_qlen_dec(sch);
 }
 
 /* takes the head or the tail packet of a queue that is not empty */

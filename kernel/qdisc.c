@@ -194,12 +194,13 @@ static void linkweir_shed(struct Qdisc *sch)
 struct linkweir_arrays {
 	void *state;
 	struct lw_queue *queues;
-	struct linkweir_class *classes;
+	void *class_memory;
+	struct linkweir_class *classes; /* in class_memory */
 };
 
 static void linkweir_free_arrays(const struct linkweir_arrays *arrays)
 {
-	kvfree(arrays->classes);
+	kvfree(arrays->class_memory);
 	kvfree(arrays->queues);
 	kvfree(arrays->state);
 }
@@ -210,11 +211,13 @@ static int linkweir_new_arrays(const struct lw_policy *policy, const struct link
 
 	arrays->state = kvzalloc(policy->state_size(set->nclasses, set->params), GFP_KERNEL_ACCOUNT);
 	arrays->queues = kvcalloc(set->nclasses, sizeof(*arrays->queues), GFP_KERNEL_ACCOUNT);
-	arrays->classes = kvcalloc(set->nclasses, sizeof(*arrays->classes), GFP_KERNEL_ACCOUNT);
-	if (!arrays->state || !arrays->queues || !arrays->classes) {
+	/* kvcalloc() aligns an array less than its elements need */
+	arrays->class_memory = kvcalloc(set->nclasses + 1, sizeof(*arrays->classes), GFP_KERNEL_ACCOUNT);
+	if (!arrays->state || !arrays->queues || !arrays->class_memory) {
 		linkweir_free_arrays(arrays);
 		return -ENOMEM;
 	}
+	arrays->classes = PTR_ALIGN(arrays->class_memory, __alignof__(*arrays->classes));
 	for (q = 0; q < set->nclasses; q++) {
 		__skb_queue_head_init(&arrays->classes[q].waiting);
 		gnet_stats_basic_sync_init(&arrays->classes[q].sent);
@@ -227,6 +230,7 @@ static void linkweir_use_arrays(struct linkweir_sched *s, u32 nclasses, struct l
 {
 	swap(s->state, arrays->state);
 	swap(s->queues, arrays->queues);
+	swap(s->class_memory, arrays->class_memory);
 	swap(s->classes, arrays->classes);
 	s->view.queues = s->queues;
 	s->view.nqueues = nclasses;
@@ -418,6 +422,7 @@ int linkweir_make(struct Qdisc *sch, const struct lw_policy *policy, struct nlat
 		return err;
 	linkweir_use_arrays(s, set->nclasses, &arrays);
 	sch->flags |= TCQ_F_WARN_NONWC; /* no warning if all waiting packets are of blocked classes */
+	sch->flags |= TCQ_F_DEQUEUE_DROPS;
 	linkweir_limits(s, set);
 	linkweir_rates(s, set);
 	linkweir_begin_shaping(s, set);
@@ -475,7 +480,7 @@ void linkweir_destroy(struct Qdisc *sch)
 	s->framed = false;
 	s->memlimit_bytes = 0;
 	linkweir_end_shaping(s);
-	linkweir_free_arrays(&(struct linkweir_arrays){ s->state, s->queues, s->classes });
+	linkweir_free_arrays(&(struct linkweir_arrays){ s->state, s->queues, s->class_memory });
 	kvfree(s->settings);
 }
 
