@@ -2,9 +2,9 @@
 """Searches for the worst delay of a class in the simulator, within the arrivals and capacities that its bound assumes.
 
 Hill climbing: the first candidates are worst cases made by hand (`first_cases`), where the link carries least: at the
-emptiest stretch of a record, or when the longest outage begins that the capacity's worst case allows. Each further candidate moves a start,
-all starts, or the outage, changes a packet size, inserts a silence before which a class sends little, or removes one.
-Candidates that find a longer delay are kept.
+emptiest stretch of a record, or when the longest outage begins that the capacity's worst case allows. Each further
+candidate moves a start, all starts, or the outage, changes a packet size, inserts a silence before which a class sends
+little, or removes one. Candidates that find a longer delay are kept.
 """
 
 from __future__ import annotations
@@ -224,10 +224,11 @@ def first_cases(
 ) -> list[Case]:
     """Worst cases made by hand, for the search to begin with; `together` lets every class begin at `BEGIN_NS`.
 
-    * All begin at once; or one or all of the others begin a nanosecond earlier, so that a packet of theirs is in the device.
+    * All begin at once; or one or all of the others begin a nanosecond earlier, so that a packet of theirs is in the
+      device.
     * Another class begins, and sends its first packet alone. The others follow, and the target comes just after that
-      packet has left: then the device has filled its ring with their packets, and in a round robin each rival has yet to
-      use a whole visit, with what it has kept of earlier ones.
+      packet has left: then the device has filled its ring with their packets, and in a round robin each rival has yet
+      to use a whole visit, with what it has kept of earlier ones.
     * The same with the smallest packets of the target, because wrr and rr count packets.
     """
     rivals = [name for name in together if name != target]

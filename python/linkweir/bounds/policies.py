@@ -199,9 +199,8 @@ def _against(setting: Setting, place: _Place, rivals: Sequence[int], sent: Seque
         weights = [(_weight(q), q.envelope.most_bits) for q in (setting.queues[i] for i in rivals)]
         service.curves = [compose(smooth(_weight(place.queue), place.queue.envelope.least_bits, weights), left)]
     if lost > 0 and rivals:
-        # a packet that ends at x was picked when at most x minus the smallest packet had been sent
-        envelope = place.queue.envelope
-        service.ends.append(_turns(left, visit, envelope.most_bits - envelope.least_bits, first, each))
+        # what is left of a deficit is less than the next packet, so k visits end before x > k quanta when it has left
+        service.ends.append(_turns(left, visit, 0, first, each))
     return service
 
 
