@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[n]) for n in (0, 1)]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import ns3_programs
 import page
@@ -204,7 +205,9 @@ def main() -> int:
     parser.add_argument("--only", action="append", metavar="TEXT", help="groups whose names contain it")
     parser.add_argument("--six", action="store_true", help="only the points that are also run in real time")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N", help="runs at a time")
-    parser.add_argument("--most-s", type=float, default=float("inf"), metavar="S", help="no run of a place begins later")
+    parser.add_argument(
+        "--most-s", type=float, default=float("inf"), metavar="S", help="no run of a place begins later"
+    )
     parser.add_argument("--store", type=Path, default=ROOT / "runs/agreement", metavar="DIR", help="results of runs")
     parser.add_argument("--into", type=Path, metavar="FILE", help="replaces the marked part of this page")
     options = parser.parse_args()

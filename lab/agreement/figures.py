@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from linkweir.reproduce.figure import FigureCase, Scenario, Tables
 from linkweir.reproduce import virtual
+from linkweir.reproduce.figure import FigureCase, Scenario, Tables
 from linkweir.reproduce.papers import pds, pss
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -267,9 +267,7 @@ def ns3_classes(lines: Sequence[Mapping[str, str]]) -> Reduced:
 def _single(name: str, title: str, duration_s: float, scenario: Callable[[int, float], Scenario]) -> Group:
     point = Point(name, scenario, _mean_rates, lambda _duration_s: None)
     seeds = {"": 3, "gateway in real time": 1, "ns-3": 1}
-    return Group(
-        name, title, ("EF", "AF", "CS0"), "Mbit/s", (point,), rates, ns3_classes, duration_s, seeds=seeds
-    )
+    return Group(name, title, ("EF", "AF", "CS0"), "Mbit/s", (point,), rates, ns3_classes, duration_s, seeds=seeds)
 
 
 def groups() -> list[Group]:

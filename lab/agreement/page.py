@@ -121,7 +121,14 @@ def details(table: Table) -> str:
     shown = [line for line in table.lines if line.real and line.cells]
     values = f"{', '.join(group.columns)}: {group.unit}."
     head = ["point", *COLUMNS]
-    lines = [f"### {group.name}: {group.title}", "", values, "", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines = [
+        f"### {group.name}: {group.title}",
+        "",
+        values,
+        "",
+        "| " + " | ".join(head) + " |",
+        "|" + "---|" * len(head),
+    ]
     lines += ["| " + " | ".join([line.name, *(_shown(line, place) for place in COLUMNS)]) + " |" for line in shown]
     return "\n".join(lines)
 
@@ -179,9 +186,10 @@ def picture(tables: Sequence[Table]) -> str:
                 if place in line.cells
             ]
             if found:
-                at, parts = zip(*found, strict=True)
-                look = {"color": COLOURS[number], "marker": MARKS[number], "alpha": 0.6, "markersize": 3.5}
-                axes.plot(at, parts, linestyle="", label=place, **look)
+                look = (COLOURS[number], MARKS[number])
+                axes.plot(
+                    *zip(*found, strict=True), linestyle="", label=place, color=look[0], marker=look[1], alpha=0.6
+                )
         for at, table in enumerate(tables):
             axes.hlines(table.group.bounds[""], at - 0.4, at + 0.4, color="#000000", linewidth=1)
         axes.set_yscale("log")

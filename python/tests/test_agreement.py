@@ -23,8 +23,8 @@ else:
 
 sys.path[:0] = [str(REPOSITORY / "lab/agreement"), str(REPOSITORY / "lab")]
 import agreement  # noqa: E402
-import figures as points  # noqa: E402
 import decisions  # noqa: E402
+import figures as points  # noqa: E402
 import page  # noqa: E402
 
 KINDS = frozenset({"pss", "pds", "codes", "pf"})

@@ -145,5 +145,5 @@ def prepare(folder: Path, *more: Path, kinds: Sequence[str] = ()) -> Guest:
     image = archive([*folders, *(entries[path] for path in sorted(entries))])
     linux = folder / "linux"
     identity = hashlib.sha256(image + linux.read_bytes() + library).hexdigest()
-    kinds = frozenset(plugin.stem.removeprefix("q_") for plugin in plugins)
-    return Guest(linux, image, kept, kinds, identity)
+    brought = frozenset(plugin.stem.removeprefix("q_") for plugin in plugins)
+    return Guest(linux, image, kept, brought, identity)
