@@ -116,7 +116,7 @@ def built(variant: str = "fast") -> Path | None:
 
 @contextlib.contextmanager
 def locked(name: str, folder: Path | None = None) -> Iterator[None]:
-    """Holds a lock in a folder, the cache if none is named: a second process waits here, and then finds the work done."""
+    """Holds a lock in a folder (default: the cache): a second process waits here, and then finds the work done."""
     where = folder or cache()
     where.mkdir(parents=True, exist_ok=True)
     with (where / f"{name}.lock").open("w") as lock:
