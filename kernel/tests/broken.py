@@ -95,8 +95,8 @@ MUTANTS = (
     Mutant(
         "a changed limit does not count",
         "qdisc.c",
-        "linkweir_limits(s, set);\n\tlinkweir_shape(s, set);\n\ts->settings",
-        "linkweir_shape(s, set);\n\ts->settings",
+        "linkweir_limits(s, set);\n\tlinkweir_shape(s, set);\n\tlinkweir_wake",
+        "linkweir_shape(s, set);\n\tlinkweir_wake",
         "change",
     ),
     Mutant(
@@ -131,8 +131,8 @@ MUTANTS = (
     Mutant(
         "an unblocked class is not asked again",
         "qdisc.c",
-        "if (wake)                       /*",
-        "if (0) /*",
+        "linkweir_wake(sch, s->view.now_ns);     /* a class",
+        "/* a class",
         "conserve",
     ),
     Mutant(
@@ -142,7 +142,33 @@ MUTANTS = (
         "\t\tretry_ns = LW_NEVER;",
         "conserve",
     ),
-    Mutant("super-packets are not split", "plane.h", "if (unlikely(skb_is_gso(skb)))", "if (0)", "classify"),
+    Mutant("super-packets are not split", "plane.h", "unlikely(skb_is_gso(skb)) &&", "0 &&", "classify"),
+    Mutant("no-split-gso does not count", "plane.h", "!READ_ONCE(s->whole)", "1", "classify"),
+    Mutant(
+        "a queue sends what belongs to another",
+        "mq_plane.h",
+        "linkweir_cb(s->classes[q].waiting.next)->txq == mine->index",
+        "true",
+        "queues",
+    ),
+    Mutant("the queue that is next is not scheduled", "mq.c", "__netif_schedule(queue);", ";", "queues"),
+    Mutant("packets of a queue that is reset stay", "mq.c", "linkweir_drop_waiting(sch, mine->index);", "", "queues"),
+    Mutant(
+        "a queue below mq is left out of what is reserved",
+        "shaper.c",
+        "if (txq == mine ||",
+        "if (1 || txq == mine ||",
+        "queues",
+    ),
+    Mutant("a lower limit drops nothing", "qdisc.c", "\tlinkweir_shed(sch);\n\treturn", "\treturn", "change"),
+    Mutant(
+        "packets of classes that are gone are not reported",
+        "qdisc.c",
+        "s->gone_pkts += pkts - sch->q.qlen;",
+        "",
+        "change",
+    ),
+    Mutant("memory is not counted", "plane.h", "s->memory_bytes += skb->truesize;", ";", "change"),
     Mutant(
         "code points are shifted",
         "classify.h",
