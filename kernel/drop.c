@@ -10,6 +10,17 @@
 #include "linkweir.h"
 #include "linkweir_trace.h"
 
+/* what drop monitors see; packets dropped by a reset are freed without a reason */
+static const enum qdisc_drop_reason linkweir_kernel_reasons[LINKWEIR_CLASS_REASONS] = {
+	[LINKWEIR_LIMIT] = QDISC_DROP_BAND_LIMIT,
+	[LINKWEIR_VICTIM] = QDISC_DROP_OVERLIMIT,
+	[LINKWEIR_EXPIRED] = QDISC_DROP_CONGESTED,
+	[LINKWEIR_LEAVING] = QDISC_DROP_CONGESTED,
+	[LINKWEIR_SPLIT] = QDISC_DROP_GENERIC,
+	[LINKWEIR_RESET] = QDISC_DROP_GENERIC,
+	[LINKWEIR_MEMORY] = QDISC_DROP_OVERLIMIT,
+};
+
 /* to_free: the list of packets that enqueue frees after the lock is released; NULL in dequeue */
 void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_reason reason, struct sk_buff **to_free)
 {
@@ -34,10 +45,12 @@ void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_reason rea
 		trace_linkweir_dropped_head(sch, q, bytes);
 	else
 		trace_linkweir_dropped_tail(sch, q, bytes);
-	if (to_free)
+	if (to_free) {
+		tcf_set_qdisc_drop_reason(skb, linkweir_kernel_reasons[reason]);
 		__qdisc_drop(skb, to_free);
-	else
-		linkweir_compat_drop(skb);
+	} else {
+		qdisc_dequeue_drop(sch, skb, linkweir_kernel_reasons[reason]);
+	}
 	if (s->policy->dropped)
 		s->policy->dropped(s->state, &s->view, q, bytes);
 }
@@ -64,6 +77,7 @@ bool linkweir_make_room(struct Qdisc *sch, u32 q, struct sk_buff *skb, u32 bytes
 		if (drops++ == LW_MOST_DROPS || !linkweir_expired(sch, q)) {
 			s->classes[q].counters.dropped_pkts[LINKWEIR_LIMIT]++;
 			trace_linkweir_dropped_limit(sch, q, bytes);
+			tcf_set_qdisc_drop_reason(skb, linkweir_kernel_reasons[LINKWEIR_LIMIT]);
 			qdisc_drop(skb, sch, to_free);
 			return false;
 		}

@@ -110,7 +110,8 @@ struct linkweir_sched {
 	void *state;                    /* of the policy */
 	struct lw_view view;
 	struct lw_queue *queues;        /* what the view shows */
-	struct linkweir_class *classes;
+	struct linkweir_class *classes; /* aligned, in: */
+	void *class_memory;
 	struct linkweir_settings *settings;
 	struct linkweir_pace pace;
 	struct linkweir_framing framing;        /* copied from the settings, likewise: */
@@ -206,7 +207,7 @@ static __always_inline void linkweir_take(struct Qdisc *sch, u32 q, struct sk_bu
 		queue->head_bytes = linkweir_cb(next)->bytes;
 	}
 	qdisc_qstats_backlog_dec(sch, skb);
-	sch->q.qlen--;
+	qdisc_qlen_dec(sch);
 }
 
 /* takes the head or the tail packet of a queue that is not empty */
@@ -319,7 +320,7 @@ int linkweir_put_class(struct Qdisc *sch, u32 q, struct sk_buff *skb);
 int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, u32 nreasons, u64 sent_pkts,
 		       u64 memory_bytes, const u64 *queue_pkts, u32 nqueues, const s64 *values, struct gnet_dump *d);
 
-/* selftest.c */
+/* selftest.c, in linkweir_vectors */
 int linkweir_selftest(struct linkweir_kind *const *kinds, u32 nkinds);
 
 #endif

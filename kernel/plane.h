@@ -49,7 +49,7 @@ static __always_inline void linkweir_push(struct Qdisc *sch, struct linkweir_cla
 	if (linkweir_counts_memory(s))
 		s->memory_bytes += skb->truesize;
 	qdisc_qstats_backlog_inc(sch, skb);
-	sch->q.qlen++;
+	qdisc_qlen_inc(sch);
 }
 
 static __always_inline bool linkweir_join(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)

@@ -165,10 +165,12 @@ static void linkweir_shape(struct linkweir_sched *s, const struct linkweir_setti
 static void linkweir_shed(struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
+	struct sk_buff *to_free;
 	u32 q = 0, drops;
 	bool more;
 
 	do {
+		to_free = NULL;
 		sch_tree_lock(sch);
 		linkweir_clock(s);
 		s->stay = 0;
@@ -178,14 +180,15 @@ static void linkweir_shed(struct Qdisc *sch)
 				q++;
 				continue;
 			}
-			linkweir_drop(sch, q, false, LINKWEIR_LIMIT, NULL);
+			linkweir_drop(sch, q, false, LINKWEIR_LIMIT, &to_free);
 			drops++;
 		}
 		if (!drops && linkweir_counts_memory(s) && s->memory_bytes > s->memlimit_bytes)
-			linkweir_free_memory(sch, NULL);
+			linkweir_free_memory(sch, &to_free);
 		linkweir_tell_parents(sch);
 		more = q < s->view.nqueues || (linkweir_counts_memory(s) && s->memory_bytes > s->memlimit_bytes);
 		sch_tree_unlock(sch);
+		kfree_skb_list(to_free);
 	} while (more);
 }
 
@@ -194,12 +197,13 @@ static void linkweir_shed(struct Qdisc *sch)
 struct linkweir_arrays {
 	void *state;
 	struct lw_queue *queues;
-	struct linkweir_class *classes;
+	void *class_memory;
+	struct linkweir_class *classes; /* in class_memory */
 };
 
 static void linkweir_free_arrays(const struct linkweir_arrays *arrays)
 {
-	kvfree(arrays->classes);
+	kvfree(arrays->class_memory);
 	kvfree(arrays->queues);
 	kvfree(arrays->state);
 }
@@ -210,11 +214,13 @@ static int linkweir_new_arrays(const struct lw_policy *policy, const struct link
 
 	arrays->state = kvzalloc(policy->state_size(set->nclasses, set->params), GFP_KERNEL_ACCOUNT);
 	arrays->queues = kvcalloc(set->nclasses, sizeof(*arrays->queues), GFP_KERNEL_ACCOUNT);
-	arrays->classes = kvcalloc(set->nclasses, sizeof(*arrays->classes), GFP_KERNEL_ACCOUNT);
-	if (!arrays->state || !arrays->queues || !arrays->classes) {
+	/* kvcalloc() aligns an array less than its elements need */
+	arrays->class_memory = kvcalloc(set->nclasses + 1, sizeof(*arrays->classes), GFP_KERNEL_ACCOUNT);
+	if (!arrays->state || !arrays->queues || !arrays->class_memory) {
 		linkweir_free_arrays(arrays);
 		return -ENOMEM;
 	}
+	arrays->classes = PTR_ALIGN(arrays->class_memory, __alignof__(*arrays->classes));
 	for (q = 0; q < set->nclasses; q++) {
 		__skb_queue_head_init(&arrays->classes[q].waiting);
 		gnet_stats_basic_sync_init(&arrays->classes[q].sent);
@@ -227,6 +233,7 @@ static void linkweir_use_arrays(struct linkweir_sched *s, u32 nclasses, struct l
 {
 	swap(s->state, arrays->state);
 	swap(s->queues, arrays->queues);
+	swap(s->class_memory, arrays->class_memory);
 	swap(s->classes, arrays->classes);
 	s->view.queues = s->queues;
 	s->view.nqueues = nclasses;
@@ -418,6 +425,7 @@ int linkweir_make(struct Qdisc *sch, const struct lw_policy *policy, struct nlat
 		return err;
 	linkweir_use_arrays(s, set->nclasses, &arrays);
 	sch->flags |= TCQ_F_WARN_NONWC; /* no warning if all waiting packets are of blocked classes */
+	sch->flags |= TCQ_F_DEQUEUE_DROPS;
 	linkweir_limits(s, set);
 	linkweir_rates(s, set);
 	linkweir_begin_shaping(s, set);
@@ -475,7 +483,7 @@ void linkweir_destroy(struct Qdisc *sch)
 	s->framed = false;
 	s->memlimit_bytes = 0;
 	linkweir_end_shaping(s);
-	linkweir_free_arrays(&(struct linkweir_arrays){ s->state, s->queues, s->classes });
+	linkweir_free_arrays(&(struct linkweir_arrays){ s->state, s->queues, s->class_memory });
 	kvfree(s->settings);
 }
 
@@ -654,12 +662,11 @@ static void linkweir_unregister(u32 n, u32 nmq)
 static int __init linkweir_load(void)
 {
 	u32 i, nmq = 0;
-	int err;
+	int err = 0;
 
 	for (i = 0; i < ARRAY_SIZE(linkweir_kinds); i++)
 		if (linkweir_kinds[i]->policy->abi != LW_ABI || linkweir_kinds[i]->policy->nstats > LINKWEIR_MAX_STATS)
 			return -EINVAL;
-	err = linkweir_selftest(linkweir_kinds, ARRAY_SIZE(linkweir_kinds));
 	for (i = 0; !err && i < ARRAY_SIZE(linkweir_kinds); i++) {
 		struct linkweir_kind *kind = linkweir_kinds[i];
 
@@ -691,7 +698,8 @@ static void __exit linkweir_unload(void)
 module_init(linkweir_load);
 module_exit(linkweir_unload);
 
-#define LW_POLICY(name) MODULE_ALIAS_NET_SCH(#name); MODULE_ALIAS("sch_" #name);
+/* exported for linkweir_vectors */
+#define LW_POLICY(name) MODULE_ALIAS_NET_SCH(#name); MODULE_ALIAS("sch_" #name); EXPORT_SYMBOL_GPL(linkweir_kind_##name);
 #include "kinds.h"
 #undef LW_POLICY
 

@@ -3,6 +3,7 @@
 # attribute and what it must be, and points at it in the request.
 . /guest/checks.sh
 wire
+steady
 qdisc="attributes v0 add pss options{ classes=2 link=20000000"
 
 # where: WORD is of the qdisc, of a class of it (number 2), a parameter, or of a class that is changed by itself (1:1)
@@ -116,3 +117,4 @@ same "both hold" "$(tc class show dev v0 classid 1:1 | sed 's/ *$//')" "class pf
 same "and bytes alone where only they are given" "$(tc class show dev v0 classid 1:2 | sed 's/ *$//')" "class pf 1:2 parent 1: limit_bytes 5000b weight 1"
 clear
 unwire
+unsteady

@@ -5,7 +5,9 @@ wire
 options() { tc qdisc show dev v0 root | sed 's/.* refcnt [0-9]* //; s/ *$//'; }
 class() { tc class show dev v0 classid "$1" | sed 's/^class [^ ]* [^ ]* parent [^ ]* //; s/ *$//'; }
 
-says "the self-test ran at load" "all as expected" dmesg
+holds "the vectors pass" modprobe linkweir_vectors
+says "they were replayed" "all as expected" dmesg
+rmmod linkweir_vectors
 
 # --- settings are shown as given ---
 holds "pss" tc qdisc add dev v0 root handle 1: pss classes 3 link 20mbit default 3 dscp EF=1,AF=2,CS0=3 sat paper on_empty reset early ignore \
