@@ -18,6 +18,7 @@ static const enum qdisc_drop_reason linkweir_kernel_reasons[LINKWEIR_CLASS_REASO
 	[LINKWEIR_LEAVING] = QDISC_DROP_CONGESTED,
 	[LINKWEIR_SPLIT] = QDISC_DROP_GENERIC,
 	[LINKWEIR_RESET] = QDISC_DROP_GENERIC,
+	[LINKWEIR_MEMORY] = QDISC_DROP_OVERLIMIT,
 };
 
 /* to_free: the list of packets that enqueue frees after the lock is released; NULL in dequeue */
