@@ -236,7 +236,13 @@ MUTANTS = (
     ),
     Mutant("drops by a filter are not counted as such", "plane.h", "s->filtered_pkts++;", "", "classify"),
     Mutant("split failures count as no room", "plane.h", "[LINKWEIR_SPLIT]", "[LINKWEIR_LIMIT]", "classify"),
-    Mutant("a drop when leaving has no reason", "drop.c", "linkweir_compat_drop(skb)", "kfree_skb(skb)", "record"),
+    Mutant(
+        "a drop when leaving has no reason",
+        "drop.c",
+        "qdisc_dequeue_drop(sch, skb, linkweir_kernel_reasons[reason])",
+        "kfree_skb(skb)",
+        "record",
+    ),
     Mutant(
         "the pieces of a super-packet are not reported",
         "plane.h",

@@ -5,7 +5,7 @@
 # Then the same without what loses packets or counters unseen (links that go down, qdiscs that are replaced), and every packet must be
 # found: as received, or as dropped. In the end nothing waits in any counter, and no memory is missing.
 . /guest/checks.sh
-QUEUES=4 wire
+wire 4
 steady
 messages=100 parents="htb mq"
 if grep -q checks=full /proc/cmdline; then
