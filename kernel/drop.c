@@ -38,7 +38,9 @@ void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_reason rea
 	}
 	s->classes[q].counters.dropped_pkts[reason]++;
 	qdisc_qstats_drop(sch);
-	if (head)
+	if (reason == LINKWEIR_MEMORY || reason == LINKWEIR_LIMIT)      /* not by an answer of the policy */
+		trace_linkweir_dropped_reset(sch, q, bytes);
+	else if (head)
 		trace_linkweir_dropped_head(sch, q, bytes);
 	else
 		trace_linkweir_dropped_tail(sch, q, bytes);
@@ -81,6 +83,19 @@ bool linkweir_make_room(struct Qdisc *sch, u32 q, struct sk_buff *skb, u32 bytes
 		linkweir_drop(sch, q, true, LINKWEIR_EXPIRED, to_free);
 	} while (!linkweir_has_room(&s->classes[q], &s->queues[q], bytes));
 	return true;
+}
+
+/* Waiting packets use too much memory: the class with most bytes loses its newest, at most LW_MOST_DROPS; later arrivals go on. */
+void linkweir_free_memory(struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	u32 q, most = 0, drops;
+
+	for (q = 1; q < s->view.nqueues; q++)
+		if (s->queues[q].backlog_bytes > s->queues[most].backlog_bytes)
+			most = q;
+	for (drops = 0; drops < LW_MOST_DROPS && s->memory_bytes > s->memlimit_bytes && s->queues[most].backlog_pkts; drops++)
+		linkweir_drop(sch, most, false, LINKWEIR_MEMORY, to_free);
 }
 
 bool linkweir_drop_victim(struct Qdisc *sch, u32 victim, struct sk_buff **to_free)

@@ -82,11 +82,12 @@ def write(tree: Path, part: str, patches: Patches, out: Path, author: str, prefi
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     words = ["format-patch", "-q", "--no-signature", f"--subject-prefix={prefix}", "-o", str(out.resolve())]
-    many = ["--cover-letter", f"--cover-from-description=subject"] if len(patches) > 1 else []
+    many = ["--cover-letter"] if len(patches) > 1 else []
     git(repository, *words, *many, f"-{len(patches)}", author=author)
     cover = out / "0000-cover-letter.patch"
     if cover.exists():
         subject, _, body = (HERE / part / "messages/cover.txt").read_text().partition("\n\n")
+        body = body.replace("@FIGURES@", (HERE / "figures.txt").read_text().rstrip("\n") + "\n")
         text = cover.read_text().replace("*** SUBJECT HERE ***", subject).replace("*** BLURB HERE ***\n", body)
         cover.write_text(text)
     print(f"series: {len(patches)} patches for {tree.name} in {out}")

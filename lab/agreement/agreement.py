@@ -4,7 +4,7 @@
 
     python lab/agreement/agreement.py [--place NAME]... [--only TEXT]... [--into docs/results/agreement.md]
 
-The points of cases.py run in every place. Each value is compared with the simulator's for the same duration, and the
+The points of figures.py run in every place. Each value is compared with the simulator's for the same duration, and the
 largest difference with the bound of the place. Runs are stored, by everything that they depend on, so an interrupted
 comparison continues where it was. A place that cannot be had here, or for which there was no time (--most-s), has
 empty cells. Exit code 0: every value is within its bound, or 1.
@@ -24,7 +24,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[n]) for n in (0, 1)]
 
 import ns3_programs
 import page
-from cases import REAL_S, Group, Point, Reduced, groups, identity_of
+from figures import REAL_S, Group, Point, Reduced, groups, identity_of
 from stored import Job, Store, run_all
 
 import linkweir

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cases import Group
+from figures import Group
 
 from linkweir.plot import STYLE
 from linkweir.provenance import write_whole

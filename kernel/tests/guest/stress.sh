@@ -6,6 +6,7 @@
 # found: as received, or as dropped. In the end nothing waits in any counter, and no memory is missing.
 . /guest/checks.sh
 wire 4
+steady
 messages=100 parents="htb mq"
 if grep -q checks=full /proc/cmdline; then
 	messages=1000
@@ -176,6 +177,7 @@ neighbours
 holds "packets still pass" ping -c 1 10.0.0.2
 clear
 unwire
+unsteady
 if [ -e /sys/kernel/debug/kmemleak ] || { mount -t debugfs debug /sys/kernel/debug && [ -e /sys/kernel/debug/kmemleak ]; } 2>/dev/null; then
 	echo scan >/sys/kernel/debug/kmemleak
 	sleep 6                         # younger objects are not reported

@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -193,12 +194,18 @@ def _against(setting: Setting, place: _Place, rivals: Sequence[int], sent: Seque
     """Service of a class when these rivals send as their visits allow, and the others what is given."""
     visit, lost, first, each = _visit(setting, place.queue, [setting.queues[i] for i in rivals])
     left = residual(place.left, sent) if sent else place.left
-    service = Service([compose(shared(visit, lost, first, each), left)])
+    service = Service([_turns(left, visit, lost, first, each)])
     if lost > 0 and rivals:
         # a packet that ends at x was picked when at most x minus the smallest packet had been sent
         envelope = place.queue.envelope
-        service.ends.append(compose(shared(visit, envelope.most_bits - envelope.least_bits, first, each), left))
+        service.ends.append(_turns(left, visit, envelope.most_bits - envelope.least_bits, first, each))
     return service
+
+
+@lru_cache(maxsize=64)
+def _turns(left: Curve, visit: int, lost: int, first: int, each: int) -> Curve:
+    """The part of `left` that a class receives; classes with the same keys share the result."""
+    return compose(shared(visit, lost, first, each), left)
 
 
 def _outputs(
@@ -309,9 +316,16 @@ def compose(outer: Curve, inner: Curve) -> Curve:
         if t is not None:
             starts.add(t)
     segments = []
+    i = o = 0  # both advance only, because inner never falls
     for t in sorted(starts):
-        slope = inner.segments[-1][2] if t >= inner.starts[-1] else inner._segment(t)[2]
-        segments.append((t, outer(inner(t)), slope * outer._segment(inner(t))[2]))
+        while i + 1 < len(inner.segments) and inner.segments[i + 1][0] <= t:
+            i += 1
+        start, value, slope = inner.segments[i]
+        bits = value + slope * (t - start)
+        while o + 1 < len(outer.segments) and outer.segments[o + 1][0] <= bits:
+            o += 1
+        level, height, rise = outer.segments[o]
+        segments.append((t, height + rise * (bits - level), slope * rise))
     return Curve.of(segments)
 
 
