@@ -27,15 +27,16 @@ static inline void linkweir_compat_segment(struct sk_buff *skb)
 
 /* ---- functions of newer kernels, under their names there ---- */
 
+/* these kernels read `qlen` without the lock, too, but do not mark it; WRITE_ONCE() would cost two instructions */
 #ifndef LINKWEIR_HAS_QLEN_INC
 static inline void qdisc_qlen_inc(struct Qdisc *q)
 {
-	WRITE_ONCE(q->q.qlen, q->q.qlen + 1);
+	q->q.qlen++;
 }
 
 static inline void qdisc_qlen_dec(struct Qdisc *q)
 {
-	WRITE_ONCE(q->q.qlen, q->q.qlen - 1);
+	q->q.qlen--;
 }
 #endif
 
