@@ -92,7 +92,7 @@ def drr_needs(quantum: int, grain: int, packet: int, rivals: list[tuple[int, int
 
 
 def smooth_needs(weight: int, packet: int, rivals: list[tuple[int, int]], number: int) -> int:
-    """What all classes of a level of wrr in smooth mode have received at most when one of them has sent `number` packets.
+    """What all classes of a level of wrr in smooth mode have received at most when one has sent `number` packets.
 
     Rivals (weight, packet) are all served in the cycle in which the class comes, and before it in each round.
     """

@@ -19,7 +19,7 @@ from linkweir.bounds import capacity, policies
 from linkweir.bounds.answer import bounds, envelope
 from linkweir.bounds.arrivals import empirical
 from linkweir.bounds.attack import Sender, climb, packets
-from linkweir.bounds.curve import add, horizontal, minimum, rate_latency, residual, token_bucket, vertical
+from linkweir.bounds.curve import Curve, add, horizontal, minimum, rate_latency, residual, token_bucket, vertical
 from linkweir.bounds.page import Distance, largest_backlog, longest_delay
 from linkweir.bounds.policies import compose, shared, smooth
 from linkweir.cli import app
@@ -43,6 +43,10 @@ def test_curves_agree_with_the_oracle_in_random_cases() -> None:
     for _ in range(1000):
         buckets = [token_bucket(rng.randint(1, 50), Fraction(rng.randint(0, 40), rng.randint(1, 9))) for _ in range(3)]
         service = rate_latency(Fraction(rng.randint(50, 99), rng.randint(1, 3)), Fraction(rng.randint(0, 9), 7))
+        if rng.random() < 0.5:  # and an outage later
+            begins, until = service.starts[-1] + 1, service.starts[-1] + 1 + Fraction(rng.randint(1, 30), 7)
+            level, rate = service(begins), service.rate
+            service = Curve.of([*service.segments, (begins, level, 0), (until, level, rate)])
         mine, others = minimum(buckets[0], buckets[1]), [buckets[2], add(buckets[:2])][: rng.randint(1, 2)]
         blocking = Fraction(rng.randint(0, 20))
         left = residual(service, others, blocking)
@@ -236,6 +240,17 @@ def test_a_reserved_class_that_cannot_reach_lm_waits_as_at_its_high_level() -> N
     assert af == Fraction(8 * (9000 + 6000 + 1500), 9 * 10**6)
     more = delays(case, "ef=9000B:1Mbit", "af=21kB:2Mbit", "cs0=4500B:1Mbit")[1]
     assert more > Fraction(8 * (9000 + 21000 + 1500), 9 * 10**6)
+
+
+def test_a_class_with_an_envelope_and_no_flow_may_send_packets_of_1500_bytes() -> None:
+    """EF waits for one of CS0's; without a flow of CS0 nothing else says how long that is."""
+    keys = tomllib.loads(scenario("strict", **LEVELS).resolved)
+    keys["flow"] = keys["flow"][:2]
+    ef = delays(Scenario.from_dict(keys), "ef=1500B:1Mbit", "af=1500B:1Mbit", "cs0=9kB:1Mbit")[0]
+    assert ef == Fraction(2 * 12000, 10**7)
+    keys["flow"][1]["packet"] = "200B"
+    ef = delays(Scenario.from_dict(keys), "ef=1500B:1Mbit", "af=1500B:1Mbit", "cs0=9kB:1Mbit")[0]
+    assert ef == Fraction(2 * 12000, 10**7)
 
 
 def longest_s(case: Scenario, name: str) -> float:
