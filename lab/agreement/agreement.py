@@ -40,8 +40,6 @@ from linkweir.scenario import Scenario
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATOR = page.SIMULATOR
 SIMULATED = (SIMULATOR, page.BACKLOGGED)
-AT_ONCE_REAL = 4
-"""Runs in real time at a time; they sleep most of the time."""
 
 Key = tuple[str, str, str, int, float]
 """Place, group, point, seed and duration in s of a run."""
@@ -179,18 +177,32 @@ def _job(place: Place, group: Group, point: Point, seed: int, duration_s: float)
     return Job(name, [*depends, group.reduce.__name__], run)
 
 
+def parts_of(place: Place, wanted: Sequence[Group], jobs: int) -> list[tuple[int, list[Group]]]:
+    """How many runs at a time, and the groups whose runs these are."""
+    if place.name != page.REAL:
+        return [(jobs, list(wanted))]
+    return [(group.real_at_once, [group]) for group in wanted]
+
+
 def results(
     names: Sequence[str], wanted: Sequence[Group], store: Store, options: argparse.Namespace, say: Callable[[str], None]
 ) -> dict[Key, Reduced]:
     """Runs what is not stored and returns all results that there are."""
     found: dict[Key, Reduced] = {}
     for place in places(names, wanted, say):
-        at_once = AT_ONCE_REAL if place.name == page.REAL else options.jobs
-        jobs = jobs_of(place, wanted)
         began = time.monotonic()
-        found |= run_all(jobs, store, at_once, say, options.most_s if place.name not in SIMULATED else float("inf"))
+        jobs = 0
+        for at_once, part in parts_of(place, wanted, options.jobs):
+            here = jobs_of(place, part)
+            jobs += len(here)
+            left_s = options.most_s - (time.monotonic() - began) if place.name not in SIMULATED else float("inf")
+            try:
+                found |= run_all(here, store, at_once, say, left_s)
+            except LaboratoryError as error:
+                say(f"{place.name}: STOPPED: {error}")
+                found |= run_all(here, store, at_once, say, -1.0)  # what is stored
         there = sum(key[0] == place.name for key in found)
-        say(f"{place.name}: {there} of {len(jobs)} runs are there, after {time.monotonic() - began:.0f} s")
+        say(f"{place.name}: {there} of {jobs} runs are there, after {time.monotonic() - began:.0f} s")
     return found
 
 
