@@ -240,6 +240,7 @@ probe() {
 			need must python3 "runs the suite" command -v python3
 			need may linux-headers-cloud-amd64 "headers of Debian 12's kernel 6.1" headers_of 6.1
 			need may linux-headers-6.12-cloud-amd64 "headers of Debian 12's kernel 6.12" headers_of 6.12
+			need may sparse "checks the module's sources" command -v sparse
 			need must qemu-system-x86 "virtual machines" command -v qemu-system-x86_64
 			need must busybox-static "user space of the virtual machines" command -v busybox
 			need must dash "shell of the virtual machines" command -v dash

@@ -37,7 +37,7 @@ bool linkweir_ecn_capable_slow(const struct sk_buff *skb)
 static u32 linkweir_filter(struct sk_buff *skb, const struct tcf_proto *filters, u32 nclasses)
 {
 	struct tcf_result result = {};
-	int action = tcf_classify(skb, NULL, filters, &result, false);
+	int action = tcf_classify_qdisc(skb, filters, &result, false);
 	u32 q;
 
 	switch (action) {

@@ -55,7 +55,9 @@ struct linkweir_framing {
 struct linkweir_settings {
 	u64 link_bps;                   /* 0: not known */
 	u64 bandwidth_bps;              /* 0: packets leave as fast as the parent takes them */
+	u64 memlimit_bytes;             /* 0: none */
 	struct linkweir_framing framing;
+	bool whole;                     /* super-packets are not split */
 	u64 *params;                    /* of the policy */
 	u64 *qparams;                   /* a row for each class */
 	struct linkweir_class_settings *classes;
@@ -65,7 +67,7 @@ struct linkweir_settings {
 };
 
 enum linkweir_reason {
-	LINKWEIR_LIMIT, LINKWEIR_VICTIM, LINKWEIR_EXPIRED, LINKWEIR_LEAVING, LINKWEIR_SPLIT, LINKWEIR_RESET,
+	LINKWEIR_LIMIT, LINKWEIR_VICTIM, LINKWEIR_EXPIRED, LINKWEIR_LEAVING, LINKWEIR_SPLIT, LINKWEIR_RESET, LINKWEIR_MEMORY,
 	LINKWEIR_CLASS_REASONS,
 	LINKWEIR_FILTER = LINKWEIR_CLASS_REASONS, LINKWEIR_REASONS
 };
@@ -108,11 +110,17 @@ struct linkweir_sched {
 	void *state;                    /* of the policy */
 	struct lw_view view;
 	struct lw_queue *queues;        /* what the view shows */
-	struct linkweir_class *classes;
+	struct linkweir_class *classes; /* aligned, in: */
+	void *class_memory;
 	struct linkweir_settings *settings;
 	struct linkweir_pace pace;
 	struct linkweir_framing framing;        /* copied from the settings, likewise: */
 	bool framed;                            /* it matters */
+	bool whole;                             /* copied, too */
+	u64 memlimit_bytes;
+	u64 memory_bytes;                       /* used by waiting packets, while there is a limit */
+	struct linkweir_counters gone;          /* of classes that are no more */
+	u64 gone_sent_pkts;
 	bool shapes;                            /* counted in linkweir_shaping */
 	u64 best_bps;                   /* the largest capacity reported to the policy */
 	u32 arriving;                   /* class of the present enqueue, */
@@ -162,6 +170,9 @@ static inline struct linkweir_cb *linkweir_cb(const struct sk_buff *skb)
 	return (struct linkweir_cb *)qdisc_skb_cb(skb)->data;
 }
 
+/* Some qdisc has a bandwidth, a framing or a memlimit; while none has, the packet path contains one instruction for each question. */
+DECLARE_STATIC_KEY_FALSE(linkweir_shaping);
+
 /* ---- the queues and the view ---- */
 
 static __always_inline void linkweir_clock(struct linkweir_sched *s)
@@ -174,6 +185,11 @@ static __always_inline bool linkweir_has_room(const struct linkweir_class *class
 	return queue->backlog_pkts < class->limit_pkts && queue->backlog_bytes + bytes <= class->limit_bytes;
 }
 
+static __always_inline bool linkweir_counts_memory(const struct linkweir_sched *s)
+{
+	return static_branch_unlikely(&linkweir_shaping) && s->memlimit_bytes;
+}
+
 static __always_inline void linkweir_take(struct Qdisc *sch, u32 q, struct sk_buff *skb)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
@@ -182,6 +198,8 @@ static __always_inline void linkweir_take(struct Qdisc *sch, u32 q, struct sk_bu
 	struct sk_buff *next;
 
 	__skb_unlink(skb, waiting);
+	if (linkweir_counts_memory(s))
+		s->memory_bytes -= skb->truesize;
 	queue->backlog_bytes -= linkweir_cb(skb)->bytes;
 	if (--queue->backlog_pkts) {
 		next = waiting->next;
@@ -189,7 +207,7 @@ static __always_inline void linkweir_take(struct Qdisc *sch, u32 q, struct sk_bu
 		queue->head_bytes = linkweir_cb(next)->bytes;
 	}
 	qdisc_qstats_backlog_dec(sch, skb);
-	sch->q.qlen--;
+	qdisc_qlen_dec(sch);
 }
 
 /* takes the head or the tail packet of a queue that is not empty */
@@ -221,9 +239,6 @@ static inline bool linkweir_tell_parents(struct Qdisc *sch)
 }
 
 /* ---- the shaper ---- */
-
-/* Some qdisc has a bandwidth or a framing; while none has, the packet path contains one instruction for each question. */
-DECLARE_STATIC_KEY_FALSE(linkweir_shaping);
 
 static __always_inline bool linkweir_is_framed(const struct linkweir_sched *s)
 {
@@ -277,6 +292,7 @@ void linkweir_warn_of_parent(struct Qdisc *sch, const struct linkweir_settings *
 /* drop.c */
 void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_reason reason, struct sk_buff **to_free);
 bool linkweir_make_room(struct Qdisc *sch, u32 q, struct sk_buff *skb, u32 bytes, struct sk_buff **to_free);
+void linkweir_free_memory(struct Qdisc *sch, struct sk_buff **to_free);
 bool linkweir_drop_victim(struct Qdisc *sch, u32 victim, struct sk_buff **to_free);
 void linkweir_mark(struct linkweir_class *class, struct sk_buff *skb);
 
@@ -302,7 +318,7 @@ struct linkweir_settings *linkweir_parse_class(struct Qdisc *sch, u32 q, struct 
 int linkweir_put(struct Qdisc *sch, struct sk_buff *skb);
 int linkweir_put_class(struct Qdisc *sch, u32 q, struct sk_buff *skb);
 int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, u32 nreasons, u64 sent_pkts,
-		       const u64 *queue_pkts, u32 nqueues, const s64 *values, struct gnet_dump *d);
+		       u64 memory_bytes, const u64 *queue_pkts, u32 nqueues, const s64 *values, struct gnet_dump *d);
 
 /* selftest.c, in linkweir_vectors */
 int linkweir_selftest(struct linkweir_kind *const *kinds, u32 nkinds);

@@ -43,17 +43,16 @@ static int __flatten linkweir_mq_enqueue(struct sk_buff *skb, struct Qdisc *queu
 	const struct linkweir_mq_queue *mine = qdisc_priv(queue);
 	struct Qdisc *sch = mine->root;
 	struct linkweir_sched *s = qdisc_priv(sch);
-	struct sk_buff *segments = NULL;
+	struct sk_buff *segments;
 	int dsfield, answer;
 	u32 q = linkweir_mq_classify(skb, sch, &dsfield);
 
 	if (unlikely(q != LW_NONE && q & LINKWEIR_TAKEN))
 		return linkweir_mq_refuse(skb, sch, q, to_free);
 	linkweir_cb(skb)->txq = mine->index;            /* segments inherit it */
-	if (unlikely(skb_is_gso(skb)))
-		segments = linkweir_split(skb);
+	segments = linkweir_split(s, skb);
 	spin_lock_nested(qdisc_lock(sch), SINGLE_DEPTH_NESTING);
-	if (q == LW_NONE)
+	if (q >= s->view.nqueues)               /* or its class has just gone */
 		q = dsfield < 0 ? s->settings->default_class : linkweir_by_dsfield(s->settings, dsfield);
 	answer = linkweir_enter(skb, sch, q, segments, to_free);
 	spin_unlock(qdisc_lock(sch));

@@ -12,7 +12,7 @@
  * Parents count the packets below them. The return value of enqueue covers the new packet only, so all other changes of a call are
  * reported to them by one qdisc_tree_reduce_backlog(), when our own counters are final.
  *
- * A super-packet (GSO) is split on arrival, because a policy that guarantees rates and delays must schedule packets as they go on
+ * A super-packet (GSO) is split on arrival unless the user forbids it, because a policy that guarantees rates and delays must schedule packets as they go on
  * the wire. Segments count with their own lengths, without a size table, whose function is not exported to modules.
  */
 #include "classify.h"
@@ -46,12 +46,13 @@ static __always_inline void linkweir_push(struct Qdisc *sch, struct linkweir_cla
 	}
 	queue->backlog_bytes += bytes;
 	__skb_queue_tail(&class->waiting, skb);
+	if (linkweir_counts_memory(s))
+		s->memory_bytes += skb->truesize;
 	qdisc_qstats_backlog_inc(sch, skb);
-	sch->q.qlen++;
+	qdisc_qlen_inc(sch);
 }
 
-/* True if no packet at all was dropped. */
-static __always_inline bool linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
+static __always_inline bool linkweir_join(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	struct linkweir_class *class = &s->classes[q];
@@ -77,12 +78,29 @@ static __always_inline bool linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_
 	return all;
 }
 
-/* the segments of a super-packet, or an error */
-static struct sk_buff *linkweir_split(struct sk_buff *skb)
+/* True if no packet at all was dropped. */
+static __always_inline bool linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	bool all = linkweir_join(sch, q, skb, to_free);
+
+	if (!linkweir_counts_memory(s) || likely(s->memory_bytes <= s->memlimit_bytes))
+		return all;
+	linkweir_free_memory(sch, to_free);
+	return false;
+}
+
+static noinline struct sk_buff *linkweir_segments(struct sk_buff *skb)
 {
 	struct sk_buff *segments = skb_gso_segment(skb, netif_skb_features(skb) & ~NETIF_F_GSO_MASK);
 
 	return segments ? segments : ERR_PTR(-EINVAL);
+}
+
+/* the segments of a super-packet, or an error; NULL if the packet stays whole */
+static __always_inline struct sk_buff *linkweir_split(const struct linkweir_sched *s, struct sk_buff *skb)
+{
+	return unlikely(skb_is_gso(skb)) && !READ_ONCE(s->whole) ? linkweir_segments(skb) : NULL;
 }
 
 static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff *segments,
@@ -142,7 +160,7 @@ static int __flatten linkweir_enqueue(struct sk_buff *skb, struct Qdisc *sch, st
 		__qdisc_drop(skb, to_free);
 		return q & ~LINKWEIR_TAKEN;
 	}
-	return linkweir_enter(skb, sch, q, unlikely(skb_is_gso(skb)) ? linkweir_split(skb) : NULL, to_free);
+	return linkweir_enter(skb, sch, q, linkweir_split(s, skb), to_free);
 }
 
 /* ---- departures ---- */

@@ -38,6 +38,9 @@ static const struct lw_param bandwidth_param = {
 	"bandwidth", "packets leave at this rate, which is the link's; 0 or unlimited: as fast as the parent takes them", NULL, 0,
 	LW_MAX_RATE_BPS, 0, LW_BPS, 0
 };
+static const struct lw_param memlimit_param = {
+	"memlimit", "memory that waiting packets may use; 0: no limit", NULL, 0, 1000000000000, 0, LW_BYTES, 0
+};
 static const struct lw_param mpu_param = { "mpu", "least length on the link", NULL, 0, 256, 0, LW_BYTES, 0 };
 
 /* ---- names of code points ---- */
@@ -150,6 +153,7 @@ static void help(void)
 
 	fprintf(stderr,
 		"Usage: ... %s classes N [bandwidth RATE | link RATE] [overhead BYTES | raw] [mpu BYTES] [atm | ptm | noatm]\n"
+		"           [split-gso | no-split-gso] [memlimit SIZE]\n"
 		"           %s[default CLASS] [dscp CODE=CLASS,...] [PARAMETER VALUE]...\n"
 		"           [class NUMBER [limit PACKETS] [limit_bytes SIZE]%s [PARAMETER VALUE]...]...\n"
 		"%s.\n"
@@ -163,6 +167,8 @@ static void help(void)
 			"              -64 .. 256; raw: lengths as the kernel counts them, with the link header\n");
 	explain(&mpu_param, false);
 	fprintf(stderr, "  atm, ptm    the cells of ATM (53 bytes for 48), or the 65th byte of PTM; noatm: neither\n");
+	fprintf(stderr, "  no-split-gso\n              super-packets (GSO) stay whole; split-gso, the default: they are split on arrival\n");
+	explain(&memlimit_param, false);
 	for (i = 0; i < policy->nparams; i++)
 		explain(&policy->params[i], true);
 	fprintf(stderr, "of a class:\n");
@@ -390,6 +396,11 @@ static int read_framing(struct request *r)
 		i = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 		return add(r, TCA_LINKWEIR_MPU, &i, sizeof(i));
 	}
+	if (!strcmp(*r->argv, "memlimit"))
+		return read_next(r, &memlimit_param, &value) ? -1 : add(r, TCA_LINKWEIR_MEMLIMIT, &value, sizeof(value));
+	i = !strcmp(*r->argv, "split-gso");
+	if (i || !strcmp(*r->argv, "no-split-gso"))
+		return add(r, TCA_LINKWEIR_SPLIT_GSO, &i, sizeof(i));
 	for (i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
 		if (!strcmp(*r->argv, cells[i]))
 			return add(r, TCA_LINKWEIR_CELLS, &i, sizeof(i));
@@ -619,6 +630,10 @@ static int print_qdisc(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	if (tb[TCA_LINKWEIR_BANDWIDTH])
 		show("bandwidth", LW_BPS, get_u64(tb[TCA_LINKWEIR_BANDWIDTH]));
 	show_framing(tb);
+	if (tb[TCA_LINKWEIR_SPLIT_GSO])
+		print_color_string(PRINT_ANY, COLOR_NONE, "gso", "%s ", get_u32(tb[TCA_LINKWEIR_SPLIT_GSO]) ? "split-gso" : "no-split-gso");
+	if (tb[TCA_LINKWEIR_MEMLIMIT])
+		show("memlimit", LW_BYTES, get_u64(tb[TCA_LINKWEIR_MEMLIMIT]));
 	if (tb[TCA_LINKWEIR_DEFAULT])
 		show("default", LW_NUMBER, get_u32(tb[TCA_LINKWEIR_DEFAULT]));
 	if (tb[TCA_LINKWEIR_DSCP] && RTA_PAYLOAD(tb[TCA_LINKWEIR_DSCP]) >= LINKWEIR_CODE_POINTS * sizeof(uint16_t))
@@ -704,6 +719,7 @@ static int print_stats(const struct qdisc_util *qu, FILE *f, struct rtattr *xsta
 		{ TCA_LINKWEIR_STATS_DROPPED_SPLIT, "dropped_split" },
 		{ TCA_LINKWEIR_STATS_DROPPED_FILTER, "dropped_filter" },
 		{ TCA_LINKWEIR_STATS_DROPPED_RESET, "dropped_reset" },
+		{ TCA_LINKWEIR_STATS_DROPPED_MEMORY, "dropped_memory" },
 		{ TCA_LINKWEIR_STATS_MARKED, "marked" },
 	};
 	struct rtattr *tb[TCA_LINKWEIR_STATS_MAX + 1], *attr;
@@ -723,6 +739,8 @@ static int print_stats(const struct qdisc_util *qu, FILE *f, struct rtattr *xsta
 		     get_u64(tb[TCA_LINKWEIR_STATS_SOJOURN_NS]) / get_u64(tb[TCA_LINKWEIR_STATS_SENT]));
 	if (tb[TCA_LINKWEIR_STATS_SOJOURN_MAX_NS])
 		show("sojourn_max", LW_NS, get_u64(tb[TCA_LINKWEIR_STATS_SOJOURN_MAX_NS]));
+	if (tb[TCA_LINKWEIR_STATS_MEMORY])
+		show("memory", LW_BYTES, get_u64(tb[TCA_LINKWEIR_STATS_MEMORY]));
 	if (tb[TCA_LINKWEIR_STATS_QUEUES])
 		show_queues(tb[TCA_LINKWEIR_STATS_QUEUES]);
 	attr = RTA_DATA(xstats);

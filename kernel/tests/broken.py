@@ -2,9 +2,11 @@
 """Breaks the module on purpose, one line at a time, and checks that the suite notices.
 
     python3 broken.py RELEASE [NAME...]
+    python3 broken.py RELEASE --debug kasan|kcsan --headers FOLDER --image FILE [NAME...]
 
 Each mutant is the module with one text replaced, run with the script that must fail. The unchanged module must pass
 those scripts first. This program fails if a mutant passes or does not build, or if its text is no longer found.
+With --debug these are the mutants that only such a kernel notices for sure.
 
 Results are kept in build/broken/noticed.json, so that an interrupted run can continue; they are valid while the module,
 the suite and the kernel stay the same.
@@ -12,6 +14,7 @@ the suite and the kernel stay the same.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import re
@@ -36,6 +39,8 @@ class Mutant:
         old: text, found once.
         new: what it becomes.
         script: guest script that must fail.
+        on: the kernel, `stock` or a debug kernel.
+        sign: what the failure must contain, a regular expression.
     """
 
     name: str
@@ -43,6 +48,8 @@ class Mutant:
     old: str
     new: str
     script: str
+    on: str = "stock"
+    sign: str = ""
 
 
 MUTANTS = (
@@ -95,8 +102,8 @@ MUTANTS = (
     Mutant(
         "a changed limit does not count",
         "qdisc.c",
-        "linkweir_limits(s, set);\n\tlinkweir_shape(s, set);\n\ts->settings",
-        "linkweir_shape(s, set);\n\ts->settings",
+        "linkweir_limits(s, set);\n\tlinkweir_shape(s, set);\n\tlinkweir_wake",
+        "linkweir_shape(s, set);\n\tlinkweir_wake",
         "change",
     ),
     Mutant(
@@ -131,8 +138,8 @@ MUTANTS = (
     Mutant(
         "an unblocked class is not asked again",
         "qdisc.c",
-        "if (wake)                       /*",
-        "if (0) /*",
+        "linkweir_wake(sch, s->view.now_ns);     /* a class",
+        "/* a class",
         "conserve",
     ),
     Mutant(
@@ -142,7 +149,33 @@ MUTANTS = (
         "\t\tretry_ns = LW_NEVER;",
         "conserve",
     ),
-    Mutant("super-packets are not split", "plane.h", "if (unlikely(skb_is_gso(skb)))", "if (0)", "classify"),
+    Mutant("super-packets are not split", "plane.h", "unlikely(skb_is_gso(skb)) &&", "0 &&", "classify"),
+    Mutant("no-split-gso does not count", "plane.h", "!READ_ONCE(s->whole)", "1", "classify"),
+    Mutant(
+        "a queue sends what belongs to another",
+        "mq_plane.h",
+        "linkweir_cb(s->classes[q].waiting.next)->txq == mine->index",
+        "true",
+        "queues",
+    ),
+    Mutant("the queue that is next is not scheduled", "mq.c", "__netif_schedule(queue);", ";", "queues"),
+    Mutant("packets of a queue that is reset stay", "mq.c", "linkweir_drop_waiting(sch, mine->index);", "", "queues"),
+    Mutant(
+        "a queue below mq is left out of what is reserved",
+        "shaper.c",
+        "if (txq == mine ||",
+        "if (1 || txq == mine ||",
+        "queues",
+    ),
+    Mutant("a lower limit drops nothing", "qdisc.c", "\tlinkweir_shed(sch);\n\treturn", "\treturn", "change"),
+    Mutant(
+        "packets of classes that are gone are not reported",
+        "qdisc.c",
+        "s->gone_pkts += pkts - sch->q.qlen;",
+        "",
+        "change",
+    ),
+    Mutant("memory is not counted", "plane.h", "s->memory_bytes += skb->truesize;", ";", "change"),
     Mutant(
         "code points are shifted",
         "classify.h",
@@ -229,21 +262,99 @@ MUTANTS = (
     ),
     Mutant("drops by a filter are not counted as such", "plane.h", "s->filtered_pkts++;", "", "classify"),
     Mutant("split failures count as no room", "plane.h", "[LINKWEIR_SPLIT]", "[LINKWEIR_LIMIT]", "classify"),
-    Mutant("a drop when leaving has no reason", "drop.c", "linkweir_compat_drop(skb)", "kfree_skb(skb)", "record"),
     Mutant(
-        "the lock is not taken",
+        "a drop when leaving has no reason",
+        "drop.c",
+        "qdisc_dequeue_drop(sch, skb, linkweir_kernel_reasons[reason])",
+        "kfree_skb(skb)",
+        "record",
+    ),
+    Mutant(
+        "the pieces of a super-packet are not reported",
+        "plane.h",
+        "pkts - (int)sch->q.qlen + !!s->stay;",
+        "0;",
+        "stress",
+    ),
+    Mutant(
+        "what a limit refuses is not counted",
+        "drop.c",
+        "\tqdisc_qstats_drop(sch);\n\tif (reason",
+        "\tif (reason",
+        "stress",
+    ),
+    Mutant("the classes of a qdisc are not freed", "qdisc.c", "\tkvfree(arrays->class_memory);\n", "", "stress"),
+    Mutant(
+        "a packet that is dropped is not freed",
+        "drop.c",
+        "\t\t__qdisc_drop(skb, to_free);\n\t} else {",
+        "\t\tskb->next = NULL;\n\t} else {",
+        "stress",
+    ),
+    Mutant(
+        "settings are used after they are freed",
+        "qdisc.c",
+        "kvfree(old);  ",
+        "kvfree(set);  ",
+        "stress",
+        "kasan",
+        "KASAN: .*use-after-free",
+    ),
+    Mutant(
+        "settings change without the lock",
         "qdisc.c",
         "/* Puts new settings in force",
         "#define sch_tree_lock(sch) local_bh_disable()\n#define sch_tree_unlock(sch) local_bh_enable()\n/* Puts",
         "stress",
+        "kasan",
+        "KASAN: .*use-after-free",
     ),
-    Mutant("the classes of a qdisc are not freed", "qdisc.c", "\tkvfree(s->classes);\n", "", "stress"),
     Mutant(
-        "a packet that is dropped is not freed",
+        "a packet is read after it was dropped",
         "drop.c",
-        "\tif (to_free)\n\t\t__qdisc_drop(skb, to_free);\n",
-        "\tif (to_free)\n\t\tskb->next = NULL;\n",
+        "qdisc_dequeue_drop(sch, skb, linkweir_kernel_reasons[reason]);",
+        "qdisc_dequeue_drop(sch, skb, linkweir_kernel_reasons[reason]), bytes += 0 * READ_ONCE(skb->len);",
+        "conserve",
+        "kasan",
+        "KASAN: .*use-after-free",
+    ),
+    Mutant(
+        "the lock is taken without regard to interrupts",
+        "qdisc.c",
+        "static int linkweir_dump_stats(",
+        "#define sch_tree_lock(sch) spin_lock(qdisc_root_sleeping_lock(sch))\n"
+        "#define sch_tree_unlock(sch) spin_unlock(qdisc_root_sleeping_lock(sch))\nstatic int linkweir_dump_stats(",
         "stress",
+        "kasan",
+        "inconsistent lock state",
+    ),
+    Mutant(
+        "memory is asked for while the lock is held",
+        "qdisc.c",
+        "\tsch_tree_lock(sch);\n\tlinkweir_clock(s);\n\tif (arrays.state)",
+        "\tsch_tree_lock(sch);\n\tkfree(kmalloc(64, GFP_KERNEL));\n\tlinkweir_clock(s);\n\tif (arrays.state)",
+        "stress",
+        "kcsan",
+        "sleeping function called from invalid context",
+    ),
+    Mutant(
+        "counters are read without the lock",
+        "qdisc.c",
+        "static int linkweir_dump_stats(",
+        "#define sch_tree_lock(sch) local_bh_disable()\n#define sch_tree_unlock(sch) local_bh_enable()\n"
+        "static int linkweir_dump_stats(",
+        "stress",
+        "kcsan",
+        "KCSAN: data-race in .*linkweir_(class_)?dump_stats",
+    ),
+    Mutant(
+        "settings change without the lock, on a kernel that sees races",
+        "qdisc.c",
+        "/* Puts new settings in force",
+        "#define sch_tree_lock(sch) local_bh_disable()\n#define sch_tree_unlock(sch) local_bh_enable()\n/* Puts",
+        "stress",
+        "kcsan",
+        "KCSAN: data-race in .*linkweir_(apply|rates|limits|shape)",
     ),
     Mutant(
         "a policy picks the last instead of the first",
@@ -255,9 +366,24 @@ MUTANTS = (
 )
 
 
-def build(release: str, mutant: Mutant | None) -> Path:
+@dataclass(frozen=True)
+class Kernel:
+    """What mutants run on.
+
+    Attributes:
+        release: of an installed kernel, or a name.
+        headers: what modules are built against.
+        image: of a debug kernel; Debian's of that release if None.
+    """
+
+    release: str
+    headers: Path
+    image: Path | None
+
+
+def build(kernel: Kernel, mutant: Mutant | None) -> Path:
     """Builds the module with one mutant, or unchanged if there is none."""
-    tree = BUILD / "broken"
+    tree = BUILD / (f"broken-{kernel.release}" if kernel.image else "broken")
     for source in (BUILD / "tree").rglob("*"):  # by content: an interrupted run may have left a fault
         target = tree / source.relative_to(BUILD / "tree")
         if source.is_dir():
@@ -270,7 +396,7 @@ def build(release: str, mutant: Mutant | None) -> Path:
             sys.exit(f"broken: {mutant.name}: {mutant.file} has this {found} times instead of once: {mutant.old}")
         (tree / mutant.file).write_text(text.replace(mutant.old, mutant.new))
     (tree / "sch_linkweir.ko").unlink(missing_ok=True)
-    command = ["make", "-s", "-C", f"/lib/modules/{release}/build", f"M={tree}", "modules"]
+    command = ["make", "-s", "-C", str(kernel.headers), f"M={tree}", "modules"]
     done = subprocess.run(command, capture_output=True, text=True)
     if mutant:
         shutil.copyfile(BUILD / "tree" / mutant.file, tree / mutant.file)
@@ -279,32 +405,36 @@ def build(release: str, mutant: Mutant | None) -> Path:
     return tree / "sch_linkweir.ko"
 
 
-def run(release: str, module: Path, scripts: list[str]) -> tuple[int, str]:
-    """Runs the suite on a module: the exit code, and the first failure.
+def run(kernel: Kernel, module: Path, scripts: list[str], sign: str = "") -> tuple[int, str]:
+    """Runs the suite on a module: the exit code, and the first failure that contains `sign`.
 
-    Code 1 is a failed check or replay, or for `stress`, which looks for crashes, also a complaint of the kernel. Code 2 is
-    a guest that ended without any, which proves nothing.
+    Code 1 is a failed check or replay, or for `stress` and debug kernels, which look for crashes, also a complaint of
+    the kernel. Code 2 is a guest that ended without any, which proves nothing.
     """
-    command = [sys.executable, str(HERE / "run.py"), "--kernel", release, "--module", str(module)]
-    command += ["--plugins", str(BUILD / "tc"), "--log", "broken", "--checks", "first", *scripts]
+    command = [sys.executable, str(HERE / "run.py"), "--kernel", kernel.release, "--module", str(module)]
+    command += ["--plugins", str(BUILD / "tc"), "--log", f"broken-{kernel.release}", "--checks", "first", *scripts]
     command += ["--processors", "4"] if scripts == ["stress"] else []
+    command += ["--image", str(kernel.image)] if kernel.image else []
     done = subprocess.run(command, capture_output=True, text=True)
     output = [line for line in done.stdout.splitlines() if " replayed: " not in line]
+    crashes = scripts == ["stress"] or kernel.image
     failed = [
         line
         for line in output
         if (": not ok - " in line and "the guest did not end" not in line)
         or ": replay of " in line
-        or (scripts == ["stress"] and re.search(r": kernel log: .*(BUG|WARNING|Oops|fault)", line))
+        or (crashes and re.search(r": kernel log: .*(BUG|WARNING|Oops|fault|lock state)", line))
     ]
-    code = 2 if done.returncode == 1 and not failed else done.returncode
-    return code, (failed or output or [done.stderr.strip()])[0]
+    signed = [line for line in failed if re.search(sign, line)]
+    code = 2 if done.returncode == 1 and not signed else done.returncode
+    return code, (signed or failed or output or [done.stderr.strip()])[0]
 
 
-def digest(release: str, mutant: Mutant | None) -> str:
-    """A hash of everything that a result depends on."""
-    parts = [release, repr(mutant)]
-    scripts = {mutant.script} if mutant else {other.script for other in MUTANTS}
+def digest(kernel: Kernel, mutants: list[Mutant], fault: bool) -> str:
+    """A hash of everything that a result depends on: of a mutant, or of the unchanged module in the scripts of all."""
+    image = [str(kernel.image), str(kernel.image.stat().st_mtime)] if kernel.image else []
+    parts = [kernel.release, *image, repr(mutants[0]) if fault else repr(None)]
+    scripts = {mutant.script for mutant in mutants}
     guest = [HERE / "guest/init", *(HERE / f"guest/{script}.sh" for script in {"checks", *scripts})]
     files = [*(BUILD / "tree").rglob("*"), *guest, *HERE.glob("*.[ch]"), HERE / "run.py", HERE / "trace_vectors.py"]
     files += [*(BUILD / "tc").glob("*.so"), *(BUILD / f"{facts}.txt" for facts in FACTS)]
@@ -313,32 +443,40 @@ def digest(release: str, mutant: Mutant | None) -> str:
 
 
 def main() -> int:
-    release, names = sys.argv[1], sys.argv[2:]
-    mutants = [mutant for mutant in MUTANTS if not names or mutant.name in names]
+    parser = argparse.ArgumentParser(description="Breaks the module on purpose and checks that the suite notices.")
+    parser.add_argument("release")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of mutants; all unless given")
+    parser.add_argument("--debug", default="stock", choices=("kasan", "kcsan"), help="the mutants of such a kernel")
+    parser.add_argument("--headers", type=Path, help="what its modules are built against")
+    parser.add_argument("--image", type=Path, help="its image")
+    args = parser.parse_args()
+    kernel = Kernel(args.release, args.headers or Path(f"/lib/modules/{args.release}/build"), args.image)
+    mutants = [m for m in MUTANTS if m.on == args.debug and (not args.names or m.name in args.names)]
     (BUILD / "broken").mkdir(parents=True, exist_ok=True)
     store = BUILD / "broken" / "noticed.json"
     known: dict[str, str] = json.loads(store.read_text()) if store.exists() else {}
 
-    def keep(mutant: Mutant | None, first_line: str) -> None:
-        known[digest(release, mutant)] = first_line
+    def keep(key: str, first_line: str) -> None:
+        known[key] = first_line
         store.write_text(json.dumps(known, indent=1))
 
-    if digest(release, None) not in known:
-        modules = build(release, None)
-        scripts = list(dict.fromkeys(mutant.script for mutant in MUTANTS if mutant.script != "stress"))
-        for several in (scripts, ["stress"]):
-            code, first_line = run(release, modules, several)
+    if (key := digest(kernel, mutants, fault=False)) not in known:
+        module = build(kernel, None)
+        scripts = list(dict.fromkeys(mutant.script for mutant in mutants if mutant.script != "stress"))
+        for several in filter(None, (scripts, ["stress"])):
+            code, first_line = run(kernel, module, several)
             if code:
                 sys.exit(f"broken: without any fault: {first_line}")
-        keep(None, first_line)
+        keep(key, first_line)
     noticed = 0
     for mutant in mutants:
-        if (first_line := known.get(digest(release, mutant), "")) != "":
+        key = digest(kernel, [mutant], fault=True)
+        if (first_line := known.get(key, "")) != "":
             code = 1
         else:
-            code, first_line = run(release, build(release, mutant), [mutant.script])
+            code, first_line = run(kernel, build(kernel, mutant), [mutant.script], mutant.sign)
         if code == 1:
-            keep(mutant, first_line)
+            keep(key, first_line)
             noticed += 1
         print(f"{'noticed' if code == 1 else 'NOT NOTICED'}: {mutant.name}: {first_line}", flush=True)
     print(f"{noticed} of {len(mutants)} faults noticed")

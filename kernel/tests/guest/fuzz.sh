@@ -2,6 +2,7 @@
 # fuzz.sh - netlink messages of all kinds, valid and invalid, with packets in between.
 . /guest/checks.sh
 wire
+steady
 messages=2000
 grep -q checks=full /proc/cmdline && messages=120000
 [ -e /guest/messages ] && messages=$(cat /guest/messages)
@@ -21,3 +22,4 @@ holds "qdiscs are still made" tc qdisc add dev v0 root handle 1: pss classes 3 l
 holds "and carry packets" ping -c 1 10.0.0.2
 clear
 unwire
+unsteady

@@ -95,7 +95,6 @@ same "a bound of every kind was tried" "$(for kind in $checked; do echo "$kind";
 holds "pds" $add pds classes 2 limit 80 k 1000
 refused "its size stays" "k is fixed when the qdisc is made: delete it and add it again" tc qdisc change dev v0 root handle 1: pds k 1001
 refused "its history stays" "history is fixed when the qdisc is made: delete it and add it again" tc qdisc change dev v0 root handle 1: pds limit 70 history ring
-refused "its classes stay" "classes is fixed when the qdisc is made: delete it and add it again" tc qdisc change dev v0 root handle 1: pds classes 3
 same "nothing of it was taken" "$(options)" "classes 2 default 2 limit 80p history decayed k 1000p early off qmin 20p tie larger_delay"
 holds "the same size again" tc qdisc change dev v0 root handle 1: pds classes 2 k 1000 history decayed limit 90
 refused "one bad class among good ones" "loss of class 2 is outside 1 .. 65535" tc qdisc change dev v0 root handle 1: pds class 1 delay 9 class 2 loss 0

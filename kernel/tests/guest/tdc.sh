@@ -47,6 +47,7 @@ fi
 
 . /guest/checks.sh
 modprobe dummy
+steady
 cpus=$(grep -c ^processor /proc/cpuinfo)
 work() { # work N: every case whose turn it is
 	turn=0
@@ -63,5 +64,6 @@ while [ $worker -lt "$cpus" ]; do
 done
 wait $workers
 cat /tmp/done*
+unsteady
 unused() { [ "$(lsmod | awk '$1 == "sch_linkweir" { print $3 }')" = 0 ]; }
 waits "with their namespaces all qdiscs are gone" unused && pass "with their namespaces all qdiscs are gone"
