@@ -165,10 +165,12 @@ static void linkweir_shape(struct linkweir_sched *s, const struct linkweir_setti
 static void linkweir_shed(struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
+	struct sk_buff *to_free;
 	u32 q = 0, drops;
 	bool more;
 
 	do {
+		to_free = NULL;
 		sch_tree_lock(sch);
 		linkweir_clock(s);
 		s->stay = 0;
@@ -178,14 +180,15 @@ static void linkweir_shed(struct Qdisc *sch)
 				q++;
 				continue;
 			}
-			linkweir_drop(sch, q, false, LINKWEIR_LIMIT, NULL);
+			linkweir_drop(sch, q, false, LINKWEIR_LIMIT, &to_free);
 			drops++;
 		}
 		if (!drops && linkweir_counts_memory(s) && s->memory_bytes > s->memlimit_bytes)
-			linkweir_free_memory(sch, NULL);
+			linkweir_free_memory(sch, &to_free);
 		linkweir_tell_parents(sch);
 		more = q < s->view.nqueues || (linkweir_counts_memory(s) && s->memory_bytes > s->memlimit_bytes);
 		sch_tree_unlock(sch);
+		kfree_skb_list_reason(to_free, SKB_DROP_REASON_QDISC_DROP);
 	} while (more);
 }
 
