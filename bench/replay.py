@@ -40,7 +40,7 @@ POLICIES = ("pss", "pds", "drr", "strict")
 KINDS = ("constant", "poisson", "bursty")
 LOADS = ("overloaded", "not overloaded")
 BOUND = 0.01
-LISTED_PKTS = 10_000
+LISTED_PKTS = 25_000
 """So many packets in a second have their times in a recording."""
 MARKS = ("<!-- replays -->", "<!-- end of replays -->")
 

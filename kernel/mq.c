@@ -171,6 +171,8 @@ static void linkweir_mq_attach(struct Qdisc *sch)
 	struct linkweir_mq *mq = qdisc_priv(sch);
 	u32 i;
 
+	if (rcu_access_pointer(sch->stab))      /* older kernels set it after init() */
+		netdev_warn(qdisc_dev(sch), "%s does not use the size table (stab)\n", sch->ops->id);
 	for (i = 0; i < mq->nqueues; i++) {
 		qdisc_refcount_inc(sch);
 		qdisc_put(dev_graft_qdisc(linkweir_mq_txq(sch, i), mq->queues[i]));

@@ -88,7 +88,8 @@ def run_all(
         processor = free.get()
         job = jobs[key]
         try:
-            results[key] = job.run(processor)
+            known = store.find(job)  # another key may depend on the same
+            results[key] = job.run(processor) if known is None else known
             store.keep(job, results[key])
             if job.name:
                 done = sum(other in results for other in missing)

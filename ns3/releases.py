@@ -130,8 +130,8 @@ def source_tree() -> Path | None:
 
 
 def in_tree() -> bool | None:
-    """The tarball in contrib/ of 3.48's source tree, built by ns-3's own commands in the debug profile, with assertions;
-    None if there is no tree.
+    """The tarball in contrib/ of 3.48's source tree, built by ns-3's own commands in the debug profile, which has
+    assertions; None if there is no tree.
     """
     tree = source_tree() if have_sid() else None
     if tree is None:

@@ -25,7 +25,7 @@ CORE = HERE.parent
 VECTORS = CORE.parent / "vectors"
 BUILD = CORE / "build" / "guarantee"
 RECORD = CORE.parent / "docs" / "results" / "proofs.md"
-FILES = ("Pss", "Charge", "Identity", "Guarantee", "Link", "LessMemory", "Rr", "Drr", "Assumptions", "Extract")
+FILES = ("Pss", "Charge", "Identity", "Guarantee", "Link", "LessMemory", "Rr", "Drr", "Bits", "Assumptions", "Extract")
 POLICIES = ("pss", "drr", "rr")
 OPERATIONS = 2000
 START, END = "<!-- guarantees: made by `make -C core prove-guarantee RECORD=1` -->", "<!-- end of guarantees -->"

@@ -12,24 +12,44 @@ struct lw_bitmap {
 	uint64_t word[LW_BITMAP_SIZE / 64];
 };
 
+static inline bool lw_has_bit(uint64_t word, uint32_t bit)
+{
+	return (word >> bit) & 1;
+}
+
+static inline uint64_t lw_with_bit(uint64_t word, uint32_t bit)
+{
+	return word | (uint64_t)1 << bit;
+}
+
+static inline uint64_t lw_without_bit(uint64_t word, uint32_t bit)
+{
+	return word & ~((uint64_t)1 << bit);
+}
+
 static inline bool lw_bitmap_has(const struct lw_bitmap *set, uint32_t bit)
 {
-	return (set->word[bit >> 6] >> (bit & 63)) & 1;
+	return lw_has_bit(set->word[bit / 64], bit % 64);
 }
 
 static inline void lw_bitmap_add(struct lw_bitmap *set, uint32_t bit)
 {
-	set->word[bit >> 6] |= (uint64_t)1 << (bit & 63);
-	set->summary |= (uint64_t)1 << (bit >> 6);
+	set->word[bit / 64] = lw_with_bit(set->word[bit / 64], bit % 64);
+	set->summary = lw_with_bit(set->summary, bit / 64);
 }
 
 static inline void lw_bitmap_del(struct lw_bitmap *set, uint32_t bit)
 {
-	uint64_t *word = &set->word[bit >> 6];
+	uint64_t word = lw_without_bit(set->word[bit / 64], bit % 64);
 
-	*word &= ~((uint64_t)1 << (bit & 63));
-	if (!*word)
-		set->summary &= ~((uint64_t)1 << (bit >> 6));
+	set->word[bit / 64] = word;
+	if (!word)
+		set->summary = lw_without_bit(set->summary, bit / 64);
+}
+
+static inline bool lw_bitmap_empty(const struct lw_bitmap *set)
+{
+	return !set->summary;
 }
 
 /* the smallest member; the set must not be empty */
@@ -37,7 +57,7 @@ static inline uint32_t lw_bitmap_first(const struct lw_bitmap *set)
 {
 	uint32_t w = LW_CTZ64(set->summary);
 
-	return (w << 6) | LW_CTZ64(set->word[w]);
+	return w * 64 + LW_CTZ64(set->word[w]);
 }
 
 #endif

@@ -233,39 +233,56 @@ static void pss_saturate(struct pss_state *st, const struct lw_view *v, uint64_t
 	}
 }
 
+/* The time that a packet adds to the level, in whole nanoseconds; *rest is the fraction that is left, in 2^-shift. */
+static uint64_t pss_cost_ns(const struct pss_queue *queue, uint32_t bytes, uint64_t *rest)
+{
+	uint64_t cost, step_ns;
+
+	cost = (uint64_t)bytes * queue->mult + queue->frac;
+	step_ns = cost >> queue->shift;
+	cost &= ((uint64_t)1 << queue->shift) - 1;
+	*rest = cost;
+	return step_ns;
+}
+
+/* Adds a packet to the level. `full` is the tat of a level that is LM at the packet's nominal end. */
+static void pss_add(struct pss_queue *queue, uint32_t bytes, uint64_t now, uint64_t full, bool paper)
+{
+	uint64_t tat, rest, step_ns;
+
+	if (queue->tat_ns < now) {                      /* the level had reached 0 */
+		queue->tat_ns = now;
+		queue->frac = 0;
+	}
+	step_ns = pss_cost_ns(queue, bytes, &rest);
+	//@ assert step_bounded: step_ns <= ((uint64_t)1 << 53);
+	tat = queue->tat_ns;
+	//@ assert level_bounded: tat <= now + PSS_MAX_LEVEL_NS + ((uint64_t)1 << 55);
+	tat += step_ns;
+	if (!queue->low) {
+		queue->frac = rest;
+		queue->tat_ns = paper && tat > full ? full : tat;
+	} else if (tat <= full) {                       /* sent at low level, spare capacity: charged up to LM only */
+		queue->frac = rest;
+		queue->tat_ns = tat;
+	} else if (queue->tat_ns < full) {
+		queue->frac = 0;
+		queue->tat_ns = full;
+	}
+}
+
 static void pss_charge(struct pss_state *st, const struct lw_view *v, uint32_t q, uint32_t bytes, uint64_t now)
 {
 	struct pss_queue *queue = pss_queues(st) + q;
 	uint64_t tx_ns = lw_pace_ns(&st->tx, bytes);
-	uint64_t full = now + queue->full_ns + tx_ns;   /* tat of a level that is LM at the packet's nominal end */
-	uint64_t cost, tat, step_ns;
+	uint64_t full = now + queue->full_ns + tx_ns;
 
 	if (st->ignore) {                               /* the time that the last packet gained does not count */
 		queue->tat_ns = lw_excess(queue->tat_ns, lw_excess(queue->mark_ns, now));
 		queue->mark_ns = now + tx_ns;
 		st->review_ns = 0;
 	}
-	if (queue->tat_ns < now) {                      /* the level had reached 0 */
-		queue->tat_ns = now;
-		queue->frac = 0;
-	}
-	cost = (uint64_t)bytes * queue->mult + queue->frac;
-	step_ns = cost >> queue->shift;
-	//@ assert step_bounded: step_ns <= ((uint64_t)1 << 53);
-	tat = queue->tat_ns;
-	//@ assert level_bounded: tat <= now + PSS_MAX_LEVEL_NS + ((uint64_t)1 << 53);
-	tat += step_ns;
-	cost &= ((uint64_t)1 << queue->shift) - 1;
-	if (!queue->low) {
-		queue->frac = cost;
-		queue->tat_ns = st->paper && tat > full ? full : tat;
-	} else if (tat <= full) {                       /* sent at low level, spare capacity: charged up to LM only */
-		queue->frac = cost;
-		queue->tat_ns = tat;
-	} else if (queue->tat_ns < full) {
-		queue->frac = 0;
-		queue->tat_ns = full;
-	}
+	pss_add(queue, bytes, now, full, st->paper);
 	if (!queue->low && queue->tat_ns >= full)
 		pss_sink(st, v, queue, q);
 	if (!v->queues[q].backlog_pkts) {
@@ -285,7 +302,7 @@ static uint32_t pss_pick(void *state, const struct lw_view *v, uint64_t *retry_n
 
 	if (now >= st->review_ns)
 		pss_review(st, v, now);
-	if (!st->ready.summary)
+	if (lw_bitmap_empty(&st->ready))
 		return lw_answer(LW_NONE, retry_ns);
 	return lw_answer(pss_holders(st, v->nqueues)[lw_bitmap_first(&st->ready)], retry_ns);
 }

@@ -98,7 +98,7 @@ static uint32_t strict_pick(void *state, const struct lw_view *v, uint64_t *retr
 	struct strict_state *st = (struct strict_state *)state;
 
 	(void)v;
-	if (!st->ready.summary)
+	if (lw_bitmap_empty(&st->ready))
 		return lw_answer(LW_NONE, retry_ns);
 	return lw_answer(strict_queues(st)[lw_bitmap_first(&st->ready)].holder, retry_ns);
 }

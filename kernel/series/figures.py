@@ -140,8 +140,8 @@ def rate_mbps(result: Result, name: str, from_s: float, to_s: float) -> float:
 
 
 def figures(results: list[Result]) -> list[str]:
-    """The columns of a qdisc, means over the seeds; of the delays the largest."""
-    voice = [next(row for row in result.flows.to_pylist() if row["flow"] == "voice") for result in results]
+    """The columns of a qdisc, means over the seeds; of the delays the largest of any call."""
+    voice = [row for result in results for row in result.flows.to_pylist() if row["class"] == "voice"]
     lost = sum(row["arrived_pkts"] - row["delivered_pkts"] for row in voice) / sum(row["arrived_pkts"] for row in voice)
     spans = [("reserved", 5, 20), ("reserved", *FADE_S), ("reserved", *RECOVERED_S), ("other", 5, 60)]
     rates = [mean(rate_mbps(result, name, from_s, to_s) for result in results) for name, from_s, to_s in spans]

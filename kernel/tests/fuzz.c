@@ -33,6 +33,7 @@
 #define MOST_SHOWN 10
 
 static uint64_t seed;
+static const char *kind;                /* of the messages */
 static uint32_t parent = TC_H_ROOT, handle = 0x10000;
 static bool keeps;                      /* the qdisc is neither deleted nor replaced */
 static bool wild;                       /* this message may be malformed; otherwise only its values may contradict each other */
@@ -156,6 +157,10 @@ static void put_options(struct request *m, const struct lw_policy *policy, bool 
 		put_number(m, TCA_LINKWEIR_MPU, value_near(0, 256, 64), 4);
 	if (one_in(8))
 		put_number(m, TCA_LINKWEIR_CELLS, value_near(0, 2, 1), 4);
+	if (one_in(8))
+		put_number(m, TCA_LINKWEIR_SPLIT_GSO, value_near(0, 1, 1), 4);
+	if (one_in(8))
+		put_number(m, TCA_LINKWEIR_MEMLIMIT, one_in(2) ? value_near(0, 1000000000000, 30000) : 0, 8);
 	if (one_in(3)) {
 		uint16_t numbers[LINKWEIR_CODE_POINTS];
 
@@ -216,7 +221,7 @@ static void make(struct request *m, uint32_t ifindex, const struct lw_policy *po
 		m->t.tcm_handle = handle + (what == 1 ? 0 : below(16));
 		return;
 	}
-	request_put(m, TCA_KIND, policy->name, strlen(policy->name) + 1);
+	request_put(m, TCA_KIND, kind, strlen(kind) + 1);
 	if (what < 30) {
 		m->n.nlmsg_type = RTM_NEWTCLASS;
 		m->t.tcm_parent = handle;
@@ -239,12 +244,17 @@ static void make(struct request *m, uint32_t ifindex, const struct lw_policy *po
 		mangle(m, options);
 }
 
+/* of a kind NAME or NAME_mq, which also becomes the kind of the messages */
 static const struct lw_policy *policy_of(const char *name)
 {
+	size_t length = strlen(name);
 	uint32_t i;
 
+	kind = name;
+	if (length > 3 && !strcmp(name + length - 3, "_mq"))
+		length -= 3;
 	for (i = 0; i < lw_npolicies; i++)
-		if (!strcmp(lw_policies[i]->name, name))
+		if (!strncmp(lw_policies[i]->name, name, length) && !lw_policies[i]->name[length])
 			return lw_policies[i];
 	errno = EINVAL;
 	request_fail(name);
@@ -281,7 +291,7 @@ static bool names_one(const char *text, const struct lw_param *params, uint32_t 
 static bool names_attribute(const char *text, const struct lw_policy *policy)
 {
 	static const char *const names[] = {
-		"classes", "link", "bandwidth", "overhead", "mpu", "cells", "dscp", "default", "param", "name of a parameter", "value of a parameter", "options",
+		"classes", "link", "bandwidth", "overhead", "mpu", "cells", "split_gso", "memlimit", "dscp", "default", "param", "name of a parameter", "value of a parameter", "options",
 		"class must be", "class: the last", "class: there", "number of a class", "limit", "limit_bytes", "rate"
 	};
 	uint32_t i;
@@ -370,7 +380,7 @@ int main(int argc, char **argv)
 			if (!named && mute + nameless <= MOST_SHOWN)
 				printf("%s: %s: type %u flags %x kind %s handle %x\n", silent ? "without a text" : answer.text,
 				       strerror(-answer.error), (unsigned int)m.n.nlmsg_type, (unsigned int)m.n.nlmsg_flags,
-				       policy->name, m.t.tcm_handle);
+				       kind, m.t.tcm_handle);
 		}
 		if (other_kind)
 			policy = policy_of(argv[5 + below((uint32_t)argc - 5)]);

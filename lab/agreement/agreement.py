@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[n]) for n in (0, 1)]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import ns3_programs
 import page
@@ -38,6 +39,7 @@ from linkweir.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATOR = page.SIMULATOR
+SIMULATED = (SIMULATOR, page.BACKLOGGED)
 AT_ONCE_REAL = 4
 """Runs in real time at a time; they sleep most of the time."""
 
@@ -63,6 +65,10 @@ class Place:
 def durations(group: Group, point: Point, place: str) -> list[float]:
     """How long a point runs in a place; the simulator also as long as in real time, to compare with that."""
     real_s = min(group.duration_s, REAL_S)
+    if place in (page.NS3, page.NS3_TCP, page.BACKLOGGED):
+        with_tcp = point.backlogged is not None or point.program is None
+        wanted = {page.NS3: point.program is not None, page.NS3_TCP: with_tcp, page.BACKLOGGED: bool(point.backlogged)}
+        return [group.duration_s] if wanted[place] else []
     if place == page.REAL:
         return [real_s] if point.real else []
     if place == SIMULATOR and point.real and real_s != group.duration_s:
@@ -80,6 +86,16 @@ def simulated() -> Place:
     return Place(SIMULATOR, run, f"simulator {_native.sources}")
 
 
+def backlogged() -> Place:
+    """The simulator, where ns-3 has no TCP."""
+
+    def run(group: Group, point: Point, seed: int, duration_s: float, _processor: int) -> Reduced:
+        assert point.backlogged is not None
+        return group.reduce(linkweir.run(Scenario.from_dict(point.backlogged(seed, duration_s))))
+
+    return Place(page.BACKLOGGED, run, f"simulator {_native.sources}")
+
+
 def on_kernels(name: str, experiments: Experiments) -> Place:
     """A place of the laboratory."""
 
@@ -90,8 +106,8 @@ def on_kernels(name: str, experiments: Experiments) -> Place:
     return Place(name, run, experiments.identity)
 
 
-def in_ns3(wanted: Sequence[Group]) -> Place | None:
-    """ns-3; None if it is not here."""
+def in_ns3(name: str, wanted: Sequence[Group]) -> Place | None:
+    """ns-3, with its TCP or without; None if it is not here."""
     exported = {
         f"exported-{group.name}": Scenario.from_dict(point.scenario(1, group.duration_s))
         for group in wanted
@@ -103,17 +119,25 @@ def in_ns3(wanted: Sequence[Group]) -> Place | None:
         return None
 
     def run(group: Group, point: Point, _seed: int, duration_s: float, _processor: int) -> Reduced:
-        words = point.program(duration_s) if point.program else [f"exported-{group.name}"]
-        return group.ns3(ns3.run(words))
+        return group.ns3(ns3.run(words_of(name, group, point, duration_s)))
 
-    return Place(page.NS3, run, f"ns-3 {ns3.identity}")
+    return Place(name, run, f"ns-3 {ns3.identity}")
+
+
+def words_of(place: str, group: Group, point: Point, duration_s: float) -> list[str]:
+    """A program for ns-3 and its arguments."""
+    if point.program is None:
+        return [f"exported-{group.name}"]
+    return [*point.program(duration_s), *(point.tcp if place == page.NS3_TCP else ())]
 
 
 def places(names: Sequence[str], wanted: Sequence[Group], say: Callable[[str], None]) -> Iterator[Place]:
     """The places of these names that can be had here, one after the other; others are said."""
     makers: Mapping[str, Callable[[], Place | None]] = {
         SIMULATOR: simulated,
-        page.NS3: lambda: in_ns3(wanted),
+        page.BACKLOGGED: backlogged,
+        page.NS3: lambda: in_ns3(page.NS3, wanted),
+        page.NS3_TCP: lambda: in_ns3(page.NS3_TCP, wanted),
         page.QDISC: lambda: on_kernels(page.QDISC, Laboratory(say=say)),
         page.VIRTUAL: lambda: on_kernels(page.VIRTUAL, VirtualGateways(say=say)),
         page.REAL: lambda: on_kernels(page.REAL, Gateways()),
@@ -143,14 +167,16 @@ def jobs_of(place: Place, wanted: Sequence[Group]) -> dict[Key, Job]:
 
 
 def _job(place: Place, group: Group, point: Point, seed: int, duration_s: float) -> Job:
-    scenario = point.scenario(seed, duration_s)
-    program = point.program(duration_s) if place.name == page.NS3 and point.program else []
+    made = point.backlogged if place.name == page.BACKLOGGED else None
+    scenario = (made or point.scenario)(seed, duration_s)
+    program = words_of(place.name, group, point, duration_s) if place.name in (page.NS3, page.NS3_TCP) else []
 
     def run(processor: int) -> Reduced:
         return place.run(group, point, seed, duration_s, processor)
 
-    name = "" if place.name == SIMULATOR else f"{place.name}, {group.name}: {point.name}, seed {seed}"
-    return Job(name, [place.identity, program or identity_of(scenario), group.reduce.__name__], run)
+    name = "" if place.name in SIMULATED else f"{place.name}, {group.name}: {point.name}, seed {seed}"
+    depends = [place.identity, *([program] if point.program and program else [identity_of(scenario)])]
+    return Job(name, [*depends, group.reduce.__name__], run)
 
 
 def results(
@@ -162,7 +188,7 @@ def results(
         at_once = AT_ONCE_REAL if place.name == page.REAL else options.jobs
         jobs = jobs_of(place, wanted)
         began = time.monotonic()
-        found |= run_all(jobs, store, at_once, say, options.most_s if place.name != SIMULATOR else float("inf"))
+        found |= run_all(jobs, store, at_once, say, options.most_s if place.name not in SIMULATED else float("inf"))
         there = sum(key[0] == place.name for key in found)
         say(f"{place.name}: {there} of {len(jobs)} runs are there, after {time.monotonic() - began:.0f} s")
     return found
@@ -181,17 +207,20 @@ def compared(found: Mapping[Key, Reduced], wanted: Sequence[Group]) -> list[page
     for group in wanted:
         lines = []
         for point in group.points:
-            line = page.Line(point.name, point.real, {})
-            for place in (SIMULATOR, page.THEORY, page.QDISC, page.VIRTUAL, page.REAL, page.NS3):
-                for duration_s in durations(group, point, place if place == page.REAL else page.QDISC):
-                    reference = values(found, SIMULATOR, group, point, duration_s)
-                    mine = (
-                        point.theory(duration_s) or []
-                        if place == page.THEORY
-                        else values(found, place, group, point, duration_s)
-                    )
+            expected = point.theory(group.duration_s)
+            run = {place for place in page.PLACES if durations(group, point, place)}
+            line = page.Line(point.name, point.real, frozenset(run | ({page.THEORY} if expected else set())), {})
+            for place in (SIMULATOR, *page.PLACES):
+                for duration_s in durations(group, point, place)[:1]:
+                    other = place == page.NS3 and point.backlogged is not None
+                    reference = values(found, page.BACKLOGGED if other else SIMULATOR, group, point, duration_s)
+                    mine = values(found, place, group, point, duration_s)
                     if reference and mine:
                         line.cells[place] = cell(mine, reference, group.bound(place), group.floor)
+            simulated = line.cells.get(SIMULATOR)
+            if simulated and expected:
+                bound = group.bound(page.THEORY)
+                line.cells[page.THEORY] = cell(expected, simulated.values, bound, group.floor)
             lines.append(line)
         tables.append(page.Table(group, lines))
     return tables
@@ -204,7 +233,9 @@ def main() -> int:
     parser.add_argument("--only", action="append", metavar="TEXT", help="groups whose names contain it")
     parser.add_argument("--six", action="store_true", help="only the points that are also run in real time")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N", help="runs at a time")
-    parser.add_argument("--most-s", type=float, default=float("inf"), metavar="S", help="no run of a place begins later")
+    parser.add_argument(
+        "--most-s", type=float, default=float("inf"), metavar="S", help="no run of a place begins later"
+    )
     parser.add_argument("--store", type=Path, default=ROOT / "runs/agreement", metavar="DIR", help="results of runs")
     parser.add_argument("--into", type=Path, metavar="FILE", help="replaces the marked part of this page")
     options = parser.parse_args()
@@ -212,7 +243,7 @@ def main() -> int:
     wanted = [group for group in groups() if not options.only or any(text in group.name for text in options.only)]
     if options.six:
         wanted = [page.six(group) for group in wanted]
-    names = [SIMULATOR, *(name for name in page.PLACES if not options.place or name in options.place)]
+    names = [*SIMULATED, *(name for name in page.PLACES if not options.place or name in options.place)]
     began = time.monotonic()
     found = results(list(dict.fromkeys(names)), wanted, Store(options.store), options, say)
     tables = compared(found, wanted)

@@ -30,9 +30,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parent)]
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(1, str(ROOT / "kernel/tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "kernel/tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import ns3_programs
 import page
@@ -46,6 +45,7 @@ from linkweir.provenance import write_whole
 from linkweir.reproduce.orders import Agreement, Timing, compare_orders, read_departures
 from linkweir.scenario import Scenario
 
+ROOT = Path(__file__).resolve().parents[2]
 POLICIES = ("pss", "pds", "drr", "pf")
 LINK_BPS = 20_000_000
 PACKET_BYTES = 1000
@@ -91,6 +91,9 @@ def scenario(policy: str, departures: int) -> Scenario:
 # --- Recording ------------------------------------------------------------------------------------------------------
 
 
+EXACT = Timing()
+
+
 @dataclass(frozen=True)
 class Recorder:
     """Where decisions are recorded.
@@ -105,7 +108,7 @@ class Recorder:
     name: str
     record: Callable[[str, Scenario, Path], None]
     identity: str
-    timing: Timing = Timing()
+    timing: Timing = EXACT
 
 
 def simulator() -> Recorder:
@@ -157,7 +160,7 @@ wait $packing
 
 
 def qdisc(say: Callable[[str], None]) -> Recorder:
-    """A qdisc, by its tracepoints, in a kernel that has them. The module has the core's drr, which Linux has otherwise."""
+    """A qdisc, by its tracepoints, in a kernel that has them. Its module has the core's drr in place of Linux's."""
     made = guest.prepare(kernel.build("traced", say=say), kinds=POLICIES)
     choices = _choices()
 
@@ -225,9 +228,7 @@ def recorded(place: Recorder, policy: str, departures: int, folder: Path) -> Pat
     return path
 
 
-def compared(
-    recorders: Sequence[Recorder], departures: int, folder: Path, say: Callable[[str], None]
-) -> list[Found]:
+def compared(recorders: Sequence[Recorder], departures: int, folder: Path, say: Callable[[str], None]) -> list[Found]:
     """Records, replays and compares; the first recorder is the reference."""
     replay = replay_program(folder)
     found = []
@@ -249,7 +250,15 @@ def compared(
 
 def table(found: Sequence[Found]) -> str:
     """A line for each policy and place."""
-    head = ["policy", "place", "departures", "the core decides the same", "positions", "as the simulator", "the others, by cause"]
+    head = [
+        "policy",
+        "place",
+        "departures",
+        "the core decides the same",
+        "positions",
+        "as the simulator",
+        "the others, by cause",
+    ]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for one in found:
         orders = one.orders

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from linkweir.reproduce.figure import FigureCase, Scenario, Tables
 from linkweir.reproduce import virtual
+from linkweir.reproduce.figure import FigureCase, Scenario, Tables
 from linkweir.reproduce.papers import pds, pss
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +33,9 @@ class Point:
         values: of the runs of all seeds and their duration, a value for each column.
         theory: the same by theory for a duration; None where there is no theory.
         real: it is run in real time, too.
-        program: ns-3's program and its arguments for a duration; empty where the scenario is exported to ns-3.
+        program: ns-3's program and its arguments for a duration; None where the scenario is exported to ns-3.
+        tcp: arguments by which the program has ns-3's own TCP; without them all classes are always backlogged.
+        backlogged: the scenario with all classes always backlogged, where the other has TCP.
     """
 
     name: str
@@ -42,6 +44,8 @@ class Point:
     theory: Callable[[float], list[float] | None]
     real: bool = True
     program: Callable[[float], list[str]] | None = None
+    tcp: tuple[str, ...] = ()
+    backlogged: Callable[[int, float], Scenario] | None = None
 
 
 @dataclass(frozen=True)
@@ -102,8 +106,8 @@ def _ns3_point(lines: Sequence[Mapping[str, str]]) -> Reduced:
     return {name: float(lines[0][f"{name}_mbps"]) for name in CLASSES}
 
 
-def _options(seed: int, duration_s: float) -> pss.PssOptions:
-    return pss.PssOptions("tcp", duration_s=duration_s, seed=seed)
+def _options(seed: int, duration_s: float, traffic: str = "tcp") -> pss.PssOptions:
+    return pss.PssOptions(traffic, duration_s=duration_s, seed=seed)
 
 
 def _pss_point(figure: str, point: pss.Point) -> Point:
@@ -116,7 +120,7 @@ def _pss_point(figure: str, point: pss.Point) -> Point:
     def program(duration_s: float) -> list[str]:
         wanted = {"ef": point.ef_share, "kaf": point.k_af, "memory": point.memory_s or 0.0, "duration": duration_s}
         words = [f"--{name}={value:g}" for name, value in wanted.items()]
-        return ["linkweir-pss-figures", f"--figure={figure}", "--tcp=1", f"--scheduler={point.scheduler}", *words]
+        return ["linkweir-pss-figures", f"--figure={figure}", f"--scheduler={point.scheduler}", *words]
 
     memory = f", memory {point.memory_s:g} s" if point.memory_s else ", no memory" if point.scheduler == "pss" else ""
     return Point(
@@ -126,6 +130,8 @@ def _pss_point(figure: str, point: pss.Point) -> Point:
         theory,
         point.k_af == K_AF,
         program,
+        ("--tcp=1",),
+        lambda seed, duration_s: pss.scenario(point, _options(seed, duration_s, "backlogged"), duration_s),
     )
 
 
@@ -267,9 +273,7 @@ def ns3_classes(lines: Sequence[Mapping[str, str]]) -> Reduced:
 def _single(name: str, title: str, duration_s: float, scenario: Callable[[int, float], Scenario]) -> Group:
     point = Point(name, scenario, _mean_rates, lambda _duration_s: None)
     seeds = {"": 3, "gateway in real time": 1, "ns-3": 1}
-    return Group(
-        name, title, ("EF", "AF", "CS0"), "Mbit/s", (point,), rates, ns3_classes, duration_s, seeds=seeds
-    )
+    return Group(name, title, ("EF", "AF", "CS0"), "Mbit/s", (point,), rates, ns3_classes, duration_s, seeds=seeds)
 
 
 def groups() -> list[Group]:

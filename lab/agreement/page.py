@@ -18,10 +18,12 @@ from linkweir.reproduce.orders import Cell
 from linkweir.reproduce.plot import COLOURS, MARKS
 
 SIMULATOR, THEORY = "simulator", "theory"
-QDISC, VIRTUAL, REAL, NS3 = "qdisc", "gateway", "gateway in real time", "ns-3"
-PLACES = (NS3, QDISC, VIRTUAL, REAL)
+BACKLOGGED = "simulator, always backlogged"
+"""What ns-3 is compared with where the other places have TCP."""
+QDISC, VIRTUAL, REAL, NS3, NS3_TCP = "qdisc", "gateway", "gateway in real time", "ns-3", "ns-3 and its TCP"
+PLACES = (NS3, NS3_TCP, QDISC, VIRTUAL, REAL)
 """Those that are compared with the simulator, in the order in which they run: real time last."""
-COLUMNS = (THEORY, SIMULATOR, QDISC, VIRTUAL, REAL, NS3)
+COLUMNS = (THEORY, SIMULATOR, QDISC, VIRTUAL, REAL, NS3, NS3_TCP)
 PICTURE = "agreement"
 BEGIN, END = "<!-- agreement -->", "<!-- end of agreement -->"
 
@@ -33,11 +35,13 @@ class Line:
     Attributes:
         name: the point.
         real: it is run in real time, too, and shown in a table.
+        places: where it ought to run.
         cells: values by place, with their distance from the simulator.
     """
 
     name: str
     real: bool
+    places: frozenset[str]
     cells: dict[str, Cell]
 
 
@@ -59,7 +63,7 @@ class Table:
 
     def expected(self, place: str) -> int:
         """How many points it should have."""
-        return sum(line.real for line in self.lines) if place == REAL else len(self.lines)
+        return sum(place in line.places for line in self.lines)
 
 
 def six(group: Group) -> Group:
@@ -92,7 +96,7 @@ def summary(tables: Sequence[Table]) -> str:
 def _worst(table: Table, place: str) -> str:
     found = table.worst(place)
     if found is None:
-        return "none" if place == THEORY else "not run"
+        return "not run" if table.expected(place) else "none"
     shown = percent(found[0].off)
     number, all_ = table.count(place), table.expected(place)
     points = f"{number} of {all_} points" if number != all_ else f"{number} point{'s' if number > 1 else ''}"
@@ -121,7 +125,14 @@ def details(table: Table) -> str:
     shown = [line for line in table.lines if line.real and line.cells]
     values = f"{', '.join(group.columns)}: {group.unit}."
     head = ["point", *COLUMNS]
-    lines = [f"### {group.name}: {group.title}", "", values, "", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines = [
+        f"### {group.name}: {group.title}",
+        "",
+        values,
+        "",
+        "| " + " | ".join(head) + " |",
+        "|" + "---|" * len(head),
+    ]
     lines += ["| " + " | ".join([line.name, *(_shown(line, place) for place in COLUMNS)]) + " |" for line in shown]
     return "\n".join(lines)
 
@@ -179,9 +190,10 @@ def picture(tables: Sequence[Table]) -> str:
                 if place in line.cells
             ]
             if found:
-                at, parts = zip(*found, strict=True)
-                look = {"color": COLOURS[number], "marker": MARKS[number], "alpha": 0.6, "markersize": 3.5}
-                axes.plot(at, parts, linestyle="", label=place, **look)
+                look = (COLOURS[number], MARKS[number])
+                axes.plot(
+                    *zip(*found, strict=True), linestyle="", label=place, color=look[0], marker=look[1], alpha=0.6
+                )
         for at, table in enumerate(tables):
             axes.hlines(table.group.bounds[""], at - 0.4, at + 0.4, color="#000000", linewidth=1)
         axes.set_yscale("log")

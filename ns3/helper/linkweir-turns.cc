@@ -66,9 +66,16 @@ LinkweirTurns::Next(const std::vector<uint32_t>& waiting)
 {
     for (uint32_t q = 0; q < waiting.size(); q++)
     {
-        if (waiting[q] && !m_disc->GetClass(q)->GetNPackets())
+        // two, so that a queue with more than a turn's bytes does not seem to become empty when its token leaves
+        auto bytes = waiting[q];
+        for (uint32_t n = 0; n < 2 && bytes; n++)
         {
-            m_disc->Enqueue(Create<Token>(q, std::min(waiting[q], m_mostBytes)));
+            const auto part = std::min(bytes, m_mostBytes);
+            if (m_disc->GetClass(q)->GetNPackets() <= n)
+            {
+                m_disc->Enqueue(Create<Token>(q, part));
+            }
+            bytes -= part;
         }
     }
     while (const auto token = m_disc->Dequeue())

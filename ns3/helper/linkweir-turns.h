@@ -17,8 +17,8 @@ namespace ns3
  * \ingroup linkweir
  * \brief Says whose turn it is among queues that another module keeps, such as those of a satellite's link layer.
  *
- * Each queue that has bytes has a token in a queue disc, and the next token that leaves the disc names the queue. A token is
- * as long as the bytes that wait, up to a packet: that is what the policy charges for the turn.
+ * Each queue that has bytes has tokens in a queue disc, and the next token that leaves the disc names the queue. A token is
+ * as long as the bytes that wait, up to those of a turn: that is what the policy charges for the turn.
  */
 class LinkweirTurns : public SimpleRefCount<LinkweirTurns>
 {

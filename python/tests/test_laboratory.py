@@ -302,6 +302,7 @@ def test_what_tc_says_is_read_with_its_units() -> None:
     assert len(collect.shown(SHOWN * 3)) == 3
 
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "lab"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "lab/transport"))
 import cases  # noqa: E402
 import stored  # noqa: E402
@@ -408,6 +409,10 @@ def test_a_run_that_fails_leaves_what_was_done_before_it(tmp_path: Path) -> None
     assert stored.run_all({n: job(n) for n in (0, 1, 3)}, store, 1, said.append) == {0: 0, 1: 10, 3: 30}
     assert [text.split(": ")[1] for text in said] == ["job 0", "job 1", "job 3"]
     assert stored.run_all({n: job(n) for n in (1, 7)}, store, 1, said.append, most_s=-1.0) == {1: 10}
+    ran: list[int] = []
+    same = {n: stored.Job("", "same", lambda _processor: ran.append(0) or 5) for n in (20, 21)}
+    assert stored.run_all(same, store, 1, said.append) == {20: 5, 21: 5}
+    assert ran == [0]
 
 
 # --- In a kernel ----------------------------------------------------------------------------------------------------

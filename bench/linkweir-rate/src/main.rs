@@ -295,6 +295,20 @@ mod tests {
         }
     }
 
+    /// The aims of c also where the capacity jumps between the two ends of its range. Of twelve seeds two miss 60 ms, by 1.6 ms
+    /// at most; docs/results/gateway.md has them.
+    #[test]
+    fn a_capacity_that_jumps_is_told_from_jitter() {
+        let every = cases();
+        let case = every.iter().find(|case| case.name == "c ends").unwrap();
+        let trace = Trace::new(case.kind, 12, 600 * S);
+        let empty = run(&trace, (Rule::Fifo, Far::Today), Load::None);
+        let outcome = run(&trace, (Rule::Feedback, Far::Today), case.load);
+        let [used, longer, ..] = figures(&trace, &outcome, &empty);
+        assert!(used >= 82.0, "{used} %");
+        assert!(longer <= 60.0, "{longer} ms");
+    }
+
     /// Either end may be of the version before.
     #[test]
     fn versions_work_together_both_ways() {

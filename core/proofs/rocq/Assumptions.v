@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause *)
 (* Prints what each theorem rests on. The build fails unless each is "Closed under the global context": no axiom at all. *)
-From Pss Require Import Pss Charge Identity Guarantee Link LessMemory Rr Drr.
+From Pss Require Import Pss Charge Identity Guarantee Link LessMemory Rr Drr Bits.
 
 Print Assumptions pace_near.
 Print Assumptions charge_parts.
@@ -30,3 +30,15 @@ Print Assumptions good_pick.
 Print Assumptions good_charge.
 Print Assumptions good_follow.
 Print Assumptions sent_in_visits.
+
+Print Assumptions zero_bits.
+Print Assumptions no_bits.
+Print Assumptions bit_0.
+Print Assumptions or_bit_swapped.
+Print Assumptions or_some_swapped.
+Print Assumptions and_not_swapped.
+Print Assumptions power_positive.
+Print Assumptions power_zero.
+Print Assumptions power_word.
+Print Assumptions shift_right.
+Print Assumptions low_bits_swapped.

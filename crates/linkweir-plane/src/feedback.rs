@@ -540,7 +540,7 @@ impl Feedback {
         } else {
             let queue_ns = self.queue_now_ns(now_ns, sent);
             let noise_ns = self.estimate.noise_ns;
-            let steer = 1.0 + (target_ns - queue_ns) / (HORIZON_NS + 10.0 * noise_ns);
+            let steer = 1.0 + (target_ns - queue_ns) / (HORIZON_NS + 5.0 * noise_ns);
             let margin = (noise_ns / MARGIN_NS).min(MOST_MARGIN);
             let mut bps = capacity_bps * (steer.clamp(LEAST, MOST) - margin);
             self.dips = now_ns < self.dip.until_ns;

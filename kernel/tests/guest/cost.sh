@@ -6,19 +6,22 @@
 . /guest/checks.sh
 ip link add d0 type dummy
 ip link set d0 up
+ip link add d4 numtxqueues 4 type dummy # with four transmission queues
+ip link set d4 up
+device=d0
 
 measure() { # measure NAME CLASSES PRIORITY KIND ...: PRIORITY 0 or the handle's major; sets `costs`
 	name=$1 flows=$2 priority=$3
 	shift 3
-	tc qdisc add dev d0 root handle 1: "$@" || fault "$name" "is not made"
-	if [ "$1" = drr ]; then for class in 1 2 3; do tc class add dev d0 parent 1: classid 1:$class drr; done; fi
+	tc qdisc add dev $device root handle 1: "$@" || fault "$name" "is not made"
+	if [ "$1" = drr ]; then for class in 1 2 3; do tc class add dev $device parent 1: classid 1:$class drr; done; fi
 	costs=
 	for hashed in 1 0; do
 		dmesg -c >/dev/null
-		modprobe qdisc_cost device=d0 classes="$flows" waiting=64 priority="$priority" hashed=$hashed 2>/dev/null
+		modprobe qdisc_cost device=$device classes="$flows" waiting=64 priority="$priority" hashed=$hashed 2>/dev/null
 		costs="$costs $(dmesg | sed -n 's/.*cost .* in turn \(.*\) loaded \(.*\)/\1 \2/p' | tail -1)"
 	done
-	tc qdisc del dev d0 root
+	tc qdisc del dev $device root
 	same "$name: four costs, none of them 0" "$(echo "$costs" | awk '{ for (i = 1; i <= NF; i++) n += $i > 0; print NF, n }')" "4 4"
 	echo "cost $name$costs"
 }
@@ -69,4 +72,44 @@ measure pf-8 8 0 pf $eight
 bounded pf-8
 measure codes-8 8 0 codes $eight
 bounded codes-8
+
+# as root of a device with four transmission queues: cost, without the locks, and how often a lock is taken for a packet
+device=d4
+measure pss-on-queues 3 0 pss $classes link 1gbit class 2 low_level 4 rate 400mbit
+pss=$costs
+measure pss_mq 3 0 pss_mq $classes link 1gbit class 2 low_level 4 rate 400mbit
+for column in 1 2 3 4; do below "pss_mq, column $column" $column 1.5 "$pss"; done
+measure pss_mq-bandwidth 3 0 pss_mq $classes bandwidth 1tbit class 2 low_level 4 rate 400mbit
 ip link del d0
+ip link del d4
+
+wire 4
+mount -t tracefs tracefs /sys/kernel/tracing
+locks() { # locks NAME: counts the spin locks that are taken between sending and the driver, by the functions that take them
+	cd /sys/kernel/tracing
+	echo '_raw_spin_lock' >set_ftrace_filter
+	echo 20000 >buffer_size_kb
+	echo function >current_tracer
+	begin_count 5001 5002 5003
+	echo >trace
+	for class in 1 2 3; do offer $class 1000 100; done
+	awk '/_raw_spin_lock <-/ { sub(/.*<-/, ""); sub(/\..*/, ""); count[$1]++ } END { for (name in count) if (count[name] >= 1000) printf "%s %.2f, ", name, count[name] / 3000 }' trace >/tmp/locks
+	echo nop >current_tracer
+	end_count
+	same "$1: the packets arrived" "$arrived_sum" 3000
+	echo "# locks for each packet, $1: $(cat /tmp/locks)"
+	cd /
+	clear
+}
+if grep -qw function /sys/kernel/tracing/available_tracers; then
+	tc qdisc add dev v0 root handle 1: pss $classes link 1gbit
+	locks "pss on four queues"
+	tc qdisc add dev v0 root handle 1: pss_mq $classes link 1gbit
+	locks "pss_mq on four queues"
+	tc qdisc add dev v0 root handle 1: pss_mq $classes bandwidth 1gbit
+	locks "pss_mq on four queues, with a bandwidth"
+	tc qdisc add dev v0 root handle 1: mq
+	for queue in 1 2 3 4; do tc qdisc add dev v0 parent 1:$queue pss $classes link 1gbit; done
+	locks "mq with a pss for each queue"
+fi
+unwire

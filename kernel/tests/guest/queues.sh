@@ -51,8 +51,14 @@ clear
 ip link add d0 type dummy
 refused "one queue" "pss_mq is for many transmission queues: for one use pss" tc qdisc add dev d0 root pss_mq classes 1 bandwidth 10mbit
 ip link del d0
-refused "a size table" "stab is not used for many transmission queues: use overhead, mpu or atm" \
-	tc qdisc add dev v0 root stab overhead 20 linklayer atm pss_mq classes 1 bandwidth 10mbit
+stab="tc qdisc add dev v0 root stab overhead 20 linklayer atm pss_mq classes 1 bandwidth 10mbit"
+case $(uname -r) in
+6.1.*)
+	holds "a size table, of which this kernel does not tell the qdisc in time" $stab
+	says "is not used" "pss_mq does not use the size table (stab)" dmesg
+	clear ;;
+*) refused "a size table" "stab is not used for many transmission queues: use overhead, mpu or atm" $stab ;;
+esac
 refused "an estimator" "Cannot attach rate estimator to a multi-queue root qdisc" tc qdisc add dev v0 root est 1s 8s pss_mq classes 1 bandwidth 10mbit
 refused "no classes" "classes is missing: give 1 .. 4096" tc qdisc add dev v0 root pss_mq bandwidth 10mbit
 refused "a reservation above the bandwidth" "rate of class 1: the reservation must be below the link's capacity" \
@@ -94,7 +100,7 @@ spread() { # spread KIND: sets `p99` of voice, and checks what AF and the link g
 spread pss
 one=$p99
 spread pss_mq
-same "all four queues sent" "$(echo "$by_queue" | tr , '\n' | awk '$1 + 0 > 1000' | wc -l)" 4
+same "all four queues sent" "$(echo "$by_queue" | tr , '\n' | awk '$1 + 0 > 500' | wc -l)" 4
 same "each its own packets" "$by_queue" "$ports_of"
 # 1042 bytes at 10 Mbit/s
 if [ "$p99" -le $((one + 833600)) ]; then pass "voice waits at most one packet longer than with one queue"; else fault "voice waits at most one packet longer than with one queue" "$p99 instead of $one ns"; fi

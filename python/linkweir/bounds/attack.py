@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Searches for the worst delay of a class in the simulator, within the arrivals and capacities that its bound assumes.
 
-Hill climbing: the first candidates let every class send its whole burst at once, just after a packet of a less urgent
-class began, which is the worst case of strict priority, and where the link carries least: at the emptiest stretch of a
-record, or when the longest outage begins that the capacity's worst case allows. Each further candidate moves a start,
-all starts, or the outage, changes a packet size, inserts a silence before which a class sends little, or removes one.
-Candidates that find a longer delay are kept.
+Hill climbing: the first candidates are worst cases made by hand (`first_cases`), where the link carries least: at the
+emptiest stretch of a record, or when the longest outage begins that the capacity's worst case allows. Each further
+candidate moves a start, all starts, or the outage, changes a packet size, inserts a silence before which a class sends
+little, or removes one. Candidates that find a longer delay are kept.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ import numpy as np
 
 from linkweir.bounds import capacity
 from linkweir.bounds.answer import Bound
+from linkweir.bounds.arrivals import quantity
 from linkweir.bounds.curve import Curve
 from linkweir.scenario import Scenario
 from linkweir.simulate import run
@@ -219,6 +219,42 @@ def first_senders(found: list[Bound], sizes: Mapping[str, tuple[int, int]]) -> d
     return {b.name: Sender(BEGIN_NS, sizes[b.name][1]) for b in found}
 
 
+def first_cases(
+    scenario: Scenario, together: Mapping[str, Sender], target: str, sizes: Mapping[str, tuple[int, int]]
+) -> list[Case]:
+    """Worst cases made by hand, for the search to begin with; `together` lets every class begin at `BEGIN_NS`.
+
+    * All begin at once; or one or all of the others begin a nanosecond earlier, so that a packet of theirs is in the
+      device.
+    * Another class begins, and sends its first packet alone. The others follow, and the target comes just after that
+      packet has left: then the device has filled its ring with their packets, and in a round robin each rival has yet
+      to use a whole visit, with what it has kept of earlier ones.
+    * The same with the smallest packets of the target, because wrr and rr count packets.
+    """
+    rivals = [name for name in together if name != target]
+    early = {name: replace(together[name], start_ns=BEGIN_NS - 1) for name in rivals}
+    cases = [Case(together), *(Case({**together, name: sender}) for name, sender in early.items())]
+    cases.append(Case({**together, **early}))
+    for opener in rivals:
+        after_ns = BEGIN_NS + _alone_ns(scenario, together[opener].size_bytes)
+        following = {name: replace(together[name], start_ns=BEGIN_NS + 1) for name in rivals if name != opener}
+        cases.append(Case({**together, **following, target: replace(together[target], start_ns=after_ns + 1)}))
+    least, most = sizes[target]
+    if least < most:
+        for case in cases[len(rivals) + 1 :]:
+            small = replace(case.senders[target], size_bytes=least)
+            cases.append(Case({**case.senders, target: small}))
+    return cases
+
+
+def _alone_ns(scenario: Scenario, size_bytes: int) -> int:
+    """How long a packet takes at a constant or else at the nominal rate."""
+    link = tomllib.loads(scenario.resolved)["link"]
+    rate = link["rate"] if isinstance(link.get("rate"), str) else link["nominal"]
+    overhead = quantity(link["overhead"], "size")
+    return math.ceil(8 * 10**9 * (size_bytes + overhead) / quantity(rate, "rate"))
+
+
 def climb(
     scenario: Scenario,
     found: list[Bound],
@@ -244,12 +280,7 @@ def climb(
         return delays.get(target, 0.0)
 
     names = [b.name for b in found]
-    together = first_senders(found, sizes)
-    starts = [Case(together)]
-    # a packet of another class is in the device when the bursts come
-    early = {name: replace(together[name], start_ns=BEGIN_NS - 1) for name in names if name != target}
-    starts += [Case({**together, name: sender}) for name, sender in early.items()]
-    starts.append(Case({**together, **early}))
+    starts = first_cases(scenario, first_senders(found, sizes), target, sizes)
     if worst is None and (emptiest_ns := _emptiest_ns(scenario, limit)) > 0:
         starts = [*(case.later(emptiest_ns - BEGIN_NS) for case in starts), *starts]
     best, longest = starts[0], -1.0

@@ -195,10 +195,12 @@ def _against(setting: Setting, place: _Place, rivals: Sequence[int], sent: Seque
     visit, lost, first, each = _visit(setting, place.queue, [setting.queues[i] for i in rivals])
     left = residual(place.left, sent) if sent else place.left
     service = Service([_turns(left, visit, lost, first, each)])
+    if setting.policy == "wrr" and setting.keys.get("mode") == "smooth" and _weight(place.queue) <= MOST_VISITS:
+        weights = [(_weight(q), q.envelope.most_bits) for q in (setting.queues[i] for i in rivals)]
+        service.curves = [compose(smooth(_weight(place.queue), place.queue.envelope.least_bits, weights), left)]
     if lost > 0 and rivals:
-        # a packet that ends at x was picked when at most x minus the smallest packet had been sent
-        envelope = place.queue.envelope
-        service.ends.append(_turns(left, visit, envelope.most_bits - envelope.least_bits, first, each))
+        # what is left of a deficit is less than the next packet, so k visits end before x > k quanta when it has left
+        service.ends.append(_turns(left, visit, 0, first, each))
     return service
 
 
@@ -306,6 +308,34 @@ def shared(visit: Number, lost: Number, first: Number, each: Number) -> Curve:
         total += each
     segments.append((total, x, visit / (visit + each)))
     return Curve.of(segments)
+
+
+def smooth(weight: int, packet_bits: int, rivals: Sequence[tuple[int, int]]) -> Curve:
+    """As `shared`, for wrr's mode smooth: `rivals` have weights and largest packets.
+
+    When the class sends the i-th packet of its cycle k + 1, a rival of weight w has been served at most k + 1 times w,
+    and in this cycle min(i, w) times.
+
+    >>> smooth(5, 10, [(3, 10)])(50), smooth(5, 10, [(3, 10)])(60), smooth(5, 10, [(3, 10)])(110)
+    (Fraction(10, 1), Fraction(10, 1), Fraction(50, 1))
+    """
+    each = sum(w * bits for w, bits in rivals)
+    if each == 0:
+        return rate_latency(1, 0)
+    gaps = [sum(bits for w, bits in rivals if w >= i) for i in range(1, min(weight, max(w for w, _ in rivals)) + 1)]
+    total, sent = each, 0  # in the cycle in which the class became backlogged, rivals may all be served
+    segments = [(0, 0, 0)]
+    for _ in range(max(1, MOST_VISITS // len(gaps))):
+        for i, gap in enumerate(gaps, start=1):
+            total += gap
+            run = packet_bits if i < len(gaps) else (weight - i + 1) * packet_bits
+            segments += [(total, sent, 1), (total + run, sent + run, 0)]
+            total, sent = total + run, sent + run
+        total += each - sum(gaps)
+    # from here on, as if rivals came before the class in each cycle
+    total += each
+    visit = weight * packet_bits
+    return Curve.of([*segments, (total, sent, Fraction(visit, visit + each))])
 
 
 def compose(outer: Curve, inner: Curve) -> Curve:

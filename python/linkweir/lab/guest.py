@@ -74,7 +74,7 @@ def _module(folder: Path, kinds: Sequence[str]) -> tuple[Path, list[Path]]:
     make += [f"B={build}", f"KINDS={' '.join(kinds)}"] if kinds else []
     module = source / build / name / "sch_linkweir.ko"
     target = str(module.relative_to(source))
-    with kernel.locked("module"):
+    with kernel.locked("module", kernel.tree() / "kernel/build"):
         _run([*make, target, f"HEADERS={folder}", "ARCH=um", "KBUILD_MODPOST_WARN=1"], "the module")
         _run([*make, "plugins"], "tc's plugins")
     return module, sorted((source / build / "tc").glob("q_*.so"))
@@ -84,7 +84,7 @@ def _line(folder: Path) -> bytes:
     """The module of the link for this kernel."""
     source = kernel.tree() / "lab/line"
     place = kernel.tree() / "kernel/build" / f"line-{folder.name}"
-    with kernel.locked("module"):
+    with kernel.locked("module", kernel.tree() / "kernel/build"):
         place.mkdir(parents=True, exist_ok=True)
         for path in source.iterdir():
             if not (place / path.name).exists() or (place / path.name).read_bytes() != path.read_bytes():
@@ -145,5 +145,5 @@ def prepare(folder: Path, *more: Path, kinds: Sequence[str] = ()) -> Guest:
     image = archive([*folders, *(entries[path] for path in sorted(entries))])
     linux = folder / "linux"
     identity = hashlib.sha256(image + linux.read_bytes() + library).hexdigest()
-    kinds = frozenset(plugin.stem.removeprefix("q_") for plugin in plugins)
-    return Guest(linux, image, kept, kinds, identity)
+    brought = frozenset(plugin.stem.removeprefix("q_") for plugin in plugins)
+    return Guest(linux, image, kept, brought, identity)

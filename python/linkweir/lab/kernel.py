@@ -129,10 +129,11 @@ def built(variant: str = "fast") -> Path | None:
 
 
 @contextlib.contextmanager
-def locked(name: str) -> Iterator[None]:
-    """Holds a lock: a second process waits here, and then finds the work done."""
-    cache().mkdir(parents=True, exist_ok=True)
-    with (cache() / f"{name}.lock").open("w") as lock:
+def locked(name: str, folder: Path | None = None) -> Iterator[None]:
+    """Holds a lock in a folder (default: the cache): a second process waits here, and then finds the work done."""
+    where = folder or cache()
+    where.mkdir(parents=True, exist_ok=True)
+    with (where / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

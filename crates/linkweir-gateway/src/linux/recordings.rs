@@ -304,7 +304,9 @@ impl Files {
             self.file = None;
         }
         if self.file.is_none() {
-            self.begin(most_bytes)?;
+            // What many peers make of a file's beginning or of a block may be longer than a file is meant to be.
+            let least_bytes = self.head.len() as u64 + length;
+            self.begin(most_bytes.max(least_bytes))?;
         }
         match &mut self.file {
             Some((file, written)) => append(file, written, bytes)?,
@@ -458,6 +460,22 @@ mod tests {
             assert_eq!(bytes.len(), 88);
         }
         assert_eq!(status.bytes.load(Ordering::Relaxed), 50 * 40);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn blocks_longer_than_a_file_keep_to_the_bound_of_the_folder() {
+        let folder = folder("long-blocks");
+        let mut files = Files::new(place(&folder, 800), Arc::default(), gap);
+        files.take(section());
+        for at in 0..20 {
+            files.take(Job::Block(vec![b'a'; 220], at, 1));
+            let entries = fs::read_dir(&folder).unwrap();
+            let lengths = entries.map(|entry| entry.unwrap().metadata().unwrap().len());
+            let held_bytes: u64 = lengths.sum();
+            assert!(held_bytes <= 800, "{held_bytes} bytes after {at}");
+        }
+        assert_eq!(names(&folder).len(), 3);
         fs::remove_dir_all(folder).unwrap();
     }
 

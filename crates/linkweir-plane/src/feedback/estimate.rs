@@ -28,6 +28,9 @@ const OUTAGE_NS: i64 = 400_000_000;
 const MOST_RISE: f64 = 1.5;
 /// A queue of so little is none, ns.
 const EMPTY_NS: f64 = 1e6;
+/// A change of the delay by this many standard deviations of the jitter is no jitter. With more of them a fall of the capacity
+/// is seen later; with fewer, jitter is taken for it, and less of the link is used.
+const CLEAR: f64 = 2.0;
 /// Greatest round trip in which the capacity grows as fast as it may, ns.
 const NEAR_NS: f64 = 100e6;
 /// The part of what the rule allows that must be sent for the link to count as used.
@@ -184,7 +187,7 @@ impl Estimate {
 
     /// The queue that is aimed at, ns.
     pub(super) fn target_ns(&self, delay_ns: u64) -> f64 {
-        (3e6 + 2.0 * self.noise_ns).min(delay_ns as f64 / 2.0)
+        (3e6 + self.noise_ns).min(delay_ns as f64 / 2.0)
     }
 
     /// Takes a report that came after a round trip of `rtt_ns`. Returns a change that came at once.
@@ -342,7 +345,7 @@ impl Estimate {
 
     /// Measures the capacity where the delay shows it.
     fn measure(&mut self, now_ns: u64, before: &Sample, last: &Sample, rtt_ns: u64, delay_ns: u64) {
-        let clear_ns = 0.7e6 + 2.5 * self.noise_ns;
+        let clear_ns = 0.7e6 + CLEAR * self.noise_ns;
         let since = Since::new(&self.window(before, last, clear_ns), last, self.noise_ns);
         self.received_bps = since.received_bps;
         self.used = since.sent_bps >= USED * since.allowed_bps;

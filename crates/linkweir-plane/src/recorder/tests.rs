@@ -165,8 +165,8 @@ fn only_so_many_packets_are_listed_and_all_are_counted() {
         }
     });
     assert_eq!(damages, []);
-    // In the first bins, and on average a hundred in a bin after them.
-    assert!((15_000..22_000).contains(&listed[1]), "{listed:?}");
+    // In the first bins, and on average 250 in a bin after them.
+    assert!((45_000..55_100).contains(&listed[1]), "{listed:?}");
     assert!(listed[2] > 4500, "{listed:?}");
     let recording = Recording::new(vec![bytes]).unwrap();
     let sums = recording.sums("ship", &names(), (0, 3000 * MS), 3000 * MS);
@@ -177,6 +177,23 @@ fn only_so_many_packets_are_listed_and_all_are_counted() {
             (sum.arrived_pkts, sum.arrived_bytes, sum.tcp_pkts),
             expected
         );
+    }
+}
+
+#[test]
+fn every_packet_of_20_mbit_is_listed_down_to_100_bytes() {
+    let recorder = Rc::new(RefCell::new(Recorder::new(0, false)));
+    let mut tap = Tap::new(recorder.clone(), 0, 3);
+    let arrival = Arrival {
+        pkts: 1,
+        bytes: 100,
+        each_bytes: 100,
+        tcp: false,
+    };
+    let pkts = 10 * 20_000_000 / 800;
+    for at in 0..pkts {
+        tap.arrived(at * 40_000, 1, arrival);
+        assert!(!recorder.borrow().crowded, "packet {at}");
     }
 }
 

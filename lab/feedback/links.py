@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Links that nobody knows, made from seeds, and a tunnel between real gateways over them, in virtual time.
+
+Voice and other traffic pass two gateways over an emulated link whose capacity and delay change by themselves, as those
+of a satellite terminal do. The sender has `feedback = true` and knows no number. Voice is compared packet by packet
+with the same link without other traffic.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from linkweir.lab import host, tunnel
+from linkweir.lab.guest import Guest
+from linkweir.lab.world import ZERO_NS
+from linkweir.scenario import as_scenario
+
+LEVEL_S = 15.0
+"""A new capacity and a new delay come so often."""
+RIPPLE_S = 0.5
+"""So often the capacity varies around its level."""
+LEVELS_MBIT = (3.5, 16.0)
+DELAYS_MS = (18.0, 45.0)
+BACK_MS = 25.0
+QUEUE_PKTS = 100
+"""Packets that may wait in the link itself."""
+AFTER_S = 60
+"""The link goes on for so long after the run, because it begins before it."""
+VOICE_NS = 10_000_000
+"""Time between two packets of voice."""
+VOICE = {"name": "ef", "class": "ef", "kind": "cbr", "rate": "160kbit", "packet": "200B"}
+DOWNLOADS = tuple({"name": f"tcp{n}", "class": "rest", "kind": "tcp", "cc": "cubic"} for n in range(4))
+ABOVE = ({"name": "load", "class": "rest", "kind": "cbr", "rate": "24Mbit", "packet": "1400B"},)
+"""Constant load above every link."""
+TODAY, BEFORE = "linkweir-gateway", "gateway-before"
+"""Names of the programs of this version and of one before the present rule of feedback."""
+NUMBERS = {
+    TODAY: ("", "feedback = true"),
+    BEFORE: ('rate = "10Mbit"\nstale = "10s"\nfloor = "1Mbit"\n', 'feedback = { ceiling = "40Mbit" }'),
+}
+"""What a sender of each version is told: in `[link]`, and of its peer. The one before needs numbers."""
+_CAME = np.dtype([("flow", "<u4"), ("bytes", "<u4"), ("sent_ns", "<u8"), ("came_ns", "<u8")])
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of link, and what it is loaded with.
+
+    Attributes:
+        ripple: by what part of its level the capacity varies every 0.5 s, evenly distributed.
+        jitter_ms: greatest additional delay of a packet.
+        loss: probability that a packet is lost behind the queue.
+        load: flows besides voice.
+        least_used: part of the capacity that must be used.
+        most_later_ms: how much longer voice may take at the 99th percentile.
+    """
+
+    ripple: float
+    jitter_ms: float
+    loss: float
+    load: tuple[Mapping[str, str], ...]
+    least_used: float
+    most_later_ms: float
+
+
+KINDS = {
+    "a": Kind(0.0, 0.0, 0.0, DOWNLOADS, 0.92, 20.0),
+    "b": Kind(0.17, 0.0, 0.0, DOWNLOADS, 0.85, 50.0),
+    "c": Kind(0.17, 15.0, 0.01, ABOVE, 0.82, 60.0),
+}
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A link over time: from when on each value holds, s; capacities in bit/s, delays in ms."""
+
+    capacity: list[tuple[float, int]]
+    delay: list[tuple[float, float]]
+
+    def bits(self, from_s: float, to_s: float) -> float:
+        """What the link carries between two times."""
+        ends = [*(at_s for at_s, _ in self.capacity[1:]), float("inf")]
+        return sum(
+            bps * max(0.0, min(end_s, to_s) - max(at_s, from_s))
+            for (at_s, bps), end_s in zip(self.capacity, ends, strict=True)
+        )
+
+
+def steps_of(kind: Kind, seed: int, end_s: float) -> Steps:
+    """The link of this kind that the seed gives: every 15 s a level and a delay; kinds of one seed share them."""
+    levels, ripples = random.Random(f"levels {seed}"), random.Random(f"ripples {seed}")
+    capacity, delay = [], []
+    for level in range(round(end_s / LEVEL_S)):
+        from_s = level * LEVEL_S
+        level_mbit = levels.uniform(*LEVELS_MBIT)
+        delay.append((from_s, levels.uniform(*DELAYS_MS)))
+        for step in range(round(LEVEL_S / RIPPLE_S) if kind.ripple else 1):
+            part = 1 + kind.ripple * ripples.uniform(-1, 1)
+            capacity.append((from_s + step * RIPPLE_S, round(1e6 * level_mbit * part)))
+    return Steps(capacity, delay)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run.
+
+    Attributes:
+        used: the part of the link's capacity that carried packets.
+        took_ms: how long each packet of voice took, by its number.
+        dropped_pkts: packets for which the link's own queue had no room.
+        feedback: what the sender's gateway showed of it at the end.
+    """
+
+    used: float
+    took_ms: Mapping[int, float]
+    dropped_pkts: int
+    feedback: Mapping[str, object]
+
+
+def run(made: Guest, kind: Kind, seed: int, seconds: int, ends: tuple[str, str] = (TODAY, TODAY)) -> Outcome:
+    """Runs the tunnel over the link of a seed; `ends` are the programs of the sender and the receiver."""
+    scenario = as_scenario(
+        {
+            "duration": f"{seconds}s",
+            "interval": "1s",
+            "link": {"rate": "16Mbit", "delay": "30ms", "return_delay": f"{BACK_MS}ms"},
+            "scheduler": {"policy": "strict"},
+            "class": [{"name": "ef", "level": 0, "limit": "100p"}, {"name": "rest", "level": 1, "limit": "200p"}],
+            "flow": [VOICE, *kind.load],
+            "seed": seed,
+        }
+    )
+    job = dict(tunnel.tunnel(scenario).job)
+    steps = steps_of(kind, seed, seconds + AFTER_S)
+    job["link.toml"] = _emulated(job["link.toml"].decode(), kind, steps).encode()
+    of_link, of_peer = NUMBERS[ends[0]]
+    head, rest = job["sender.toml"].decode().split("[link]\n")
+    job["sender.toml"] = f"{head}[link]\n{of_link}\n[scheduler]{rest.split('[scheduler]')[1]}{of_peer}\n".encode()
+    job["receiver.toml"] += b"report = true\n"
+    script = job["run"].decode()
+    for end, program in zip(("sender", "receiver"), ends, strict=True):
+        script = script.replace(f"exec {end} {TODAY} up", f"exec {end} {program} up")
+    job["run"] = script.encode()
+    return _outcome(host.start(made, job, seed), steps, seconds)
+
+
+def without_load(kind: Kind) -> Kind:
+    """The same link with voice alone."""
+    return replace(kind, load=())
+
+
+def _emulated(text: str, kind: Kind, steps: Steps) -> str:
+    """The emulator's file with the link of the seed towards the receiver."""
+    rates = json.dumps([[f"{at:g}s", f"{bps}bit"] for at, bps in steps.capacity])
+    delays = json.dumps([[f"{at:g}s", f"{round(1e3 * ms)}us"] for at, ms in steps.delay])
+    there = f"rate = {{ steps = {rates} }}\ndelay = {{ steps = {delays} }}\n"
+    there += f'limit = "{QUEUE_PKTS}p"\njitter = "{kind.jitter_ms:g}ms"\nloss = {kind.loss}\n'
+    head, rest = text.split("[a_to_b]\n")
+    return f"{head}[a_to_b]\n{there}\n[b_to_a]\n{rest.split('[b_to_a]')[1]}"
+
+
+def _answers(text: str) -> Iterator[Any]:
+    decoder = json.JSONDecoder()
+    while text := text.lstrip():
+        answer, at = decoder.raw_decode(text)
+        yield answer
+        text = text[at:]
+
+
+def _outcome(files: Mapping[str, bytes], steps: Steps, seconds: int) -> Outcome:
+    """Reads what a run left."""
+    answers = list(_answers(files["counters"].decode()))
+    sent = [sum(entry["sent_bytes"] for entry in answer["peers"][0]["classes"]) for answer in answers]
+    emulator = json.loads(files["emulator"])
+    # The gateway is asked at each second; the emulator's clock began before that.
+    offset_s = ZERO_NS / 1e9 - emulator["began_ns"] / 1e9
+    there = emulator["directions"][0]
+    kept = 1 - there["dropped_limit_pkts"] / there["arrived_pkts"]
+    packets = np.frombuffer(files["datagrams"], _CAME)
+    voice = packets[packets["flow"] == 0]
+    # Datagrams leave up to some microseconds after their time.
+    numbers = np.round(voice["sent_ns"] / VOICE_NS).astype(np.int64)
+    took_ms = (voice["came_ns"].astype(np.int64) - voice["sent_ns"].astype(np.int64)) / 1e6
+    used = 8 * kept * (sent[seconds] - sent[0]) / steps.bits(offset_s, offset_s + seconds)
+    by_number = dict(zip(numbers.tolist(), took_ms.tolist(), strict=True))
+    return Outcome(used, by_number, there["dropped_limit_pkts"], answers[-1]["peers"][0]["feedback"])
+
+
+def later_ms(loaded: Outcome, empty: Outcome) -> float:
+    """The 99th percentile of how much longer voice took than without other traffic, packet by packet."""
+    both = loaded.took_ms.keys() & empty.took_ms.keys()
+    return float(np.quantile([loaded.took_ms[number] - empty.took_ms[number] for number in both], 0.99))
