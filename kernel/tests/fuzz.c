@@ -33,7 +33,6 @@
 #define MOST_SHOWN 10
 
 static uint64_t seed;
-static const char *kind;                /* of the messages */
 static uint32_t parent = TC_H_ROOT, handle = 0x10000;
 static bool keeps;                      /* the qdisc is neither deleted nor replaced */
 static bool wild;                       /* this message may be malformed; otherwise only its values may contradict each other */
