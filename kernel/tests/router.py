@@ -4,9 +4,9 @@
     python3 router.py [--mirror URL] [debian-12] [debian-13]
 
 Its commands are run as they stand on the page. Section 1 runs in the new system before it boots, where only `uname` is
-replaced: it prints the kernel that will run. The others run in QEMU under systemd, on a device eth0: sections 2 and 3, a
-boot, then the rest. After each the test looks for what the page promises. Needs root and make deb. Exit codes are those
-of run.py.
+replaced: it prints the kernel that will run. The others run in QEMU under systemd, on a device eth0: sections 2 and 3,
+a boot, then the rest. After each the test looks for what the page promises. Needs root and make deb. Exit codes are
+those of run.py.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def step(name: str, script: str, words: str = "") -> str:
 
 def first_boot(found: dict[int, list[str]]) -> str:
     """Sections 2 and 3, up to the boot."""
-    begun = BEGIN + step("2. set it", found[2][0], "qdisc pss .* bandwidth 18Mbit .*classes 3|classes 3 .*bandwidth 18Mbit")
+    begun = BEGIN + step(
+        "2. set it", found[2][0], "qdisc pss .* bandwidth 18Mbit .*classes 3|classes 3 .*bandwidth 18Mbit"
+    )
     return begun + step("3. keep it", found[3][0]) + end("first")
 
 
@@ -83,12 +85,18 @@ def second_boot(found: dict[int, list[str]]) -> str:
     """The rest: what the boot set, the counters, a change, the removal."""
     ready = "for n in $(seq 60); do systemctl is-active --quiet linkweir-qdisc@eth0 && break; sleep 1; done\n"
     text = BEGIN + ready + step("3. after the boot", found[3][1], "^active qdisc pss .*18Mbit") + CALLS
-    text += step("4. read it", found[4][0], "class pss [0-9a-f]+:1 .*class pss [0-9a-f]+:2 .*class pss [0-9a-f]+:3 .*sojourn_max")
+    text += step(
+        "4. read it", found[4][0], "class pss [0-9a-f]+:1 .*class pss [0-9a-f]+:2 .*class pss [0-9a-f]+:3 .*sojourn_max"
+    )
     shows = "\ntc qdisc show dev eth0"
-    text += step("5. change it", found[5][0] + shows, "12Mbit") + step("5. for the next boot", found[5][1] + shows, "12Mbit")
+    text += step("5. change it", found[5][0] + shows, "12Mbit") + step(
+        "5. for the next boot", found[5][1] + shows, "12Mbit"
+    )
     text += step("6. remove it", "\n".join(found[6]) + shows)
-    text += 'output=$(tc qdisc show dev eth0; ls -d /etc/linkweir/qdisc /usr/lib/linkweir /usr/src/linkweir* /etc/network/if-up.d/linkweir* 2>/dev/null\n'
-    text += '\tdpkg-query -W | grep linkweir; find /lib/modules -name "sch_linkweir*"; systemctl list-unit-files | grep linkweir-qdisc)\n'
+    files = "/etc/linkweir/qdisc /usr/lib/linkweir /usr/src/linkweir* /etc/network/if-up.d/linkweir*"
+    text += f"output=$(tc qdisc show dev eth0; ls -d {files} 2>/dev/null\n"
+    text += "\tdpkg-query -W | grep linkweir; find /lib/modules -name 'sch_linkweir*'\n"
+    text += "\tsystemctl list-unit-files | grep linkweir-qdisc)\n"
     text += 'echo "$output" | grep -qE "linkweir|pss"\n[ $? = 1 ]\njudge $? "nothing of it is left" "$output"\n'
     return text + end("second")
 

@@ -20,8 +20,12 @@ pub(crate) fn of(peer: &str) -> io::Result<Option<Out>> {
 
 fn make(folder: &Path, peer: &str) -> io::Result<Out> {
     let path = folder.join(format!("{peer}.vec"));
-    let file = File::create(&path)
-        .map_err(|error| io::Error::new(error.kind(), format!("{FOLDER}: {}: {error}", path.display())))?;
+    let file = File::create(&path).map_err(|error| {
+        io::Error::new(
+            error.kind(),
+            format!("{FOLDER}: {}: {error}", path.display()),
+        )
+    })?;
     Ok(Box::new(BufWriter::new(file)))
 }
 
