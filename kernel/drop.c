@@ -21,7 +21,7 @@ static const enum qdisc_drop_reason linkweir_kernel_reasons[LINKWEIR_CLASS_REASO
 	[LINKWEIR_MEMORY] = QDISC_DROP_OVERLIMIT,
 };
 
-/* to_free: the list of packets that enqueue frees after the lock is released; NULL in dequeue */
+/* to_free: the list of packets that the caller frees after the lock is released; NULL in dequeue */
 void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_reason reason, struct sk_buff **to_free)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);

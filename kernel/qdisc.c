@@ -188,7 +188,7 @@ static void linkweir_shed(struct Qdisc *sch)
 		linkweir_tell_parents(sch);
 		more = q < s->view.nqueues || (linkweir_counts_memory(s) && s->memory_bytes > s->memlimit_bytes);
 		sch_tree_unlock(sch);
-		kfree_skb_list(to_free);
+		kfree_skb_list_reason(to_free, SKB_DROP_REASON_QDISC_DROP);
 	} while (more);
 }
 

@@ -55,6 +55,7 @@ static inline int tcf_classify_qdisc(struct sk_buff *skb, const struct tcf_proto
 #ifndef LINKWEIR_HAS_DROP_REASON
 enum skb_drop_reason { SKB_DROP_REASON_QDISC_DROP };
 #define kfree_skb_reason(skb, reason) kfree_skb(skb)
+#define kfree_skb_list_reason(skb, reason) kfree_skb_list(skb)
 #endif
 enum qdisc_drop_reason {
 	QDISC_DROP_GENERIC = SKB_DROP_REASON_QDISC_DROP,

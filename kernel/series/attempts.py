@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tries the series on the trees that it was applied to. Each step prints what it found, and fails at the first fault.
 
-    checkpatch   scripts/checkpatch.pl --strict has nothing to say about any patch
-    lines        net/sched/sch_pss.c has at most 1,900 lines
-    i386         sch_pss.o for 32 bits with W=1, without a warning and without a division that the kernel lacks
-    sparse       has nothing to say about sch_pss.c, except where it says the same about a qdisc of the kernel's own
-    kunit        user-mode Linux with sch_pss built in boots, and every vector passes; then a module, sch_pss.ko
-    planted      the vectors find a fault that is planted in the algorithm
-    ynl          the specification is valid, and code is made from it
-    tc           iproute2 with q_pss.c compiles without a warning; its manual page is well-formed
-    tdc          the kernel's own tdc runs its cases for pss, in user-mode Linux with this tc
+checkpatch   scripts/checkpatch.pl --strict has nothing to say about any patch
+lines        net/sched/sch_pss.c has at most 1,900 lines
+i386         sch_pss.o for 32 bits with W=1, without a warning and without a division that the kernel lacks
+sparse       has nothing to say about sch_pss.c, except where it says the same about a qdisc of the kernel's own
+kunit        user-mode Linux with sch_pss built in boots, and every vector passes; then a module, sch_pss.ko
+planted      the vectors find a fault that is planted in the algorithm
+ynl          the specification is valid, and code is made from it
+tc           iproute2 with q_pss.c compiles without a warning; its manual page is well-formed
+tdc          the kernel's own tdc runs its cases for pss, in user-mode Linux with this tc
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MOST_LINES = 1900
 DIVISIONS = ("__udivdi3", "__divdi3", "__umoddi3", "__moddi3")
 
 
-class Fault(Exception):
+class FaultError(Exception):
     """A step found something wrong."""
 
 
@@ -48,15 +48,21 @@ def call(command: list[str | Path], folder: Path, good: tuple[int, ...] = (0,), 
     """Output of a command, errors included.
 
     Raises:
-        Fault: its exit code is none of `good`.
+        FaultError: its exit code is none of `good`.
     """
     environment = {**os.environ, "LC_ALL": "C", **words}
     done = subprocess.run(
-        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
     )
     text = done.stdout.decode(errors="replace")
     if done.returncode not in good:
-        raise Fault(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{text[-3000:]}")
+        raise FaultError(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{text[-3000:]}")
     return text
 
 
@@ -78,7 +84,7 @@ class Trial:
         chosen = (folder / ".config").read_text().splitlines()
         for line in config.splitlines():
             if line.startswith("CONFIG_") and not line.endswith("=n") and line not in chosen:
-                raise Fault(f"{line} is refused by {self.tree.name}")
+                raise FaultError(f"{line} is refused by {self.tree.name}")
         return folder
 
     def make(self, architecture: str, folder: Path, *words: str) -> str:
@@ -98,14 +104,14 @@ def checkpatch(trial: Trial) -> str:
         # 1 as its exit code says that it has found something, which the text tells
         text = call(["perl", "scripts/checkpatch.pl", "--strict", patch], trial.tree, good=(0, 1))
         if "total: 0 errors, 0 warnings, 0 checks" not in text:
-            raise Fault(text)
+            raise FaultError(text)
     return f"{len(patches)} patches, nothing to say"
 
 
 def lines(trial: Trial) -> str:
     count = len((trial.tree / "net/sched/sch_pss.c").read_text().splitlines())
     if count > MOST_LINES:
-        raise Fault(f"sch_pss.c has {count} lines")
+        raise FaultError(f"sch_pss.c has {count} lines")
     return f"{count} lines"
 
 
@@ -114,10 +120,10 @@ def i386(trial: Trial) -> str:
     (folder / "net/sched/sch_pss.o").unlink(missing_ok=True)
     said = trial.make("i386", folder, "W=1", "net/sched/sch_pss.o")
     if "warning" in said:
-        raise Fault(said)
+        raise FaultError(said)
     wanted = call(["nm", "-u", folder / "net/sched/sch_pss.o"], folder).split()
     if lacking := set(DIVISIONS) & set(wanted):
-        raise Fault(f"sch_pss.o needs {', '.join(lacking)}")
+        raise FaultError(f"sch_pss.o needs {', '.join(lacking)}")
     return "no warning, no division that the kernel lacks"
 
 
@@ -133,15 +139,23 @@ def sparse(trial: Trial) -> str:
     # an old sparse rejects what MODULE_LICENSE() and the like are in this kernel, in every module
     accepted = {text for file, _, text in found if file == "sch_ets"}
     ours = [(line, text) for file, line, text in found if file.startswith("sch_pss")]
-    left = [f"{line}: {text}" for line, text in ours if text not in accepted or not source[int(line) - 1].startswith("MODULE_")]
+    left = [
+        f"{line}: {text}"
+        for line, text in ours
+        if text not in accepted or not source[int(line) - 1].startswith("MODULE_")
+    ]
     if left:
-        raise Fault("\n".join(left))
+        raise FaultError("\n".join(left))
     return f"nothing to say, except about {len(ours)} lines MODULE_..., as in sch_ets.c"
 
 
 def booted(trial: Trial, *words: str) -> str:
     """What user-mode Linux prints."""
-    return call(["timeout", "300", trial.um_folder() / "linux", "mem=512M", "time-travel=inf-cpu", *words], cache(), good=tuple(range(256)))
+    return call(
+        ["timeout", "300", trial.um_folder() / "linux", "mem=512M", "time-travel=inf-cpu", *words],
+        cache(),
+        good=tuple(range(256)),
+    )
 
 
 def results(text: str) -> tuple[int, int]:
@@ -154,12 +168,12 @@ def kunit(trial: Trial) -> str:
     folder = trial.um_folder()
     said = trial.make("um", folder, "linux")
     if "sch_pss" in said:
-        raise Fault(said)
+        raise FaultError(said)
     text = booted(trial, "root=/dev/null")
     good, bad = results(text)
     expected = (trial.tree / "net/sched/sch_pss_vectors.h").read_text().count("ARRAY_SIZE(")
     if bad or good != expected or "BUG:" in text or "WARNING:" in text:
-        raise Fault(f"{good} of {expected} vectors passed\n{text[-3000:]}")
+        raise FaultError(f"{good} of {expected} vectors passed\n{text[-3000:]}")
     return f"{good} vectors passed; {module(trial, folder)}"
 
 
@@ -169,7 +183,9 @@ def module(trial: Trial, folder: Path) -> str:
     shutil.rmtree(separate, ignore_errors=True)
     shutil.copytree(folder, separate, symlinks=True, ignore=shutil.ignore_patterns("*.o.cmd", "linux", "vmlinux*"))
     config = (separate / ".config").read_text().replace("CONFIG_NET_SCH_PSS=y", "CONFIG_NET_SCH_PSS=m")
-    (separate / ".config").write_text(config.replace("CONFIG_NET_SCH_PSS_KUNIT_TEST=y", "CONFIG_NET_SCH_PSS_KUNIT_TEST=n"))
+    (separate / ".config").write_text(
+        config.replace("CONFIG_NET_SCH_PSS_KUNIT_TEST=y", "CONFIG_NET_SCH_PSS_KUNIT_TEST=n")
+    )
     trial.make("um", separate, "olddefconfig")
     trial.make("um", separate, "net/sched/sch_pss.ko")
     stripped = separate / "stripped.ko"
@@ -183,7 +199,7 @@ def planted(trial: Trial) -> str:
     sound = source.read_text()
     old, new = "if (due <= now) {", "if (due < now) {"
     if sound.count(old) != 1:
-        raise Fault(f"{old} is not there once")
+        raise FaultError(f"{old} is not there once")
     try:
         source.write_text(sound.replace(old, new))
         trial.make("um", trial.um_folder(), "linux")
@@ -192,7 +208,7 @@ def planted(trial: Trial) -> str:
         source.write_text(sound)
         trial.make("um", trial.um_folder(), "linux")
     if not bad:
-        raise Fault("every vector passed")
+        raise FaultError("every vector passed")
     return f"{bad} vectors failed, as they must"
 
 
@@ -202,7 +218,7 @@ def ynl(trial: Trial) -> str:
     call([sys.executable, tools / "cli.py", "--spec", spec, "--validate"], trial.tree)
     code = call([sys.executable, tools / "ynl_gen_c.py", "--spec", spec, "--mode", "user", "--header"], trial.tree)
     if "struct tc_pss_class_attrs" not in code:
-        raise Fault("no structure for the attributes of a class")
+        raise FaultError("no structure for the attributes of a class")
     return "valid; code for user space was made"
 
 
@@ -211,10 +227,10 @@ def tc(trial: Trial) -> str:
     (trial.tools / "tc/q_pss.o").unlink(missing_ok=True)
     said = call(["make", "SUBDIRS=lib tc"], trial.tools)
     if re.search(r"q_pss\.c:.*warning", said):
-        raise Fault(said)
+        raise FaultError(said)
     shown = call(["mandoc", "-Tlint", "-Wwarning", "man/man8/tc-pss.8"], trial.tools, good=(0, 2))
     if shown.strip():
-        raise Fault(shown)
+        raise FaultError(shown)
     return call([trial.tools / "tc/tc", "-V"], trial.tools).strip()
 
 
@@ -223,7 +239,9 @@ def tdc(trial: Trial) -> str:
     here = cache() / "tdc"
     shutil.rmtree(here, ignore_errors=True)
     shutil.copytree(trial.tree / "tools/testing/selftests/tc-testing", here)
-    (here / "tdc_config_local.py").write_text(f"NAMES['TC'] = '{trial.tools}/tc/tc'\nNAMES['IP'] = '{shutil.which('ip')}'\n")
+    (here / "tdc_config_local.py").write_text(
+        f"NAMES['TC'] = '{trial.tools}/tc/tc'\nNAMES['IP'] = '{shutil.which('ip')}'\n"
+    )
     init = here / "init.sh"
     init.write_text((HERE / "tdc_init.sh").read_text())
     init.chmod(0o755)
@@ -232,7 +250,7 @@ def tdc(trial: Trial) -> str:
     bad = re.findall(r"^not ok .*(?:\n\t.*)*", text, re.MULTILINE)
     expected = (here / "tc-tests/qdiscs/pss.json").read_text().count('"id":')
     if bad or good != expected:
-        raise Fault(f"{good} of {expected} cases passed\n" + "\n".join(bad) + f"\n{text[-2500:]}")
+        raise FaultError(f"{good} of {expected} cases passed\n" + "\n".join(bad) + f"\n{text[-2500:]}")
     return f"{good} cases passed"
 
 
@@ -242,11 +260,14 @@ STEPS: dict[str, Callable[[Trial], str]] = {
 
 
 def run(tree: Path, tools: Path, out: Path, steps: list[str]) -> int:
-    failed = False
-    for name in steps:
-        try:
-            print(f"series: {name}: {STEPS[name](Trial(tree, tools, out))}", flush=True)
-        except Fault as fault:
-            failed = True
-            print(f"series: {name}: FAILED: {fault}", flush=True)
-    return 1 if failed else 0
+    held = [tried(name, Trial(tree, tools, out)) for name in steps]
+    return 0 if all(held) else 1
+
+
+def tried(name: str, trial: Trial) -> bool:
+    try:
+        print(f"series: {name}: {STEPS[name](trial)}", flush=True)
+    except FaultError as fault:
+        print(f"series: {name}: FAILED: {fault}", flush=True)
+        return False
+    return True

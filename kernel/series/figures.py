@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Runs fade.toml in the laboratory with pss, and with qdiscs that Linux has, and writes the cover letter's table.
 
-    .venv/bin/python kernel/series/figures.py [--seeds N] [--out figures.txt]
+    .venv/bin/python kernel/series/figures.py [--seeds N] [--out figures.txt] [QDISC...]
 
-The laboratory is a Linux kernel in virtual time with the kernel's own TCP. The device takes packets from its qdisc as fast
-as the link carries them, so each qdisc sees a link that fades. All but fq_codel are told the capacity when it changes, in the
-same instant:
+Named qdiscs replace their rows of the table; without names all are run.
+
+The laboratory is a Linux kernel in virtual time with the kernel's own TCP. The device takes packets from its qdisc as
+fast as the link carries them, so each qdisc sees a link that fades. All but fq_codel are told the capacity when it
+changes, in the same instant:
 
     pss        class 2 has reserved 8 Mbit/s, with a memory of 15 s
     htb+ets    htb at the capacity; ets with voice strict, and quanta that divide 19 Mbit/s into 8 and 11
@@ -156,9 +158,20 @@ def figures(results: list[Result]) -> list[str]:
 HEAD = ["qdisc", "p99 ms", "max ms", "lost %", "before", "fade", "30 s", "other"]
 
 
-def table(rows: dict[str, list[str]]) -> str:
-    lines = [HEAD, *([name, *values] for name, values in rows.items())]
-    return "".join("  " + f"{line[0]:<9}" + "".join(f"{word:>9}" for word in line[1:]) + "\n" for line in lines)
+def kept(path: Path, seeds: int) -> dict[str, list[str]]:
+    """The rows of a table of as many seeds."""
+    text = path.read_text() if path.exists() else ""
+    if not text.endswith(f"seeds: {seeds}\n"):
+        return {}
+    return {words[0]: words[1:] for words in map(str.split, text.splitlines()) if words and words[0] in CONTENDERS}
+
+
+def table(rows: dict[str, list[str]], seeds: int) -> str:
+    lines = [HEAD, *([name, *rows[name]] for name in CONTENDERS if name in rows)]
+    return (
+        "".join("  " + f"{line[0]:<9}" + "".join(f"{word:>9}" for word in line[1:]) + "\n" for line in lines)
+        + f"  seeds: {seeds}\n"
+    )
 
 
 def main() -> int:
@@ -167,15 +180,13 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=HERE / "figures.txt")
     parser.add_argument("only", nargs="*", help="qdiscs; all unless named")
     options = parser.parse_args()
-    rows = {}
+    rows = kept(options.out, options.seeds)
     for name in options.only or CONTENDERS:
         laboratory = Beside(CONTENDERS[name])
         scenarios = [Scenario.load(HERE / "fade.toml", seed=seed) for seed in range(1, options.seeds + 1)]
         rows[name] = figures(laboratory.run_many(scenarios, jobs=1))
-        print(name, *rows[name], flush=True)
-    if not options.only:
-        options.out.write_text(table(rows))
-    print(table(rows), end="")
+        options.out.write_text(table(rows, options.seeds))
+    print(options.out.read_text(), end="")
     return 0
 
 

@@ -26,8 +26,15 @@ def _words(attribute: Attribute) -> str:
 
 
 def _comment(attribute: Attribute) -> str:
-    return {"flag": "flag", "bps": "u64, bit/s", "ns": "u64, ns", "bits": "u64, bits", "ppm": "u32, parts per million"}.get(
-        attribute.unit, "u32, bytes" if attribute.unit == "bytes" else "u32, packets" if attribute.unit == "packets" else "u32"
+    return {
+        "flag": "flag",
+        "bps": "u64, bit/s",
+        "ns": "u64, ns",
+        "bits": "u64, bits",
+        "ppm": "u32, parts per million",
+    }.get(
+        attribute.unit,
+        "u32, bytes" if attribute.unit == "bytes" else "u32, packets" if attribute.unit == "packets" else "u32",
     )
 
 
@@ -69,7 +76,8 @@ def uapi(params: Iterable[Attribute]) -> str:
 
 def _range(attribute: Attribute, prefix: str) -> str:
     name = f"pss_{prefix}{attribute.name}_range"
-    return f"static const struct netlink_range_validation {name} = {{\n\t.min = {attribute.low},\n\t.max = {_ceiling(attribute)},\n}};\n"
+    values = f"\t.min = {attribute.low},\n\t.max = {_ceiling(attribute)},\n"
+    return f"static const struct netlink_range_validation {name} = {{\n{values}}};\n"
 
 
 def _policy(attribute: Attribute, prefix: str) -> str:
@@ -92,7 +100,8 @@ def qdisc(params: list[Attribute], settings: Path | None) -> str:
         "POLICY": "".join(_policy(a, "") for a in FIXED).rstrip("\n"),
         "CLASS_POLICY": "".join(_policy(a, "class_") for a in [*OF_CLASS, *params]).rstrip("\n"),
         "SET_CLASS": "\n".join(
-            f"\tif (tb[TCA_PSS_CLASS_{p.symbol}])\n\t\tparams->{p.name} = nla_get_u{p.bits}(tb[TCA_PSS_CLASS_{p.symbol}]);"
+            f"\tif (tb[TCA_PSS_CLASS_{p.symbol}])\n"
+            f"\t\tparams->{p.name} = nla_get_u{p.bits}(tb[TCA_PSS_CLASS_{p.symbol}]);"
             for p in params
         ),
         "PUT_CLASS": " ||\n".join(
@@ -112,7 +121,10 @@ def replaced(text: str, filled: Text) -> str:
 
 
 def laid_out(text: str, settings: Path) -> str:
-    """By clang-format, with the kernel's settings, except that a text may reach beyond column 80 instead of a line ending in (."""
+    """By clang-format, with the kernel's settings, except that a text may reach beyond column 80.
+
+    Otherwise lines would end in an open parenthesis.
+    """
     chosen = settings.read_text()
     for penalty, value in {"PenaltyBreakBeforeFirstCallParameter": 1000, "PenaltyExcessCharacter": 20}.items():
         chosen, found = re.subn(rf"^{penalty}: .*$", f"{penalty}: {value}", chosen, flags=re.MULTILINE)
@@ -139,8 +151,7 @@ def vector_header() -> str:
     found = vectors()
     for name, text in found.items():
         out.append(f"\nstatic const char *const {name.replace('-', '_')}[] = {{\n")
-        for line in text.splitlines():
-            out.append(f"\t{json.dumps(line)},\n")
+        out += [f"\t{json.dumps(line)},\n" for line in text.splitlines()]
         out.append("};\n")
     out.append("\nstatic const struct pss_vector pss_vectors[] = {\n")
     for name in found:
@@ -154,7 +165,9 @@ def vector_header() -> str:
 
 def _yaml_attribute(attribute: Attribute) -> str:
     lines = fill(_words(attribute).split(), 64)
-    doc = "\n".join([f"        doc: {lines[0]}", *(f"             {line}" for line in lines[1:])]).replace(": ", ": ", 1)
+    doc = "\n".join([f"        doc: {lines[0]}", *(f"             {line}" for line in lines[1:])]).replace(
+        ": ", ": ", 1
+    )
     kind = f"u{attribute.bits}" if attribute.bits else "flag"
     text = f"      -\n        name: {attribute.name.replace('_', '-')}\n        type: {kind}\n"
     checks = f"        checks:\n          min: {attribute.low}\n          max: {attribute.high}\n"
@@ -168,7 +181,8 @@ def _yaml_set(name: str, attributes: Iterable[Attribute], more: str = "") -> str
 
 
 def yaml_sets(params: list[Attribute]) -> str:
-    nest = "      -\n        name: class\n        type: nest\n        nested-attributes: pss-class-attrs\n        multi-attr: true\n"
+    words = ["name: class", "type: nest", "nested-attributes: pss-class-attrs", "multi-attr: true"]
+    nest = "      -\n" + "".join(f"        {word}\n" for word in words)
     return _yaml_set("pss", FIXED, nest) + _yaml_set("pss-class", [*OF_CLASS, *params])
 
 
@@ -218,8 +232,15 @@ def yaml(text: str, params: list[Attribute]) -> str:
     text = _before(text, "  -\n    name: qfq-attrs\n", yaml_sets(params))
     begin = text.index("    name: tca-stats-app-msg\n")
     options, stats = text[:begin], text[begin:]
-    options = _before(options, "      -\n        value: qfq\n", "      -\n        value: pss\n        attribute-set: pss-attrs\n", True)
-    stats = _before(stats, "      -\n        value: red\n", "      -\n        value: pss\n        fixed-header: tc-pss-xstats\n")
+    options = _before(
+        options,
+        "      -\n        value: qfq\n",
+        "      -\n        value: pss\n        attribute-set: pss-attrs\n",
+        True,
+    )
+    stats = _before(
+        stats, "      -\n        value: red\n", "      -\n        value: pss\n        fixed-header: tc-pss-xstats\n"
+    )
     return options + stats
 
 
@@ -272,9 +293,13 @@ def kernel_patches(settings: Path, author: str) -> list[tuple[str, Text, dict[st
             {"net/sched/sch_pss.c": code},
             {
                 "include/uapi/linux/pkt_sched.h": lambda t: _before(t, "#endif", uapi(params), True),
-                "net/sched/Kconfig": lambda t: _before(t, "menuconfig NET_SCH_DEFAULT", (HERE / "kernel/Kconfig").read_text()),
+                "net/sched/Kconfig": lambda t: _before(
+                    t, "menuconfig NET_SCH_DEFAULT", (HERE / "kernel/Kconfig").read_text()
+                ),
                 "net/sched/Makefile": lambda t: _after(
-                    t, "obj-$(CONFIG_NET_SCH_DUALPI2)	+= sch_dualpi2.o\n", "obj-$(CONFIG_NET_SCH_PSS)	+= sch_pss.o\n"
+                    t,
+                    "obj-$(CONFIG_NET_SCH_DUALPI2)	+= sch_dualpi2.o\n",
+                    "obj-$(CONFIG_NET_SCH_PSS)	+= sch_pss.o\n",
                 ),
                 "MAINTAINERS": lambda t: _maintainers(t, author),
             },

@@ -2,7 +2,7 @@
 """Writes sch_pss as patches for the newest kernel and iproute2 of Debian, and tries them.
 
     python3 series.py write [--out FOLDER] [--author "NAME <ADDRESS>"]     the patches; needs gcc, clang-format, git
-    python3 series.py try [--out FOLDER] [STEP...]                         checkpatch, sparse, builds, KUnit, ynl, tc, tdc
+    python3 series.py try [--out FOLDER] [STEP...]                         the same, then the steps of attempts.py
 
 FOLDER/linux/ and FOLDER/iproute2/ get a file for each patch and a cover letter, as git format-patch writes them. The
 patches are made against the files as Debian ships them, and written only if they apply there.
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import attempts
 from files import Edit, Text, iproute2_patches, kernel_patches
-from sources import Missing, cache, iproute2, linux
+from sources import MissingError, cache, iproute2, linux
 
 HERE = Path(__file__).parent
 OUT = HERE.parent / "build/series"
@@ -29,10 +29,20 @@ AUTHOR = "Linkweir maintainers <linkweir@localhost>"
 def git(folder: Path, *words: str, author: str = AUTHOR, stdin: str | None = None) -> str:
     """git with no settings but ours, so that the patches do not depend on who runs it."""
     name, address = author[:-1].split(" <")
-    identity = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in (("NAME", name), ("EMAIL", address))}
+    identity = {
+        f"GIT_{who}_{what}": value
+        for who in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", name), ("EMAIL", address))
+    }
     clean = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", **identity}
     done = subprocess.run(
-        ["git", *words], cwd=folder, input=stdin, capture_output=True, text=True, check=False, env={**os.environ, **clean}
+        ["git", *words],
+        cwd=folder,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **clean},
     )
     if done.returncode:
         sys.exit(f"series: git {' '.join(words)}: {done.stderr}")
@@ -130,7 +140,7 @@ def main() -> int:
         apply(tools, tool_patches, options.out / "iproute2")
         if options.what == "try":
             return attempts.run(tree, tools, options.out, options.steps or list(attempts.STEPS))
-    except Missing as missing:
+    except MissingError as missing:
         print(f"series: NOT WRITTEN: {missing}", file=sys.stderr)
         return 3
     return 0

@@ -4,8 +4,8 @@
     ~/.cache/linkweir/series/linux-VERSION/      the kernel's sources, unpacked
     ~/.cache/linkweir/series/iproute2-VERSION/   iproute2's, with Debian's patches
 
-apt works in folders of its own, so neither root nor an entry in /etc is needed. LINUX_SOURCE and IPROUTE2_SOURCE name other
-trees; then nothing is fetched for that one.
+apt works in folders of its own, so neither root nor an entry in /etc is needed. LINUX_SOURCE and IPROUTE2_SOURCE name
+other trees; then nothing is fetched for that one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from transform import ROOT
 
 sys.path.append(str(ROOT / "machines"))
-import bare  # noqa: E402
+import bare
 
 SUITES = ("trixie-backports", "trixie", "bookworm")
 """Where packages are looked for, the newest first."""
@@ -28,7 +28,7 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 LEFT_OUT = ("drivers/gpu/*.[ch]", "sound/*.[ch]", "*.dts", "*.dtsi")
 
 
-class Missing(Exception):
+class MissingError(Exception):
     """Something cannot be had here; the text says what, and how to get it."""
 
 
@@ -58,7 +58,7 @@ def _apt(*words: str, folder: Path | None = None) -> str:
     options = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
     done = subprocess.run([words[0], *options, *words[1:]], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Missing(f"{' '.join(words)}: {done.stderr.strip()[-400:]}")
+        raise MissingError(f"{' '.join(words)}: {done.stderr.strip()[-400:]}")
     return done.stdout
 
 
@@ -66,7 +66,7 @@ def _newest_linux() -> tuple[str, str]:
     """Package and version of the newest kernel source."""
     names = re.findall(r"^(linux-source-[0-9.]+) ", _apt("apt-cache", "search", "^linux-source-[0-9]"), re.MULTILINE)
     if not names:
-        raise Missing(f"no package linux-source-* in {', '.join(SUITES)}")
+        raise MissingError(f"no package linux-source-* in {', '.join(SUITES)}")
     name = max(names, key=lambda name: [int(part) for part in name.split("-")[-1].split(".")])
     version = re.search(r"^Version: (\S+)$", _apt("apt-cache", "show", name), re.MULTILINE)
     assert version
@@ -77,12 +77,21 @@ def linux() -> Path:
     """The newest kernel's tree, as Debian ships it.
 
     Raises:
-        Missing: it cannot be had.
+        MissingError: it cannot be had.
     """
     if given := os.environ.get("LINUX_SOURCE"):
         return Path(given).resolve()
-    _apt("apt-get", "update")
-    name, version = _newest_linux()
+    try:
+        _apt("apt-get", "update")
+        name, version = _newest_linux()
+    except MissingError:
+        # without a network, what was fetched before
+        kept = sorted(
+            path.parent for path in cache().glob("linux-*/MAINTAINERS") if not path.parent.name.endswith(".files")
+        )
+        if not kept:
+            raise
+        return kept[-1]
     folder = cache() / f"linux-{version.replace('~', '-')}"
     if (folder / "MAINTAINERS").is_file():
         return folder
@@ -105,7 +114,7 @@ def iproute2() -> Path:
     """The newest iproute2 whose source package can be fetched.
 
     Raises:
-        Missing: there is none.
+        MissingError: there is none.
     """
     if given := os.environ.get("IPROUTE2_SOURCE"):
         return Path(given).resolve()
@@ -125,13 +134,16 @@ def iproute2() -> Path:
         part.mkdir()
         try:
             _apt("apt-get", "source", "--download-only", f"iproute2={version}", folder=part)
-        except Missing as refusal:
+        except MissingError as refusal:
             refusals.append(str(refusal))
             continue
         subprocess.run(
-            ["dpkg-source", "--no-check", "-x", str(next(part.glob("*.dsc"))), "tree"], cwd=part, capture_output=True, check=True
+            ["dpkg-source", "--no-check", "-x", str(next(part.glob("*.dsc"))), "tree"],
+            cwd=part,
+            capture_output=True,
+            check=True,
         )
         (part / "tree").rename(folder)
         shutil.rmtree(part)
         return folder
-    raise Missing("no source package of iproute2: " + "; ".join(refusals))
+    raise MissingError("no source package of iproute2: " + "; ".join(refusals))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Writes the algorithm of sch_pss.c from the sources of the core and of the module.
 
-`algorithm()` takes single definitions from `core/` and `kernel/`, leaves out what only serves reproduction (`sat`, `early`,
-`on_empty`, channels of classes), replaces the view of a data plane by fields of the state, and gives everything the
-kernel's types and the prefix pss_. Each edit names the text that it replaces and must find it, as often as it says;
-otherwise the sources have changed and `Drift` says where. clang-format, with the kernel's own settings, lays it out.
+`algorithm()` takes single definitions from `core/` and `kernel/`, leaves out what only serves reproduction (`sat`,
+`early`, `on_empty`, channels of classes), replaces the view of a data plane by fields of the state, and gives all of it
+the kernel's types and the prefix pss_. Each edit names the text that it replaces and must find it once; otherwise the
+sources have changed and `DriftError` says where. clang-format, with the kernel's own settings, lays it out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-class Drift(Exception):
+class DriftError(Exception):
     """A source no longer contains what this script expects."""
 
 
@@ -130,9 +130,13 @@ PARTS = (
         ),
     ),
     Part(MATH, "lw_pace_ns"),
+    Part(BITMAP, "lw_has_bit"),
+    Part(BITMAP, "lw_with_bit"),
+    Part(BITMAP, "lw_without_bit"),
     Part(BITMAP, "lw_bitmap_has"),
     Part(BITMAP, "lw_bitmap_add"),
     Part(BITMAP, "lw_bitmap_del"),
+    Part(BITMAP, "lw_bitmap_empty"),
     Part(BITMAP, "lw_bitmap_first"),
     Part(LEVELS, "lw_level"),
     Own(LEVELS_CLASH),
@@ -168,11 +172,13 @@ PARTS = (
         "pss_due",
         (
             (
-                "\tuint64_t due = lw_excess(queue->tat_ns, queue->resume_ns);\n\n\treturn due <= queue->mark_ns ? 0 : due;\n",
+                "\tuint64_t due = lw_excess(queue->tat_ns, queue->resume_ns);\n\n"
+                "\treturn due <= queue->mark_ns ? 0 : due;\n",
                 "\treturn lw_excess(queue->tat_ns, queue->resume_ns);\n",
             ),
             (
-                " With early=ignore the level does not\n * fall before the mark, so a queue that would be due by then is due at once.",
+                " With early=ignore the level does not\n"
+                " * fall before the mark, so a queue that would be due by then is due at once.",
                 "",
             ),
         ),
@@ -180,12 +186,14 @@ PARTS = (
     Part(PSS, "pss_switch"),
     Part(PSS, "pss_sink"),
     Part(PSS, "pss_review"),
+    Part(PSS, "pss_cost_ns"),
+    Part(PSS, "pss_add", ((", bool paper", ""), ("paper && tat > full ? full : tat", "tat"))),
     Part(
         PSS,
         "pss_charge",
         (
             (IGNORE, ""),
-            ("st->paper && tat > full ? full : tat", "tat"),
+            ("now, full, st->paper)", "now, full)"),
             (FLOOR, "min(level, queue->resume_ns)"),
         ),
     ),
@@ -294,7 +302,8 @@ PARTS = (
             ("memcpy(setting->value, row, sizeof(setting->value));", "setting->set = *row;"),
             (
                 "== LW_UNSET)\n\t\t\tqueue->controlled = queue->low = 0;\n\t\telse if (queue->controlled)\n",
-                "== LW_UNSET) {\n\t\t\tqueue->controlled = 0;\n\t\t\tqueue->low = 0;\n\t\t} else if (queue->controlled) {\n",
+                "== LW_UNSET) {\n\t\t\tqueue->controlled = 0;\n\t\t\tqueue->low = 0;\n"
+                "\t\t} else if (queue->controlled) {\n",
             ),
             (
                 "setting, renewed, now);\n\t\telse\n\t\t\tpss_begin(st, q, setting, LW_UNSET, now);\n",
@@ -368,7 +377,10 @@ NAMES = (
     (r"\(uint64_t\)1 <<", "1ULL <<"),
     (r"LW_CTZ64\(", "__ffs64("),
     (r"LW_NOINLINE", "noinline"),
-    (r"LW_NEVER|LW_UNSET|LW_NONE", lambda m: {"LW_NEVER": "U64_MAX", "LW_UNSET": "PSS_UNSET", "LW_NONE": "PSS_NONE"}[m[0]]),
+    (
+        r"LW_NEVER|LW_UNSET|LW_NONE",
+        lambda m: {"LW_NEVER": "U64_MAX", "LW_UNSET": "PSS_UNSET", "LW_NONE": "PSS_NONE"}[m[0]],
+    ),
     (r"PSS_SECOND_NS", "NSEC_PER_SEC"),
     (r"UINT64_MAX", "U64_MAX"),
     (r"\buint(8|16|32|64)_t\b", r"u\1"),
@@ -402,7 +414,7 @@ def extract(text: str, name: str, file: str) -> str:
     """The definition of a macro, structure or function, with the comment above it.
 
     Raises:
-        Drift: there is none.
+        DriftError: there is none.
     """
     macro = re.search(rf"^#define {name}\b.*\n", text, re.MULTILINE)
     if macro:
@@ -411,7 +423,7 @@ def extract(text: str, name: str, file: str) -> str:
     function = re.search(rf"^[a-z][^\n;=(]*\b\*?{name}\([^;{{]*\)\n\{{\n.*?^\}}\n", text, re.MULTILINE | re.DOTALL)
     found = struct or function
     if found is None:
-        raise Drift(f"{file} no longer defines {name}")
+        raise DriftError(f"{file} no longer defines {name}")
     return text[_comment_before(text, found.start()) : found.end()]
 
 
@@ -420,7 +432,7 @@ def edited(part: Part) -> str:
     text = extract(_without_annotations((ROOT / part.file).read_text()), part.name, part.file)
     for old, new in part.edits:
         if text.count(old) != 1:
-            raise Drift(f"{part.file}: {part.name} contains {text.count(old)} times, expected once:\n{old}")
+            raise DriftError(f"{part.file}: {part.name} contains {text.count(old)} times, expected once:\n{old}")
         text = text.replace(old, new)
     return text
 
@@ -435,12 +447,18 @@ def _plain_refusals(text: str) -> str:
     """Texts of refusals: about classes, without the advice, because an acknowledgement holds 80 characters."""
 
     def shorter(match: re.Match[str]) -> str:
-        return match[0].replace("queue", "class") if ":" not in match[1] else f'"{match[1].split(":")[0]}"'.replace("queue", "class")
+        return (
+            match[0].replace("queue", "class")
+            if ":" not in match[1]
+            else f'"{match[1].split(":")[0]}"'.replace("queue", "class")
+        )
 
     return re.sub(r'"([^"\n]{12,})"', shorter, text)
 
 
-LEFTOVERS = re.compile(r"\bv->|\bLW_|\blw_|linkweir|\buint\d+_t|mark_ns|st->(paper|ignore|reset)|PSS_N?Q?PARAMS|qparams \+ q \*")
+LEFTOVERS = re.compile(
+    r"\bv->|\bLW_|\blw_|linkweir|\buint\d+_t|mark_ns|st->(paper|ignore|reset)|PSS_N?Q?PARAMS|qparams \+ q \*"
+)
 
 
 def fill(words: Iterable[str], width: int) -> list[str]:
@@ -477,7 +495,7 @@ def wrap_comments(text: str) -> str:
                 i += 1
                 block += lines[i]
             out.append(_block(own[1], block.strip()[2:-2]))
-        elif (behind := re.match(r"^([ \t]*)(\S.*?)[ \t]+/\* (.*) \*/\n$", line)):
+        elif behind := re.match(r"^([ \t]*)(\S.*?)[ \t]+/\* (.*) \*/\n$", line):
             short = f"{behind[1]}{behind[2]}\t/* {behind[3]} */\n"
             if len(short.rstrip().expandtabs(8)) <= 80 and not behind[2].startswith("}"):
                 out.append(short)
@@ -495,7 +513,7 @@ def algorithm() -> str:
     """The whole, before clang-format.
 
     Raises:
-        Drift: a source no longer contains what an edit replaces, or something of the core's is left.
+        DriftError: a source no longer contains what an edit replaces, or something of the core's is left.
     """
     parts: list[str] = []
     for part in PARTS:
@@ -506,7 +524,7 @@ def algorithm() -> str:
         left = LEFTOVERS.search(text)
         if left:
             line = next(line for line in text.splitlines() if left[0] in line)
-            raise Drift(f"{part.file}: {part.name}: {left[0]!r} has no form here: {line.strip()}")
+            raise DriftError(f"{part.file}: {part.name}: {left[0]!r} has no form here: {line.strip()}")
         parts.append(text)
     joined = ""
     for before, after in zip(["", *parts], parts, strict=False):

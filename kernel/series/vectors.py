@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The vectors that sch_pss.c must pass: those of vectors/pss without left out settings, and random ones of the same model.
+"""The vectors that sch_pss.c must pass: those of vectors/pss without left out settings, and more of the same model.
 
-Left out are vectors that set `sat`, `early` or `on_empty` to something else than their defaults, and those that give a class a
-channel of its own. As most random vectors do, `oracle/` draws more lives without these, from fixed seeds.
+Left out are vectors that set `sat`, `early` or `on_empty` to something else than their defaults, and those that give a
+class a channel of its own. As most random vectors do, `oracle/` draws more lives without these, from fixed seeds.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ def _drawn() -> dict[str, str]:
     for name, count in MORE.items():
         profile = copy.copy(generate.PROFILES[name])
         profile.events = {event: weight for event, weight in profile.events.items() if event != "rate"}
-        with mock.patch.dict(generate.PROFILES, {f"plain-{name}": profile}), mock.patch.object(generate, "lives_of", lambda _: _Lives):
+        with (
+            mock.patch.dict(generate.PROFILES, {f"plain-{name}": profile}),
+            mock.patch.object(generate, "lives_of", return_value=_Lives),
+        ):
             for seed in range(1, count + 1):
                 text = fitting(generate.Life("pss", f"plain-{name}", seed).live())
                 assert text is not None, "a life with a left out setting was drawn"

@@ -277,7 +277,7 @@ MUTANTS = (
         "stress",
     ),
     Mutant(
-        "what a limit refuses is not counted",
+        "what is dropped to make room is not counted",
         "drop.c",
         "\tqdisc_qstats_drop(sch);\n\tif (reason",
         "\tif (reason",
@@ -354,7 +354,7 @@ MUTANTS = (
         "#define sch_tree_lock(sch) local_bh_disable()\n#define sch_tree_unlock(sch) local_bh_enable()\n/* Puts",
         "stress",
         "kcsan",
-        "KCSAN: data-race in .*linkweir_(apply|rates|limits|shape)",
+        "KCSAN: data-race in .*linkweir_(apply|renew|rates|limits|shape)",
     ),
     Mutant(
         "a policy picks the last instead of the first",

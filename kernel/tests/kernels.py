@@ -8,7 +8,7 @@ Parts:
 
     newest    Debian 13's backports: built with gcc 14, then guest scripts in QEMU
     rt        PREEMPT_RT of Debian 12, of Debian 13 and of its backports: built
-    i386      Debian 12's 32-bit kernel: built, then loaded in QEMU, where the module replays its vectors
+    i386      Debian 12's 32-bit kernel: built, then loaded in QEMU, where it replays the vectors
     powerpc   big-endian, 32 bits: the core's vectors under qemu-user, the module built against the newest sources
 
 The module is built in a bare Debian of the kernel's own release. These systems, the kernel images and the sources are
@@ -43,9 +43,10 @@ BASE = ("ca-certificates", "make", "gcc", "libc6-dev", "xz-utils", "kmod")
 LEFT_OUT = ("drivers/gpu/*.[ch]", "sound/*.[ch]", "Documentation/*/*", "tools/testing/*", "*.dts", "*.dtsi")
 INIT = """#!/bin/busybox sh
 /bin/busybox mount -t proc proc /proc
-/bin/busybox insmod /sch_linkweir.ko && echo "ok - the module is loaded"
+/bin/busybox insmod /sch_linkweir.ko && echo "ok - the qdiscs are loaded"
+/bin/busybox insmod /linkweir_vectors.ko && echo "ok - the vectors are replayed"
 /bin/busybox dmesg
-/bin/busybox rmmod sch_linkweir && echo "ended load"
+/bin/busybox rmmod linkweir_vectors sch_linkweir && echo "ended load"
 /bin/busybox poweroff -f
 """
 
@@ -239,7 +240,7 @@ def i386(mirror: str | None) -> list[str]:
     with log.open("wb") as out:
         subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, check=False)
     lines = log.read_text(errors="replace").replace("\r", "").splitlines()
-    expected = ("ok - the module is loaded", "ended load")
+    expected = ("ok - the qdiscs are loaded", "ok - the vectors are replayed", "ended load")
     wrong += [f"{release}: no line '{line}', see {log}" for line in expected if line not in lines]
     wrong += [f"{release}: kernel log: {line}" for line in lines if BAD_LOG.search(line)]
     told = [line for line in lines if "linkweir: self-test:" in line]

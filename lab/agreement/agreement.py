@@ -17,7 +17,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -40,8 +40,6 @@ from linkweir.scenario import Scenario
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATOR = page.SIMULATOR
 SIMULATED = (SIMULATOR, page.BACKLOGGED)
-AT_ONCE_REAL = 4
-"""Runs in real time at a time; they sleep most of the time."""
 
 Key = tuple[str, str, str, int, float]
 """Place, group, point, seed and duration in s of a run."""
@@ -55,11 +53,13 @@ class Place:
         name: in tables.
         jobs: the runs of a point, by key.
         identity: of everything that the place is made of.
+        programs: the same of each program, where a run is one of several.
     """
 
     name: str
     run: Callable[[Group, Point, int, float, int], Reduced]
     identity: str
+    programs: Mapping[str, str] = field(default_factory=dict)
 
 
 def durations(group: Group, point: Point, place: str) -> list[float]:
@@ -121,7 +121,7 @@ def in_ns3(name: str, wanted: Sequence[Group]) -> Place | None:
     def run(group: Group, point: Point, _seed: int, duration_s: float, _processor: int) -> Reduced:
         return group.ns3(ns3.run(words_of(name, group, point, duration_s)))
 
-    return Place(name, run, f"ns-3 {ns3.identity}")
+    return Place(name, run, "ns-3", ns3.identities)
 
 
 def words_of(place: str, group: Group, point: Point, duration_s: float) -> list[str]:
@@ -175,8 +175,18 @@ def _job(place: Place, group: Group, point: Point, seed: int, duration_s: float)
         return place.run(group, point, seed, duration_s, processor)
 
     name = "" if place.name in SIMULATED else f"{place.name}, {group.name}: {point.name}, seed {seed}"
-    depends = [place.identity, *([program] if point.program and program else [identity_of(scenario)])]
+    depends = [
+        place.identity + place.programs.get(program[0] if program else "", ""),
+        *([program] if point.program and program else [identity_of(scenario)]),
+    ]
     return Job(name, [*depends, group.reduce.__name__], run)
+
+
+def parts_of(place: Place, wanted: Sequence[Group], jobs: int) -> list[tuple[int, list[Group]]]:
+    """How many runs at a time, and the groups whose runs these are."""
+    if place.name != page.REAL:
+        return [(jobs, list(wanted))]
+    return [(group.real_at_once, [group]) for group in wanted]
 
 
 def results(
@@ -185,12 +195,19 @@ def results(
     """Runs what is not stored and returns all results that there are."""
     found: dict[Key, Reduced] = {}
     for place in places(names, wanted, say):
-        at_once = AT_ONCE_REAL if place.name == page.REAL else options.jobs
-        jobs = jobs_of(place, wanted)
         began = time.monotonic()
-        found |= run_all(jobs, store, at_once, say, options.most_s if place.name not in SIMULATED else float("inf"))
+        jobs = 0
+        for at_once, part in parts_of(place, wanted, options.jobs):
+            here = jobs_of(place, part)
+            jobs += len(here)
+            left_s = options.most_s - (time.monotonic() - began) if place.name not in SIMULATED else float("inf")
+            try:
+                found |= run_all(here, store, at_once, say, left_s)
+            except LaboratoryError as error:
+                say(f"{place.name}: STOPPED: {error}")
+                found |= run_all(here, store, at_once, say, -1.0)  # what is stored
         there = sum(key[0] == place.name for key in found)
-        say(f"{place.name}: {there} of {len(jobs)} runs are there, after {time.monotonic() - began:.0f} s")
+        say(f"{place.name}: {there} of {jobs} runs are there, after {time.monotonic() - began:.0f} s")
     return found
 
 
@@ -254,7 +271,9 @@ def main() -> int:
     if options.into:
         today = time.strftime("%Y-%m-%d", time.gmtime())
         took_s = time.monotonic() - began
-        page.write_into(options.into, tables, f"Measured on {today} by `make agreement`: commit {_native.commit}.")
+        what = "the points that also run in real time" if options.six else "all points"
+        origin = f"Measured on {today} by `lab/agreement/agreement.py`: commit {_native.commit}, {what}."
+        page.write_into(options.into, tables, origin)
         say(f"{options.into}: written after {took_s:.0f} s")
     return int(any(not cell.kept for table in tables for line in table.lines for cell in line.cells.values()))
 

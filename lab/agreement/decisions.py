@@ -101,13 +101,13 @@ class Recorder:
     Attributes:
         name: in tables.
         record: writes the calls of a policy into a file.
-        identity: of everything that the place is made of.
+        identity: of everything that the place is made of, by policy.
         timing: what of the place can change an order.
     """
 
     name: str
     record: Callable[[str, Scenario, Path], None]
-    identity: str
+    identity: Callable[[str], str]
     timing: Timing = EXACT
 
 
@@ -117,7 +117,7 @@ def simulator() -> Recorder:
     def record(_policy: str, whole: Scenario, path: Path) -> None:
         _native.run(whole.native, lambda _table, _columns: None, calls=path)
 
-    return Recorder(page.SIMULATOR, record, f"simulator {_native.sources}")
+    return Recorder(page.SIMULATOR, record, lambda _policy: f"simulator {_native.sources}")
 
 
 def in_ns3(departures: int) -> Recorder | None:
@@ -129,7 +129,7 @@ def in_ns3(departures: int) -> Recorder | None:
     def record(policy: str, _whole: Scenario, path: Path) -> None:
         ns3.run([f"decisions-{policy}", f"--record={path}"])
 
-    return Recorder(page.NS3, record, f"ns-3 {ns3.identity}")
+    return Recorder(page.NS3, record, lambda policy: f"ns-3 {ns3.identities[f'decisions-{policy}']}")
 
 
 def gateway() -> Recorder:
@@ -139,7 +139,7 @@ def gateway() -> Recorder:
     def record(_policy: str, whole: Scenario, path: Path) -> None:
         path.write_bytes(gzip.decompress(gateways.files(whole)["calls.gz"]))
 
-    return Recorder(page.VIRTUAL, record, gateways.identity)
+    return Recorder(page.VIRTUAL, record, lambda _policy: gateways.identity)
 
 
 TRACE_FIRST = """\
@@ -171,7 +171,7 @@ def qdisc(say: Callable[[str], None]) -> Recorder:
         (vector,) = trace_vectors.vectors(gzip.decompress(files["trace.gz"]).decode(), choices)
         path.write_text(vector)
 
-    return Recorder(page.QDISC, record, made.identity)
+    return Recorder(page.QDISC, record, lambda _policy: made.identity)
 
 
 def _choices() -> trace_vectors.Choices:
@@ -219,7 +219,7 @@ def replay_program(folder: Path) -> Path:
 def recorded(place: Recorder, policy: str, departures: int, folder: Path) -> Path:
     """The calls of a policy in a place, recorded unless they are there."""
     whole = scenario(policy, departures)
-    depends = hashlib.sha256(f"{place.identity} {whole.resolved}".encode()).hexdigest()[:16]
+    depends = hashlib.sha256(f"{place.identity(policy)} {whole.resolved}".encode()).hexdigest()[:16]
     path = folder / f"{place.name}-{policy}-{depends}.vec"
     if not path.exists():
         part = path.with_suffix(f".{os.getpid()}.part")

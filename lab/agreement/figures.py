@@ -64,6 +64,7 @@ class Group:
         bounds: the largest distance from the simulator that a place may have, as a part; of all others by the name ""
         floor: differences of smaller values are a part of this; in the unit.
         seeds: number of seeds by place, "" for all others.
+        real_at_once: runs in real time at a time; they sleep most of the time, unless packets are many.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Group:
     bounds: Mapping[str, float] = field(default_factory=lambda: {"": 0.05})
     floor: float = virtual.LEAST_MBPS
     seeds: Mapping[str, int] = field(default_factory=lambda: {"": 1})
+    real_at_once: int = 4
 
     def bound(self, place: str) -> float:
         """The bound of a place."""
@@ -220,6 +222,7 @@ def pds_figure(figure: str) -> Group:
         {"": 0.05, "ns-3": 0.01} if figure == "4" else {"": 0.05},
         0.0,
         {"": 3, "simulator": pds.SEEDS, "ns-3": 1},
+        1,
     )
 
 

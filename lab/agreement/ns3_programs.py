@@ -32,11 +32,11 @@ class Ns3:
 
     Attributes:
         folder: where they are.
-        identity: hash of the module and all programs.
+        identities: hash of the module and each program, by its name.
     """
 
     folder: Path
-    identity: str
+    identities: Mapping[str, str]
 
     def run(self, words: Sequence[str]) -> list[Mapping[str, str]]:
         """Runs a program with arguments and returns the lines of its CSV.
@@ -68,7 +68,7 @@ def build(exported: Mapping[str, Scenario]) -> Ns3 | None:
     ]
     releases.run_or_stop("cmake", "-S", ROOT / "ns3", "-B", FOLDER, *options)
     releases.run_or_stop("make", "--no-print-directory", "-s", "-C", FOLDER, "-j", releases.JOBS, *names)
-    return Ns3(FOLDER, _hash([FOLDER / "liblinkweir.so", *(FOLDER / name for name in names)]))
+    return Ns3(FOLDER, {name: _hash([FOLDER / "liblinkweir.so", FOLDER / name]) for name in names})
 
 
 def _write(path: Path, text: str) -> Path:

@@ -104,6 +104,8 @@ def main() -> int:
     options = parser.parse_args()
     if options.into and options.only:
         parser.error("--into replaces the whole table: it cannot be given with --only")
+    if options.into and not all(mark in options.into.read_text() for mark in MARKS):
+        parser.error(f"--into {options.into}: has no place for the table; write {' and '.join(MARKS)} there")
     gateway = namespaces.find_gateway()
     if gateway is None:
         print(f"missing here: {namespaces.NO_GATEWAY}", file=sys.stderr)

@@ -68,3 +68,40 @@ def backlog(arrivals: Corners, service: Corners) -> Fraction:
     """Vertical distance."""
     instants = {c[0] for c in arrivals} | {c[0] for c in service}
     return max(value(arrivals, t) - left(service, t) for t in instants)
+
+
+def drr_needs(quantum: int, grain: int, packet: int, rivals: list[tuple[int, int, int]], bits: int) -> int:
+    """What all classes of a level of drr have received at most when one of them has sent `bits`, by playing its visits.
+
+    Between visits of the class, each rival (quantum, grain, packet) spends its whole deficit, and it had the largest
+    rest at the start. The class' own rest is the largest after each visit, so its visits send as little as they may.
+    """
+    sent, credit, total = 0, 0, 0
+    rests = [length - step for _, step, length in rivals]
+    while True:
+        for i, (each, _, _) in enumerate(rivals):
+            total += each + rests[i]
+            rests[i] = 0
+        credit += quantum
+        may = max(credit - (packet - grain), 0)  # in all its visits, when this one ends
+        for _ in range(sent, may):
+            sent += 1
+            total += 1
+            if sent == bits:
+                return total
+
+
+def smooth_needs(weight: int, packet: int, rivals: list[tuple[int, int]], number: int) -> int:
+    """What all classes of a level of wrr in smooth mode have received at most when one has sent `number` packets.
+
+    Rivals (weight, packet) are all served in the cycle in which the class comes, and before it in each round.
+    """
+    total = sum(w * size for w, size in rivals)
+    sent = 0
+    while True:
+        for turn in range(1, max([weight, *(w for w, _ in rivals)]) + 1):
+            total += sum(size for w, size in rivals if turn <= w)
+            if turn <= weight:
+                total, sent = total + packet, sent + 1
+                if sent == number:
+                    return total

@@ -15,13 +15,13 @@ import minplus_oracle as oracle
 import pytest
 from typer.testing import CliRunner
 
-from linkweir.bounds import capacity
+from linkweir.bounds import capacity, policies
 from linkweir.bounds.answer import bounds, envelope
 from linkweir.bounds.arrivals import empirical
 from linkweir.bounds.attack import Sender, climb, packets
-from linkweir.bounds.curve import add, horizontal, minimum, rate_latency, residual, token_bucket, vertical
+from linkweir.bounds.curve import Curve, add, horizontal, minimum, rate_latency, residual, token_bucket, vertical
 from linkweir.bounds.page import Distance, largest_backlog, longest_delay
-from linkweir.bounds.policies import compose, shared
+from linkweir.bounds.policies import compose, shared, smooth
 from linkweir.cli import app
 from linkweir.scenario import Scenario
 from linkweir.simulate import run
@@ -43,6 +43,10 @@ def test_curves_agree_with_the_oracle_in_random_cases() -> None:
     for _ in range(1000):
         buckets = [token_bucket(rng.randint(1, 50), Fraction(rng.randint(0, 40), rng.randint(1, 9))) for _ in range(3)]
         service = rate_latency(Fraction(rng.randint(50, 99), rng.randint(1, 3)), Fraction(rng.randint(0, 9), 7))
+        if rng.random() < 0.5:  # and an outage later
+            begins, until = service.starts[-1] + 1, service.starts[-1] + 1 + Fraction(rng.randint(1, 30), 7)
+            level, rate = service(begins), service.rate
+            service = Curve.of([*service.segments, (begins, level, 0), (until, level, rate)])
         mine, others = minimum(buckets[0], buckets[1]), [buckets[2], add(buckets[:2])][: rng.randint(1, 2)]
         blocking = Fraction(rng.randint(0, 20))
         left = residual(service, others, blocking)
@@ -76,6 +80,25 @@ def test_drr_as_on_the_page() -> None:
         # the packet that ends at `bits` belongs to a visit that is not complete before it
         done = (bits - 1 + lost) // quantum
         assert service.first(bits) == Fraction(1, 1000) + (bits + first + each * done) / Fraction(10**7)
+
+
+def test_round_robins_agree_with_visits_played_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The instant at which each bit, or packet, of a class has left at the latest."""
+    rng = random.Random(24)
+    monkeypatch.setattr(policies, "MOST_VISITS", 20)  # as many as are looked at
+    for _ in range(1000):
+        link = rate_latency(Fraction(rng.randint(1, 50), rng.randint(1, 7)), Fraction(rng.randint(0, 9), 7))
+        latency, rate = link.starts[-1], link.rate
+        own, *rivals = [(rng.randint(3, 12), rng.randint(1, 3), rng.randint(3, 12)) for _ in range(rng.randint(2, 4))]
+        first = sum(q + length - grain for q, grain, length in rivals)
+        service = compose(shared(own[0], own[2] - own[1], first, sum(q for q, _, _ in rivals)), link)
+        for bits in rng.sample(range(1, 40), 2):
+            assert service.first(bits) == latency + oracle.drr_needs(*own, rivals, bits) / rate
+        weights = [(rng.randint(1, 6), rng.randint(1, 9)) for _ in rivals]
+        service = compose(smooth(own[0], own[2], weights), link)
+        for number in rng.sample(range(1, 16), 2):
+            needs = oracle.smooth_needs(own[0], own[2], weights, number)
+            assert service.first(number * own[2]) == latency + needs / rate
 
 
 def test_a_trace_is_exact_on_its_bins() -> None:
@@ -217,6 +240,17 @@ def test_a_reserved_class_that_cannot_reach_lm_waits_as_at_its_high_level() -> N
     assert af == Fraction(8 * (9000 + 6000 + 1500), 9 * 10**6)
     more = delays(case, "ef=9000B:1Mbit", "af=21kB:2Mbit", "cs0=4500B:1Mbit")[1]
     assert more > Fraction(8 * (9000 + 21000 + 1500), 9 * 10**6)
+
+
+def test_a_class_with_an_envelope_and_no_flow_may_send_packets_of_1500_bytes() -> None:
+    """EF waits for one of CS0's; without a flow of CS0 nothing else says how long that is."""
+    keys = tomllib.loads(scenario("strict", **LEVELS).resolved)
+    keys["flow"] = keys["flow"][:2]
+    ef = delays(Scenario.from_dict(keys), "ef=1500B:1Mbit", "af=1500B:1Mbit", "cs0=9kB:1Mbit")[0]
+    assert ef == Fraction(2 * 12000, 10**7)
+    keys["flow"][1]["packet"] = "200B"
+    ef = delays(Scenario.from_dict(keys), "ef=1500B:1Mbit", "af=1500B:1Mbit", "cs0=9kB:1Mbit")[0]
+    assert ef == Fraction(2 * 12000, 10**7)
 
 
 def longest_s(case: Scenario, name: str) -> float:

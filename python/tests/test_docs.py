@@ -55,6 +55,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/results/bounds.md", "bench/bounds.py *"): "searches for hours",
     ("docs/results/bounds.md", "bench/memory.py *"): "needs recorded traces that are not ours to distribute",
     ("docs/results/voice.md", "bench/voice.py *"): "needs recorded traces that are not ours to distribute",
+    ("docs/results/agreement.md", "make agreement"): LABORATORY,
     ("docs/results/transport.md", "python lab/transport/transport.py *"): LABORATORY,
     ("docs/howto/deploy.md", "linkweir lab run *"): "test_deploy.py runs such, where the laboratory's kernel is",
     ("docs/howto/deploy.md", "{ tc *"): KERNEL,

@@ -10,19 +10,25 @@ from pathlib import Path
 from command import REPOSITORY
 
 PACKAGE = REPOSITORY / "kernel/openwrt"
-RULES = "INSTALL_DIR:=install -d\nINSTALL_DATA:=install -m 644\nKERNEL_MAKE:=echo kernel-make\nTARGET_CC:=target-cc\nPKG_BUILD_DIR:=/build\n"
-KERNEL = """define AutoProbe
+RULES = """INSTALL_DIR:=install -d
+INSTALL_DATA:=install -m 644
+KERNEL_MAKE:=echo kernel-make
+TARGET_CC:=target-cc
+PKG_BUILD_DIR:=/build
+"""
+KERNEL = """needs=$(if $(findstring $(2):=,$(value $(1))),,$(error $(1) has no $(2)))
+define AutoProbe
 probe $(1)
 endef
 define KernelPackage
-$(foreach part,SUBMENU TITLE DEPENDS FILES AUTOLOAD,$(if $(findstring $(part):=,$(value KernelPackage/$(1))),,$(error $(1) has no $(part))))
+$(foreach part,SUBMENU TITLE DEPENDS FILES AUTOLOAD,$(call needs,KernelPackage/$(1),$(part)))
 $(eval $(call KernelPackage/$(1)))
 $(info FILES $(FILES))
 $(info CONFIG $(call KernelPackage/$(1)/config))
 endef
 """
 PACKAGES = """define BuildPackage
-$(foreach part,SECTION CATEGORY TITLE,$(if $(findstring $(part):=,$(value Package/$(1))),,$(error $(1) has no $(part))))
+$(foreach part,SECTION CATEGORY TITLE,$(call needs,Package/$(1),$(part)))
 all:
 	$(call Build/Prepare)
 	$(call Build/Configure)
@@ -53,7 +59,10 @@ def test_it_builds_the_policies_that_were_chosen(tmp_path: Path) -> None:
 def test_its_menu_has_every_policy_that_linux_lacks(tmp_path: Path) -> None:
     shown = dry_run(tmp_path)
     kinds = subprocess.run(
-        ["make", "--no-print-directory", "-s", "-C", str(REPOSITORY / "kernel"), "kinds"], capture_output=True, text=True, check=True
+        ["make", "--no-print-directory", "-s", "-C", str(REPOSITORY / "kernel"), "kinds"],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.split()
     assert re.findall(r"config LINKWEIR_(\w+)", shown) == kinds
     assert "pss" in kinds

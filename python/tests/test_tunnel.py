@@ -77,6 +77,14 @@ def test_classes_are_told_apart_by_code_points_and_the_last_takes_the_rest() -> 
     assert [entry["limit"] for entry in classes] == ["50p", "50p"]
 
 
+def test_a_class_whose_name_has_spaces_is_one_word_for_the_gateway() -> None:
+    scenario = two_classes()
+    scenario["class"][0]["name"] = scenario["flow"][0]["class"] = "class 1"
+    made = tunnel.tunnel(as_scenario(scenario))
+    assert made.classes[0] == "class 1"
+    assert tomllib.loads(made.job["sender.toml"].decode())["class"][0]["name"] == "class-1"
+
+
 def test_a_changing_capacity_is_given_as_the_means_of_its_steps() -> None:
     rate = {"mean": "20Mbit", "amplitude": 0.3, "period": "15s"}
     scenario = two_classes(duration="15s", interval="1s", link={"rate": rate})

@@ -695,7 +695,6 @@ static int pss_dump_class(struct Qdisc *sch, unsigned long arg,
 	const struct pss_params *params = &q->config->params[arg - 1];
 	struct nlattr *nest, *class;
 
-	tcm->tcm_parent = TC_H_ROOT;
 	tcm->tcm_handle |= TC_H_MIN(arg);
 	nest = nla_nest_start(skb, TCA_OPTIONS);
 	if (!nest)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Replays the vectors on the functions that the series gives to sch_pss.c, in user space: no kernel source is needed.
 
-    python3 replay.py [--plant OLD NEW]     --plant replaces a text that must be in the algorithm once
+python3 replay.py [--plant OLD NEW]     --plant replaces a text that must be in the algorithm once
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def main() -> int:
         for path, text in written.items():
             (folder / path).write_text(text)
         flags = ["-std=gnu11", "-O1", "-Wall", "-Wno-unused-function", "-Wno-unused-variable", "-fsanitize=undefined"]
-        subprocess.run(["gcc", *flags, f"-I{HERE}", f"-I{folder}", HERE / "replay.c", "-o", folder / "replay"], check=True)
+        subprocess.run(
+            ["gcc", *flags, f"-I{HERE}", f"-I{folder}", HERE / "replay.c", "-o", folder / "replay"], check=True
+        )
         return subprocess.run([folder / "replay"], check=False).returncode
 
 

@@ -139,4 +139,14 @@ same "each is a drop of a queue" "$(grep -c 'kfree_skb: .*reason: QDISC_DROP' tr
 [ -z "$typed" ] || same "the reasons of a queue" "$(sed -n 's/.*qdisc_drop: .*kind=codes .*reason=//p' trace | sort | uniq -c | xargs)" \
 	"2 BAND_LIMIT 10 CONGESTED"
 clear
+
+# packets above a lower limit are freed at once, although nothing is sent any more
+tc qdisc add dev v0 root handle 10: codes classes 1 class 1 rate 0 limit 100 timeout 10s
+traffic send 10.0.0.2 5003 0 100 500 0
+echo >trace
+echo 1 >events/skb/kfree_skb/enable
+tc class change dev v0 parent 10: classid 10:1 codes limit 10
+tc qdisc del dev v0 root
+echo 0 >events/skb/kfree_skb/enable
+same "drops above a lower limit" "$(grep -c 'kfree_skb: .*reason: QDISC_DROP' trace)" 90
 unwire

@@ -23,6 +23,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+SIZES_WITHOUT_FLOWS_BYTES = (20, 1500)
+"""The smallest and the largest packet of a class with an envelope and no flow: an IPv4 header, and Ethernet's MTU."""
 VOICE_HEADER_BYTES = 40
 """IPv4, UDP and RTP (RFC 3550), as flows of kind voice have by default."""
 
@@ -155,6 +157,8 @@ def _envelope(
     least = min((p.least_bits for p in parts), default=8)
     most = max((p.most_bits for p in parts), default=8)
     if c["name"] in envelopes:
+        if not parts:
+            least, most = (framing.bits(size) for size in SIZES_WITHOUT_FLOWS_BYTES)
         return Envelope(envelopes[c["name"]], "", least, most)
     for part in parts:
         if part.curve is None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ def compute(scenario: Scenario, envelopes: list[str], worst: str | None) -> tupl
 
 
 def show(found: list[Bound]) -> None:
-    """Prints a table, and below it a sentence for each class without a bound."""
+    """Prints a table, and below it why classes have no bound; neighbours with the same reason share a sentence."""
     table = Table(box=None, pad_edge=False)
     for heading in ("class", "worst delay", "worst backlog", "limit that loses nothing", "memory that loses nothing"):
         table.add_column(heading, justify="left" if heading == "class" else "right")
@@ -36,9 +37,10 @@ def show(found: list[Bound]) -> None:
         )
     console = Console()
     console.print(table)
-    for b in found:
-        if b.why_none:
-            console.print(f"{b.name}: {b.why_none}", highlight=False, markup=False)
+    for why, same in groupby((b for b in found if b.why_none), key=lambda b: b.why_none):
+        names = [b.name for b in same]
+        who = ", ".join(names) if len(names) < 4 else f"{names[0]} to {names[-1]}"
+        console.print(f"{who}: {why}", highlight=False, markup=False)
 
 
 def write_page(scenario: Scenario, found: list[Bound], path: Path) -> None:

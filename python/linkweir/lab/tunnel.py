@@ -163,7 +163,7 @@ def _gateway(
     text = toml_table("[gateway]", {**_own(host), "mode": "cleartext"}) + toml_table("[link]", link)
     text += toml_table("[scheduler]", scheduler)
     for number, entry in enumerate(classes, 1):
-        keys = dict(entry)
+        keys = {**entry, "name": "-".join(entry["name"].split())}  # the gateway's names are words
         if number < len(classes):
             keys["match"] = [{"dscp": number}]
         if number == _EF:  # as in the simulator, whatever the code point means elsewhere
