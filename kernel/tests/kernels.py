@@ -69,7 +69,7 @@ class System:
 
 
 # perl runs kernel-doc, which W=1 calls in 6.1
-CROSS = ("gcc-powerpc-linux-gnu", "libc6-dev-powerpc-cross", "qemu-user-static", "flex", "bison", "bc")
+CROSS = ("gcc-powerpc-linux-gnu", "libc6-dev-powerpc-cross", "qemu-user-static", "flex", "bison", "bc", "libelf-dev")
 SYSTEMS = {
     "debian-12": System("bookworm", ("linux-headers-rt-amd64", "perl")),
     "debian-12-i386": System(
