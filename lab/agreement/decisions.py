@@ -42,7 +42,7 @@ from linkweir.lab import LaboratoryError, guest, host, kernel
 from linkweir.lab.gateways import VirtualGateways
 from linkweir.lab.world import world
 from linkweir.provenance import write_whole
-from linkweir.reproduce.orders import Agreement, Timing, compare_orders, read_departures
+from linkweir.reproduce.orders import Agreement, Timing, Urgency, compare_orders, read_departures
 from linkweir.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,6 +60,12 @@ OWN_KEYS: Mapping[str, tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]] = 
     "pf": ({}, ({"weight": 1}, {"weight": 2}, {"weight": 3})),
 }
 """Keys of the scheduler and of each class."""
+
+
+URGENCIES: Mapping[str, Urgency] = {
+    "pds": lambda queue, wait_ns: float(OWN_KEYS["pds"][1][queue]["delay"] * wait_ns),
+}
+"""Of policies that go by waits."""
 
 
 def scenario(policy: str, departures: int) -> Scenario:
@@ -239,7 +245,7 @@ def compared(recorders: Sequence[Recorder], departures: int, folder: Path, say: 
             path = recorded(place, policy, departures, folder)
             done = subprocess.run([replay, path], capture_output=True, text=True, check=False)
             order = read_departures(path)
-            orders = compare_orders(reference, order, place.timing) if reference else None
+            orders = compare_orders(reference, order, place.timing, URGENCIES.get(policy)) if reference else None
             reference = reference or order
             found.append(Found(place.name, policy, len(order), done.returncode == 0, orders))
             say(f"{place.name}, {policy}: {len(order)} departures, {time.monotonic() - began:.0f} s")

@@ -88,6 +88,20 @@ def test_the_cause_of_a_difference(lead_ns: int, timing: Timing, cause: str) -> 
     assert found.differing == {cause: 2}
 
 
+def test_another_decision_because_of_other_waits_is_told_from_a_wrong_one() -> None:
+    """Two packets swap places. In the place class 1 waited longer, so that it is more urgent there."""
+    order = swapped(turns(1000), 500)
+    longer = {at: replace(order[at], arrived_ns=order[at].arrived_ns - STEP_NS) for at in (500, 501)}
+    late = [longer.get(at, one) for at, one in enumerate(order)]
+
+    def urgency(queue: int, wait_ns: int) -> float:
+        return wait_ns + (wait_ns - 9.5 * STEP_NS) * 5 * queue
+
+    assert compare_orders(turns(1000), late, EXACT, urgency).differing == {"waits": 2}
+    assert compare_orders(turns(1000), late, EXACT).differing == {"unexplained": 2}
+    assert compare_orders(turns(1000), order, EXACT, lambda queue, _wait_ns: -queue).differing == {"unexplained": 2}
+
+
 def test_departures_of_a_recording() -> None:
     text = """linkweir-vectors 1
 policy fifo

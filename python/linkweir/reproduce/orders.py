@@ -9,6 +9,8 @@ both have sent the same packets again. Everything that differs in it is put down
 * `ring`: a packet arrived before the decision in one place and after it in the other, within the time of the driver's
   ring;
 * `jiffies`: the same, within the tick in which the place counts time;
+* `waits`: both packets waited in both places, but for other times, and the policy goes by waits: in each place the more
+  urgent packet left;
 * `only in one`: one place sent a packet that the other did not send, so that positions shift;
 * `unexplained`: none of these.
 """
@@ -16,13 +18,16 @@ both have sent the same packets again. Everything that differs in it is put down
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from linkweir.fault import Error
 
-CAUSES = ("equal times", "ring", "jiffies", "only in one", "unexplained")
+CAUSES = ("equal times", "ring", "jiffies", "waits", "only in one", "unexplained")
+
+Urgency = Callable[[int, int], float]
+"""Of a packet of a class that has waited for so long, ns; the policy sends the most urgent one."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +139,17 @@ class Agreement:
         return 1 - self.differing.total() / self.positions if self.positions else 0.0
 
 
-def compare_orders(reference: Sequence[Departure], place: Sequence[Departure], timing: Timing) -> Agreement:
-    """Compares a place's order with the reference's, from the first packet that both sent to the end of the shorter."""
+def compare_orders(
+    reference: Sequence[Departure], place: Sequence[Departure], timing: Timing, urgency: Urgency | None = None
+) -> Agreement:
+    """Compares a place's order with the reference's, from the first packet that both sent to the end of the shorter.
+
+    Args:
+        reference: departures of the simulator.
+        place: departures of the place.
+        timing: what of the place can change an order.
+        urgency: by which the policy goes, if it goes by waits.
+    """
     start = _start(reference, place)
     if start is None:
         return Agreement()
@@ -149,7 +163,7 @@ def compare_orders(reference: Sequence[Departure], place: Sequence[Departure], t
             continue
         end = _together_again(ours, theirs, at, length)
         differing = sum(ours[i].packet != theirs[i].packet for i in range(at, end))
-        result.differing[_cause(ours[at:end], theirs[at:end], timing)] += differing
+        result.differing[_cause(ours[at:end], theirs[at:end], timing, urgency)] += differing
         at = end
     return result
 
@@ -189,7 +203,7 @@ def _together_again(ours: Sequence[Departure], theirs: Sequence[Departure], begi
     return length
 
 
-def _cause(ours: Sequence[Departure], theirs: Sequence[Departure], timing: Timing) -> str:
+def _cause(ours: Sequence[Departure], theirs: Sequence[Departure], timing: Timing, urgency: Urgency | None) -> str:
     """Why a stretch differs."""
     mine, other = ({one.packet: one for one in stretch} for stretch in (ours, theirs))
     if mine.keys() != other.keys():
@@ -204,6 +218,14 @@ def _cause(ours: Sequence[Departure], theirs: Sequence[Departure], timing: Timin
         return "equal times"
     waited = [all(lead > 0 for lead in pair) for pair in (leads[:2], leads[2:])]
     if all(waited):
+        if urgency is not None:
+            queues = (first.queue, chosen.queue)
+            here, there = (
+                [urgency(queue, wait_ns) for queue, wait_ns in zip(queues, pair, strict=True)]
+                for pair in (leads[:2], leads[2:])
+            )
+            if here[0] >= here[1] and there[1] >= there[0]:
+                return "waits"
         return "unexplained"  # both packets were there in both places: another decision
     nearest_ns = min(abs(lead) for lead in leads)
     if nearest_ns <= timing.ring_ns:
