@@ -271,7 +271,8 @@ def powerpc(mirror: str | None) -> list[str]:
         unpack = f"rm -rf {prepared} && mkdir {prepared} && tar -xJf /usr/src/{archive.name} -C {prepared}"
         unpack += f" --strip-components=1 {out}"
         config = f"{prepared}/scripts/config --file {prepared}/.config -e NET_SCHED -e NET_CLS_ACT"
-        prepare = f"{make} pmac32_defconfig && {config} && {make} olddefconfig && {make} modules_prepare"
+        prepare = f"{make} pmac32_defconfig && {config} && {make} olddefconfig"
+        prepare += f" && {make} modules_prepare arch/powerpc/lib/crtsavres.o"
         inside(system, f"{unpack} && {prepare} && touch {prepared}/prepared")
     name = f"powerpc-{tree.rpartition('-')[2]}"
     wrong = compile_module(system, name, prepared, f"W=1 ARCH=powerpc CROSS_COMPILE={compiler} KBUILD_MODPOST_WARN=1")
