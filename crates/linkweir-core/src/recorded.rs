@@ -79,10 +79,7 @@ impl<P: Policy, W: Write> Recorded<P, W> {
 }
 
 /// `queue N name=value ...` of every queue whose policy has parameters for queues.
-fn of_queues<'a>(
-    info: &'a PolicyInfo,
-    qparams: &'a [u64],
-) -> impl Iterator<Item = String> + 'a {
+fn of_queues<'a>(info: &'a PolicyInfo, qparams: &'a [u64]) -> impl Iterator<Item = String> + 'a {
     let rows = qparams.chunks(info.qparams.len().max(1)).enumerate();
     rows.map(|(q, row)| format!("queue {q}{}", assignments(&info.qparams, row)))
 }

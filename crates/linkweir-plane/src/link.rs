@@ -122,11 +122,7 @@ impl Link {
     ///
     /// # Errors
     /// Parameters the policy refuses.
-    pub fn recorded(
-        now_ns: u64,
-        setup: LinkSetup<'_>,
-        calls: Option<Out>,
-    ) -> Result<Link, Fault> {
+    pub fn recorded(now_ns: u64, setup: LinkSetup<'_>, calls: Option<Out>) -> Result<Link, Fault> {
         let LinkSetup {
             capacity, measured, ..
         } = setup;

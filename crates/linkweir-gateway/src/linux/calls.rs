@@ -3,10 +3,11 @@
 //! environment's `LINKWEIR_CALLS` names. Without it nothing is recorded.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use linkweir_plane::deciding::Out;
+/// Where calls are written.
+type Out = Box<dyn Write + Send>;
 
 const FOLDER: &str = "LINKWEIR_CALLS";
 
@@ -20,8 +21,12 @@ pub(crate) fn of(peer: &str) -> io::Result<Option<Out>> {
 
 fn make(folder: &Path, peer: &str) -> io::Result<Out> {
     let path = folder.join(format!("{peer}.vec"));
-    let file = File::create(&path)
-        .map_err(|error| io::Error::new(error.kind(), format!("{FOLDER}: {}: {error}", path.display())))?;
+    let file = File::create(&path).map_err(|error| {
+        io::Error::new(
+            error.kind(),
+            format!("{FOLDER}: {}: {error}", path.display()),
+        )
+    })?;
     Ok(Box::new(BufWriter::new(file)))
 }
 
