@@ -3,10 +3,11 @@
 //! environment's `LINKWEIR_CALLS` names. Without it nothing is recorded.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use linkweir_plane::deciding::Out;
+/// Where calls are written.
+type Out = Box<dyn Write + Send>;
 
 const FOLDER: &str = "LINKWEIR_CALLS";
 
