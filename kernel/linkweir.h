@@ -121,7 +121,8 @@ struct linkweir_sched {
 	u64 memory_bytes;                       /* used by waiting packets, while there is a limit */
 	struct linkweir_counters gone;          /* of classes that are no more */
 	u64 gone_sent_pkts;
-	bool shapes;                            /* counted in linkweir_shaping */
+	bool shapes;                            /* counted in linkweir_shaping, */
+	bool limits_memory;                     /* and in linkweir_limiting_memory */
 	u64 best_bps;                   /* the largest capacity reported to the policy */
 	u32 arriving;                   /* class of the present enqueue, */
 	u32 stay;                       /* and how many of its packets are queued, at the tail */
@@ -170,8 +171,9 @@ static inline struct linkweir_cb *linkweir_cb(const struct sk_buff *skb)
 	return (struct linkweir_cb *)qdisc_skb_cb(skb)->data;
 }
 
-/* Some qdisc has a bandwidth, a framing or a memlimit; while none has, the packet path contains one instruction for each question. */
+/* Some qdisc has a bandwidth or framing, or a memlimit; while none has, each question costs the packet path one instruction. */
 DECLARE_STATIC_KEY_FALSE(linkweir_shaping);
+DECLARE_STATIC_KEY_FALSE(linkweir_limiting_memory);
 
 /* ---- the queues and the view ---- */
 
@@ -187,7 +189,7 @@ static __always_inline bool linkweir_has_room(const struct linkweir_class *class
 
 static __always_inline bool linkweir_counts_memory(const struct linkweir_sched *s)
 {
-	return static_branch_unlikely(&linkweir_shaping) && s->memlimit_bytes;
+	return static_branch_unlikely(&linkweir_limiting_memory) && s->memlimit_bytes;
 }
 
 static __always_inline void linkweir_take(struct Qdisc *sch, u32 q, struct sk_buff *skb)
@@ -297,6 +299,10 @@ bool linkweir_drop_victim(struct Qdisc *sch, u32 victim, struct sk_buff **to_fre
 void linkweir_mark(struct linkweir_class *class, struct sk_buff *skb);
 
 /* qdisc.c */
+void linkweir_record_enqueued(struct Qdisc *sch, u32 q, u32 bytes);
+void linkweir_record_sent(struct Qdisc *sch, u32 q, u32 bytes);
+void linkweir_record_pick(struct Qdisc *sch, u32 q);
+void linkweir_record_verdict(struct Qdisc *sch, u32 q, enum lw_verdict verdict, bool ecn);
 extern const struct Qdisc_ops linkweir_ops;
 struct sk_buff *linkweir_rest(struct Qdisc *sch, u32 q, u64 retry_ns);
 int linkweir_make(struct Qdisc *sch, const struct lw_policy *policy, struct nlattr *opt, struct netlink_ext_ack *extack);

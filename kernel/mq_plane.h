@@ -74,7 +74,8 @@ static struct sk_buff * __flatten linkweir_mq_dequeue(struct Qdisc *queue)
 	spin_lock_nested(qdisc_lock(sch), SINGLE_DEPTH_NESTING);
 	linkweir_clock(s);
 	q = linkweir_policy->pick(s->state, &s->view, &retry_ns);
-	trace_linkweir_pick(sch, q, 0, false);
+	if (trace_linkweir_pick_enabled())
+		linkweir_record_pick(sch, q);
 	if (q < s->view.nqueues && s->queues[q].backlog_pkts && linkweir_cb(s->classes[q].waiting.next)->txq == mine->index &&
 	    !linkweir_must_wait(s)) {
 		skb = linkweir_leave(sch, q, false);
@@ -83,7 +84,8 @@ static struct sk_buff * __flatten linkweir_mq_dequeue(struct Qdisc *queue)
 			goto unlock;
 		/* now, as this queue may be stopped before it is asked again */
 		q = linkweir_policy->pick(s->state, &s->view, &retry_ns);
-		trace_linkweir_pick(sch, q, 0, false);
+		if (trace_linkweir_pick_enabled())
+			linkweir_record_pick(sch, q);
 	}
 	if (likely(q < s->view.nqueues && s->queues[q].backlog_pkts))
 		linkweir_mq_next(sch, q, mine);

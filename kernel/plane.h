@@ -63,7 +63,8 @@ static __always_inline bool linkweir_join(struct Qdisc *sch, u32 q, struct sk_bu
 	if (!all && !linkweir_make_room(sch, q, skb, bytes, to_free))
 		return false;
 	linkweir_push(sch, class, queue, skb, bytes);
-	trace_linkweir_enqueued(sch, q, bytes);
+	if (trace_linkweir_enqueued_enabled())
+		linkweir_record_enqueued(sch, q, bytes);
 	if (linkweir_policy->enqueued)
 		linkweir_policy->enqueued(s->state, &s->view, q, bytes);
 	if (!linkweir_policy->victim)
@@ -179,7 +180,8 @@ static __always_inline struct sk_buff *linkweir_leave(struct Qdisc *sch, u32 q, 
 		linkweir_mark(class, skb);
 	_bstats_update(&class->sent, length, 1);
 	_bstats_update(&sch->bstats, length, 1);
-	trace_linkweir_sent(sch, q, bytes);
+	if (trace_linkweir_sent_enabled())
+		linkweir_record_sent(sch, q, bytes);
 	if (linkweir_is_paced(s))
 		linkweir_occupy(s, bytes, sch->q.qlen);
 	if (linkweir_policy->sent)
@@ -196,7 +198,7 @@ static __always_inline enum lw_verdict linkweir_judge(struct Qdisc *sch, u32 q)
 	/* evaluated twice on purpose: the first is left out if the policy ignores `ecn`, the second is only for tracing */
 	verdict = linkweir_policy->leaving(s->state, &s->view, q, linkweir_ecn_capable(skb));
 	if (trace_linkweir_verdict_enabled())
-		trace_linkweir_verdict(sch, q, verdict, linkweir_ecn_capable(skb));
+		linkweir_record_verdict(sch, q, verdict, linkweir_ecn_capable(skb));
 	return verdict;
 }
 
@@ -212,7 +214,8 @@ static struct sk_buff * __flatten linkweir_dequeue(struct Qdisc *sch)
 		return linkweir_wait(sch);
 	for (;;) {
 		q = linkweir_policy->pick(s->state, &s->view, &retry_ns);
-		trace_linkweir_pick(sch, q, 0, false);
+		if (trace_linkweir_pick_enabled())
+			linkweir_record_pick(sch, q);
 		if (unlikely(q >= s->view.nqueues || !s->queues[q].backlog_pkts))
 			return linkweir_rest(sch, q, retry_ns);
 		if (!linkweir_policy->leaving)

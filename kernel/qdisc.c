@@ -78,6 +78,30 @@ static bool linkweir_rates_differ(const struct linkweir_settings *a, const struc
 	return false;
 }
 
+/*
+ * The tracepoints of the packet path. Each call of a tracepoint takes more than 100 bytes, which the path of every kind would contain
+ * several times. It calls these instead, and only while it is recorded.
+ */
+void linkweir_record_enqueued(struct Qdisc *sch, u32 q, u32 bytes)
+{
+	trace_linkweir_enqueued(sch, q, bytes);
+}
+
+void linkweir_record_sent(struct Qdisc *sch, u32 q, u32 bytes)
+{
+	trace_linkweir_sent(sch, q, bytes);
+}
+
+void linkweir_record_pick(struct Qdisc *sch, u32 q)
+{
+	trace_linkweir_pick(sch, q, 0, false);
+}
+
+void linkweir_record_verdict(struct Qdisc *sch, u32 q, enum lw_verdict verdict, bool ecn)
+{
+	trace_linkweir_verdict(sch, q, verdict, ecn);
+}
+
 static void linkweir_trace_channels(struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
@@ -116,6 +140,7 @@ static void linkweir_limits(struct linkweir_sched *s, const struct linkweir_sett
 }
 
 DEFINE_STATIC_KEY_FALSE(linkweir_shaping);
+DEFINE_STATIC_KEY_FALSE(linkweir_limiting_memory);
 
 static bool linkweir_frames(const struct linkweir_settings *set)
 {
@@ -125,18 +150,26 @@ static bool linkweir_frames(const struct linkweir_settings *set)
 /* Before the settings are in force and, as it may sleep, without the lock. */
 static void linkweir_begin_shaping(struct linkweir_sched *s, const struct linkweir_settings *set)
 {
-	if (s->shapes || (!set->bandwidth_bps && !linkweir_frames(set) && !set->memlimit_bytes))
-		return;
-	s->shapes = true;
-	static_branch_inc(&linkweir_shaping);
+	if (!s->shapes && (set->bandwidth_bps || linkweir_frames(set))) {
+		s->shapes = true;
+		static_branch_inc(&linkweir_shaping);
+	}
+	if (!s->limits_memory && set->memlimit_bytes) {
+		s->limits_memory = true;
+		static_branch_inc(&linkweir_limiting_memory);
+	}
 }
 
 static void linkweir_end_shaping(struct linkweir_sched *s)
 {
-	if (!s->shapes || s->pace.bandwidth_bps || s->framed || s->memlimit_bytes)
-		return;
-	s->shapes = false;
-	static_branch_dec(&linkweir_shaping);
+	if (s->shapes && !s->pace.bandwidth_bps && !s->framed) {
+		s->shapes = false;
+		static_branch_dec(&linkweir_shaping);
+	}
+	if (s->limits_memory && !s->memlimit_bytes) {
+		s->limits_memory = false;
+		static_branch_dec(&linkweir_limiting_memory);
+	}
 }
 
 static void linkweir_count_memory(struct linkweir_sched *s)

@@ -80,12 +80,12 @@ unwire() {
 }
 
 # With several processors, QEMU 7.2 was seen to run an instruction that the kernel had already patched away ("Oops: int3", while memory had
-# the new instruction). The module's packet path is patched when the first qdisc gets a bandwidth and when the last loses it, so a qdisc
-# on another device has one meanwhile.
+# the new instruction). The module's packet path is patched when the first qdisc gets a bandwidth or memlimit and when the last loses it, so a qdisc
+# on another device has both meanwhile.
 steady() {
 	[ "$(grep -c ^processor /proc/cpuinfo)" -gt 1 ] || return
 	modprobe dummy
-	ip link add steady type dummy && tc qdisc add dev steady root pss classes 1 bandwidth 1mbit
+	ip link add steady type dummy && tc qdisc add dev steady root pss classes 1 bandwidth 1mbit memlimit 100kb
 }
 unsteady() { [ ! -e /sys/class/net/steady ] || ip link del steady; }
 
