@@ -79,11 +79,12 @@ fn the_calls_of_a_links_policy_are_recorded() {
     let bytes = text.0.lock().unwrap().clone();
     let text = String::from_utf8(bytes).unwrap();
     let (_, calls) = text.split_once("at 0 init\n").unwrap();
-    // 500 bytes take 0.5 ms. The capacity is not reported to the policy, as the link does not follow it.
+    // 500 bytes take 0.5 ms. The policy is told the new capacity, which each class has unless it says otherwise.
     assert_eq!(
         calls,
         "at 0 enqueue 2 1000\nat 0 enqueue 0 500\nat 0 pick 0\nat 0 verdict pass\nat 0 send 0\nat 500000 pick 2\n\
-         at 500000 verdict pass\nat 500000 send 2\n# end\n"
+         at 500000 verdict pass\nat 500000 send 2\nat 3000000 link 4000000\n\
+         at 3000000 rate 0 4000000 1 4000000 2 4000000\n# end\n"
     );
 }
 
