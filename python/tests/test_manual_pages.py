@@ -25,6 +25,8 @@ MAKEFILE = (KERNEL / "Makefile").read_text()
 POLICIES = {policy.name: policy for policy in linkweir.policies()}
 LEFT_OUT = re.findall(r"^IN_TREE := (.*)$", MAKEFILE, re.MULTILINE)[0].split()
 KINDS = [name for name in POLICIES if name not in LEFT_OUT]
+OF_MANY_QUEUES = re.findall(r"^MQ := \$\(filter (.*),\$\(KINDS\)\)$", MAKEFILE, re.MULTILINE)[0].split()
+NAMES = [*KINDS, *(f"{kind}_mq" for kind in OF_MANY_QUEUES)]
 
 
 def page(kind: str) -> str:
@@ -54,7 +56,7 @@ def test_the_docs_say_which_policies_are_qdiscs() -> None:
     stated = {
         name: answer.strip().startswith("yes") for names, answer in rows for name in re.findall(r"`(\w+)`", names)
     }
-    assert stated == {name: name in KINDS for name in POLICIES}
+    assert stated == {name: name in NAMES for name in (*POLICIES, *NAMES)}
     table = (REPOSITORY / "README.md").read_text().split("| policy | guarantees | source |")[1].split("\n\n")[0]
     names = [name for row in table.split("\n")[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
     assert sorted(names) == sorted(POLICIES)
@@ -65,8 +67,8 @@ def test_the_docs_say_which_policies_are_qdiscs() -> None:
 
 
 def test_every_qdisc_has_a_page_and_no_page_is_without_its_qdisc() -> None:
-    assert sorted(path.name for path in (KERNEL / "man").iterdir()) == sorted(f"tc-{kind}.8" for kind in KINDS)
-    assert "PAGES := $(KINDS:%=man/tc-%.8)" in MAKEFILE  # what make install and the packages take
+    assert sorted(path.name for path in (KERNEL / "man").iterdir()) == sorted(f"tc-{kind}.8" for kind in NAMES)
+    assert "PAGES := $(NAMES:%=man/tc-%.8)" in MAKEFILE  # what make install and the packages take
     assert "man/*.8" in (KERNEL / "debian" / "rules").read_text()
 
 
@@ -101,7 +103,7 @@ def explains(stated: str, parameter: Parameter) -> bool:
     return re.search(rf"default\s+{re.escape(bare)}(?!\w)", stated) is not None
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", NAMES)
 @pytest.mark.parametrize("formatter", [["groff", "-man", "-ww", "-z", "-Tutf8"], ["mandoc", "-Tlint", "-Wwarning"]])
 def test_a_page_is_well_formed(kind: str, formatter: list[str]) -> None:
     if shutil.which(formatter[0]) is None:
