@@ -18,7 +18,7 @@
 typedef __int128 wide;                  /* exact: bits in units of 10^-9, times a rate */
 
 enum inequality {
-	IDENTITY, KEPT, FLOORS, SINK, RETURNS, LEVEL, BUCKET, RESERVED, ORDER,         /* pss; ORDER for all */
+	IDENTITY, UNCHARGED, KEPT, FLOORS, SINK, RETURNS, LEVEL, BUCKET, RESERVED, ORDER,         /* pss; ORDER for all */
 	SPENT, DEFICIT, TURN, NINEQUALITIES
 };
 
@@ -27,6 +27,7 @@ static const struct {
 	uint64_t scale;                 /* of the numbers: this many make one unit */
 } inequalities[NINEQUALITIES] = {
 	[IDENTITY] = { "identity", "bits", 1000000000 },
+	[UNCHARGED] = { "uncharged", "bits", 1000000000 },
 	[KEPT] = { "kept", "bits", 1000000000 },
 	[FLOORS] = { "floors", "bits", 1000000000 },
 	[SINK] = { "sink", "bits", 1000000000 },

@@ -163,8 +163,8 @@ static void check_uncharged(uint32_t bytes, wide before, uint64_t tx_ns)
 {
 	wide full = p.lm + rho_times(tx_ns), most = larger(before, smaller(before + bytes * BYTE, full));
 
-	at_most(IDENTITY, "the level after a packet at the low level", credit(), "x + counted - uncharged", most + 2 * near());
-	at_most(IDENTITY, "x + counted - uncharged", most - 2 * near(), "the level after a packet at the low level", credit());
+	at_most(UNCHARGED, "the level after a packet at the low level", credit(), "x + counted - uncharged", most + 2 * near());
+	at_most(UNCHARGED, "x + counted - uncharged", most - 2 * near(), "the level after a packet at the low level", credit());
 }
 
 /* The high level ends with the packet that brings the level to LM at its nominal end, and with no other. */

@@ -93,7 +93,8 @@ static void sent_drr(uint32_t x, uint32_t bytes)
 {
 	r.deficit[x] -= bytes;
 	if (r.counted)
-		at_most(SPENT, "bytes sent in a visit", (wide)quantum_of(x) - r.deficit[x], "its quantum", (wide)quantum_of(x));
+		at_most(SPENT, "bytes sent, less the quanta of earlier visits", (wide)quantum_of(x) - r.deficit[x],
+			"the quantum of this visit", (wide)quantum_of(x));
 }
 
 static void decide_turn(void)
