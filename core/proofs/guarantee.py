@@ -4,8 +4,11 @@
 1. Rocq checks every file. No theorem may rest on an axiom.
 2. The models, extracted to OCaml, replay the vectors of their policies.
 3. They replay random lives of the C code (rocq/lives.c).
+4. A data plane that knows neither models nor code checks the guarantees' inequalities in lives of the C code
+   (broken/broken.c).
 
-With --faults: each fault of guarantee_faults.toml, put into a copy of the core, must make step 3 fail.
+With --faults: each fault of guarantee_faults.toml, put into a copy of the core, must make step 3 fail, and step 4 by
+the inequality that the fault names. With --outside: step 4 alone, on the core and on the faults.
 """
 
 import argparse
@@ -28,6 +31,7 @@ RECORD = CORE.parent / "docs" / "results" / "proofs.md"
 FILES = ("Pss", "Charge", "Identity", "Guarantee", "Link", "LessMemory", "Rr", "Drr", "Bits", "Assumptions", "Extract")
 POLICIES = ("pss", "drr", "rr")
 OPERATIONS = 2000
+PROGRAMS = {"lives": HERE / "rocq" / "lives.c", "broken": HERE / "broken" / "broken.c"}
 START, END = "<!-- guarantees: made by `make -C core prove-guarantee RECORD=1` -->", "<!-- end of guarantees -->"
 FAULTS_START, FAULTS_END = "<!-- faults: made by `make -C core prove-guarantee RECORD=1` -->", "<!-- end of faults -->"
 
@@ -44,7 +48,7 @@ def must(command: list[str], what: str) -> str:
 
 
 def missing() -> list[str]:
-    tools = [tool for tool in ("coqc", "ocamlopt", "gcc") if not shutil.which(tool)]
+    tools = [tool for tool in ("coqc", "ocamlopt") if not shutil.which(tool)]
     if "ocamlopt" not in tools:
         where = subprocess.run(["ocamlopt", "-where"], capture_output=True, text=True).stdout.strip()
         if not (Path(where) / "zarith").is_dir():
@@ -59,8 +63,6 @@ def processor_s() -> float:
 
 def prove(quick: bool) -> list[tuple[str, int, float]]:
     """Each file with its number of theorems and lemmas, and the processor time of its check."""
-    shutil.rmtree(BUILD, ignore_errors=True)
-    BUILD.mkdir(parents=True)
     rows = []
     for name in FILES:
         if quick and name == "Assumptions":  # half of the time
@@ -82,17 +84,26 @@ def prove(quick: bool) -> list[tuple[str, int, float]]:
     return rows
 
 
-def compile_lives(out: Path, faulty: Path | None = None) -> None:
-    """lives.c with the C core; `faulty`: a copy of one of its sources, in place of it."""
-    compile_c = ["gcc", "-std=c11", "-O1", "-w", f"-I{CORE}/include", f"-I{CORE}/src"]
-    sources = [HERE / "rocq" / "lives.c", *sorted((CORE / "src").glob("*.c"))]
-    objects = [str(BUILD / f"{source.stem}.o") for source in sources]
-    if not faulty:
-        for source, target in zip(sources, objects, strict=True):
-            must([*compile_c, "-c", str(source), "-o", target], source.name)
-    else:
-        objects[[source.name for source in sources].index(faulty.name)] = str(faulty)
-    must([*compile_c, *objects, "-o", str(out)], "lives.c")
+def compile_c(source: Path, target: Path) -> Path:
+    flags = ["gcc", "-std=c11", "-O1", "-w", f"-I{CORE}/include", f"-I{CORE}/src"]
+    must([*flags, "-c", str(source), "-o", str(target)], source.name)
+    return target
+
+
+def compile_core() -> None:
+    """The core, lives.c and broken.c, and both programs with the core as it is."""
+    for source in (*PROGRAMS.values(), *(CORE / "src").glob("*.c")):
+        compile_c(source, BUILD / f"{source.stem}.o")
+    for name in PROGRAMS:
+        link(name, BUILD / name)
+
+
+def link(name: str, out: Path, faulty: Path | None = None) -> Path:
+    """One of PROGRAMS; `faulty`: the object of a faulty policy, in place of the right one."""
+    objects = [BUILD / f"{source.stem}.o" for source in (CORE / "src").glob("*.c")]
+    objects = [BUILD / f"{name}.o", *(faulty if faulty and faulty.stem == f"{o.stem}-fault" else o for o in objects)]
+    must(["gcc", *map(str, objects), "-o", str(out)], name)
+    return out
 
 
 def live(lives: Path, policy: str, seed: int) -> Path | None:
@@ -127,18 +138,47 @@ def compare(lives: Path, seeds: int) -> list[tuple[str, str, str]]:
     return rows
 
 
-def caught(fault: dict, seeds: int) -> str:
-    """How a life shows the fault; empty if none does."""
-    place = BUILD / f"{fault['policy']}.c"
-    source = (CORE / "src" / place.name).read_text()
-    if source.count(fault["was"]) != 1:
-        sys.exit(
-            f"guarantee_faults.toml: {place.name} has {fault['was']!r} {source.count(fault['was'])} times, not once"
-        )
+def from_outside(broken: Path, policy: str, seeds: int, inequality: str = "") -> subprocess.CompletedProcess:
+    """Answers 3 and says which inequality breaks, or 0 and how often each was checked."""
+    command = ["prlimit", "--cpu=60", str(broken), policy, "1", str(seeds), str(OPERATIONS)]
+    return run([*command, inequality] if inequality else command)
+
+
+def hold(seeds: int) -> list[tuple[str, str]]:
+    """The inequalities hold in lives of the core as it is."""
+    rows = []
+    for policy in POLICIES:
+        done = from_outside(BUILD / "broken", policy, seeds)
+        if done.returncode:
+            sys.exit(f"guarantee: {policy} breaks a guarantee:\n{done.stdout}{done.stderr}")
+        rows.append((policy, done.stdout.strip().removesuffix(", no breach")))
+        print(f"{policy}: {seeds} lives seen from outside, checks: {rows[-1][1]}")
+    return rows
+
+
+def plant(fault: dict) -> Path:
+    """The object of the policy with the fault."""
+    source = (CORE / "src" / f"{fault['policy']}.c").read_text()
+    count = source.count(fault["was"])
+    if count != 1:
+        sys.exit(f"guarantee_faults.toml: {fault['policy']}.c has {fault['was']!r} {count} times, not once")
+    place = BUILD / f"{fault['policy']}-fault.c"
     place.write_text(source.replace(fault["was"], fault["now"]))
-    compile_lives(BUILD / "lives-fault", place)
+    return compile_c(place, place.with_suffix(".o"))
+
+
+def seen_broken(fault: dict, faulty: Path, seeds: int) -> str:
+    """Where the inequality that the fault names breaks; empty if it does not."""
+    broken = link("broken", BUILD / "broken-fault", faulty)
+    done = from_outside(broken, fault["policy"], seeds, fault["inequality"])
+    return done.stdout.strip() if done.returncode == 3 else ""
+
+
+def caught(fault: dict, faulty: Path, seeds: int) -> str:
+    """How a life shows the fault; empty if none does."""
+    lives = link("lives", BUILD / "lives-fault", faulty)
     for seed in range(1, seeds + 1):
-        path = live(BUILD / "lives-fault", fault["policy"], seed)
+        path = live(lives, fault["policy"], seed)
         if path is None:
             return f"life {seed}: the C code crashes or never returns"
         done = replay([path])
@@ -147,6 +187,27 @@ def caught(fault: dict, seeds: int) -> str:
             return f"life {seed}, line {first.split(':', 1)[-1]}"
         path.unlink()
     return ""
+
+
+def plant_all(outside: bool) -> tuple[list[str], int]:
+    """The lines of the table of faults, and how many faults went unnoticed. `outside`: do not ask the models."""
+    faults = tomllib.loads((HERE / "guarantee_faults.toml").read_text())["fault"]
+    head = "| policy | fault | guarantee that it breaks | inequality seen broken | noticed |"
+    lines = [head, "|---|---|---|---|---|"]
+    unnoticed = unbroken = 0
+    for fault in faults:
+        faulty = plant(fault)
+        broken = seen_broken(fault, faulty, 400)
+        how = "" if outside else caught(fault, faulty, 60)
+        answer = "" if outside else f"rejected: {how}: " if how else "NOT NOTICED: "
+        print(f"{fault['policy']}: {answer}{broken or 'NOT SEEN BROKEN'}: {fault['breaks']}", flush=True)
+        cells = (fault["policy"], fault["fault"], fault["breaks"], broken or "none", how or "no")
+        lines.append(f"| {' | '.join(cells)} |")
+        unnoticed += not how and not outside and not fault.get("unnoticed")
+        unbroken += not broken
+    noticed = "" if outside else f"{unnoticed} not noticed, "
+    print(f"guarantee: {len(faults)} faults, {noticed}{unbroken} without a guarantee seen broken")
+    return lines, unnoticed + unbroken
 
 
 def fill(start: str, end: str, lines: list[str]) -> None:
@@ -160,7 +221,17 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="few lives; says what is missing instead of failing")
     parser.add_argument("--faults", action="store_true", help="then plant the faults of guarantee_faults.toml")
     parser.add_argument("--record", action="store_true", help="write the results into docs/results/proofs.md")
+    parser.add_argument("--outside", action="store_true", help="only the inequalities, which need no Rocq")
     args = parser.parse_args()
+    if not shutil.which("gcc"):
+        print("guarantee: NOT CHECKED: gcc not installed: ./setup.sh prove")
+        return 0 if args.quick else 1
+    shutil.rmtree(BUILD, ignore_errors=True)
+    BUILD.mkdir(parents=True)
+    compile_core()
+    outside = hold(100 if args.quick else 2000)
+    if args.outside:
+        return 1 if plant_all(True)[1] else 0
     lacking = missing()
     if lacking:
         print(f"guarantee: NOT CHECKED: {', '.join(lacking)} not installed: ./setup.sh prove")
@@ -168,7 +239,6 @@ def main() -> int:
     os.environ.setdefault("OCAMLRUNPARAM", "b")
     began = time.monotonic()
     proofs = prove(args.quick)
-    compile_lives(BUILD / "lives")
     bridges = compare(BUILD / "lives", 10 if args.quick else 200)
     for name, count, seconds in proofs:
         print(f"rocq {name + '.v':15} {count:3} theorems {seconds:5.1f} s")
@@ -185,20 +255,15 @@ def main() -> int:
             "|---|---|---|",
         ]
         lines += [f"| {policy} | {vectors} | {lives} |" for policy, vectors, lives in bridges]
+        lines += ["", "| policy | inequalities checked in 2000 lives of the C code, none broken |", "|---|---|"]
+        lines += [f"| {policy} | {counts} |" for policy, counts in outside]
         fill(START, END, lines)
     if not args.faults:
         return 0
-    faults = tomllib.loads((HERE / "guarantee_faults.toml").read_text())["fault"]
-    unnoticed, lines = 0, ["| policy | fault | guarantee that it breaks | noticed |", "|---|---|---|---|"]
-    for fault in faults:
-        how = caught(fault, 60)
-        print(f"{fault['policy']}: {'rejected: ' + how if how else 'NOT NOTICED'}: {fault['breaks']}", flush=True)
-        lines.append(f"| {fault['policy']} | {fault['fault']} | {fault['breaks']} | {how or 'no'} |")
-        unnoticed += not how and not fault.get("unnoticed")
+    lines, bad = plant_all(False)
     if args.record:
         fill(FAULTS_START, FAULTS_END, lines)
-    print(f"guarantee: {len(faults)} faults, {unnoticed} not noticed")
-    return 1 if unnoticed else 0
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":

@@ -3,11 +3,12 @@
 # make prove               prove-guarantee, every proof with Frama-C, then prove-faults; fails if a property is open that proofs/open.toml does not name
 # make prove ONLY=pss      the proofs whose name begins with pss
 # make prove-guarantee     the guarantees of pss, drr and rr in Rocq, the C code compared with their models, and the faults of
-#                          proofs/guarantee_faults.toml, which must differ
+#                          proofs/guarantee_faults.toml, which must differ, and break an inequality of proofs/broken/
+# make prove-outside       only the inequalities, of the core and of its faults; needs no Rocq
 # make prove-quick         the same with few lives and without faults; says so if a tool is missing
 # make prove-faults        faults that the proofs must reject (proofs/faults.toml)
 
-.PHONY: prove prove-faults prove-guarantee prove-quick provers
+.PHONY: prove prove-faults prove-guarantee prove-outside prove-quick provers
 provers:
 	@command -v frama-c >/dev/null || { \
 		echo "frama-c is not installed: ./setup.sh prove. Debian 13 has no Frama-C: there make -C core prove-guarantee checks"; \
@@ -23,6 +24,9 @@ prove-faults: provers
 
 prove-guarantee:
 	python3 proofs/guarantee.py --faults $(if $(RECORD),--record)
+
+prove-outside:
+	python3 proofs/guarantee.py --outside
 
 prove-quick:
 	python3 proofs/guarantee.py --quick
