@@ -23,11 +23,7 @@ int main(int argc, char **argv)
 {
 	if (argc < 5)
 		return 2;
-	for (uint32_t i = 0; i < lw_npolicies; i++)
-		if (!strcmp(lw_policies[i]->name, argv[1]))
-			policy = lw_policies[i];
-	if (!policy)
-		return 2;
+	find_policy(argv[1]);
 	wanted = argc > 5 ? argv[5] : NULL;
 	for (life = strtoull(argv[2], NULL, 10); life <= strtoull(argv[3], NULL, 10); life++) {
 		begin_life();

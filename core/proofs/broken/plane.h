@@ -6,13 +6,8 @@
 #ifndef LINKWEIR_BROKEN_PLANE_H
 #define LINKWEIR_BROKEN_PLANE_H
 
-#include <linkweir/policy.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "../queues.h"
 
-#define MOST_QUEUES 6u
-#define ROOM 64u
 #define LARGEST_BYTES 1500u             /* the L of the theorems */
 
 typedef __int128 wide;                  /* exact: bits in units of 10^-9, times a rate */
@@ -46,26 +41,6 @@ static uint64_t checks[NINEQUALITIES];
 static uint64_t life, calls;            /* the seed, and the calls of the policy so far */
 static const char *last_call = "init";
 static uint32_t last_queue;
-
-static const struct lw_policy *policy;
-static struct lw_queue queues[MOST_QUEUES];
-static uint32_t lengths[MOST_QUEUES][ROOM];             /* the head first */
-static struct lw_view view;
-static uint64_t params[8], qparams[MOST_QUEUES * 16], *state;
-
-/* ---- random numbers ---- */
-
-static uint64_t seed;
-
-static uint64_t any(uint64_t below)
-{
-	seed += 0x9e3779b97f4a7c15u;                    /* splitmix64: Steele, Lea and Flood, 2014 */
-	uint64_t x = seed;
-
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return (x ^ (x >> 31)) % below;
-}
 
 /* ---- inequalities ---- */
 
@@ -117,14 +92,6 @@ static void called(const char *name, uint32_t q)
 	last_queue = q;
 }
 
-static uint64_t *value_of(uint32_t q, const char *name)
-{
-	for (uint32_t i = 0; i < policy->nqparams; i++)
-		if (!strcmp(policy->qparams[i].name, name))
-			return qparams + q * policy->nqparams + i;
-	abort();
-}
-
 static bool eligible(uint32_t q)
 {
 	return queues[q].backlog_pkts && queues[q].rate_bps;
@@ -139,9 +106,7 @@ static bool arrive(uint32_t q, uint32_t bytes)
 {
 	if (queues[q].backlog_pkts == ROOM)
 		return false;
-	lengths[q][queues[q].backlog_pkts++] = bytes;
-	queues[q].backlog_bytes += bytes;
-	queues[q].head_bytes = lengths[q][0];
+	put_tail(q, bytes);
 	called("enqueued", q);
 	policy->enqueued(state, &view, q, bytes);
 	return true;
@@ -150,12 +115,8 @@ static bool arrive(uint32_t q, uint32_t bytes)
 /* The head leaves; answers its length. */
 static uint32_t send(uint32_t q)
 {
-	uint32_t bytes = lengths[q][0];
+	uint32_t bytes = take_head(q);
 
-	queues[q].backlog_pkts--;
-	queues[q].backlog_bytes -= bytes;
-	memmove(lengths[q], lengths[q] + 1, sizeof(lengths[q]) - sizeof(lengths[q][0]));
-	queues[q].head_bytes = lengths[q][0];
 	called("sent", q);
 	policy->sent(state, &view, q, bytes);
 	return bytes;
@@ -167,8 +128,7 @@ static bool drop(uint32_t q)
 
 	if (!queues[q].backlog_pkts)
 		return false;
-	bytes = lengths[q][--queues[q].backlog_pkts];
-	queues[q].backlog_bytes -= bytes;
+	bytes = take_tail(q);
 	called("dropped", q);
 	if (policy->dropped)
 		policy->dropped(state, &view, q, bytes);

@@ -5,39 +5,7 @@
  * lives POLICY SEED OPERATIONS. The model that the theorems are about replays them (replay.ml), so a C code that answers otherwise in
  * any of them is noticed. Levels are observed after every departure, where the policy reports any.
  */
-#include <linkweir/policy.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define MOST_QUEUES 6u
-#define ROOM 64u
-
-static uint64_t seed;
-
-static uint64_t any(uint64_t below)
-{
-	seed += 0x9e3779b97f4a7c15u;                    /* splitmix64: Steele, Lea and Flood, 2014 */
-	uint64_t x = seed;
-
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return (x ^ (x >> 31)) % below;
-}
-
-static const struct lw_policy *policy;
-static struct lw_queue queues[MOST_QUEUES];
-static uint32_t lengths[MOST_QUEUES][ROOM];             /* the head first */
-static struct lw_view view;
-static uint64_t params[8], qparams[MOST_QUEUES * 16], *state;
-
-static uint64_t *value_of(uint32_t q, const char *name)
-{
-	for (uint32_t i = 0; i < policy->nqparams; i++)
-		if (!strcmp(policy->qparams[i].name, name))
-			return qparams + q * policy->nqparams + i;
-	abort();
-}
+#include "../queues.h"
 
 /* Writes " name=value", as vectors have it. */
 static void write_value(const struct lw_param *param, uint64_t value)
@@ -115,11 +83,6 @@ static void choose(void)
 	} while (policy->check && !policy->check(&view, params, qparams, &fault));
 }
 
-static void head(uint32_t q)
-{
-	queues[q].head_bytes = lengths[q][0];
-}
-
 static void write_time(void)
 {
 	printf("at %llu ", (unsigned long long)view.now_ns);
@@ -145,9 +108,7 @@ static void arrive(uint32_t q, bool begun)
 
 	if (queues[q].backlog_pkts == ROOM)
 		return;
-	lengths[q][queues[q].backlog_pkts++] = bytes;
-	queues[q].backlog_bytes += bytes;
-	head(q);
+	put_tail(q, bytes);
 	write_time();
 	printf("enqueue %u %u\n", q, bytes);
 	if (begun && policy->enqueued)
@@ -173,12 +134,8 @@ static uint32_t pick(void)
 
 static void send(uint32_t q)
 {
-	uint32_t bytes = lengths[q][0];
+	uint32_t bytes = take_head(q);
 
-	queues[q].backlog_pkts--;
-	queues[q].backlog_bytes -= bytes;
-	memmove(lengths[q], lengths[q] + 1, sizeof(lengths[q]) - sizeof(lengths[q][0]));
-	head(q);
 	write_time();
 	printf("send %u\n", q);
 	policy->sent(state, &view, q, bytes);
@@ -193,8 +150,7 @@ static void drop(uint32_t q)
 
 	if (!queues[q].backlog_pkts)
 		return;
-	bytes = lengths[q][--queues[q].backlog_pkts];
-	queues[q].backlog_bytes -= bytes;
+	bytes = take_tail(q);
 	write_time();
 	printf("drop %u\n", q);
 	if (policy->dropped)
@@ -232,9 +188,7 @@ int main(int argc, char **argv)
 {
 	if (argc != 4)
 		return 2;
-	for (uint32_t i = 0; i < lw_npolicies; i++)
-		if (!strcmp(lw_policies[i]->name, argv[1]))
-			policy = lw_policies[i];
+	find_policy(argv[1]);
 	seed = strtoull(argv[2], NULL, 10);
 	view.nqueues = (uint32_t)(1 + any(MOST_QUEUES));
 	view.link_bps = 1000000 + any(50000000);
