@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -145,7 +146,9 @@ def run(made: Guest, kind: Kind, seed: int, seconds: int, ends: tuple[str, str] 
     job["receiver.toml"] += b"report = true\n"
     script = job["run"].decode()
     for end, program in zip(("sender", "receiver"), ends, strict=True):
-        script = script.replace(f"exec {end} {TODAY} up", f"exec {end} {program} up")
+        script, found = re.subn(rf"(exec {end} (?:\$environment )?){TODAY} up", rf"\g<1>{program} up", script)
+        if found != 1:
+            raise ValueError(f"the job starts the {end} in another way: {script}")
     job["run"] = script.encode()
     return _outcome(host.start(made, job, seed), steps, seconds)
 
