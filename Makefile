@@ -252,7 +252,7 @@ transport: $(VENV)/.built
 	$(PYTHON) lab/transport/transport.py --into docs/results/transport.md || test $$? = 1
 
 robust: $(VENV)/.built
-	./setup.sh lab
+	./setup.sh lab kernel-test
 	$(PYTHON) lab/robust.py --out lab/robust.txt
 
 NS3 := 3.37 3.44 3.48

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the kernel module's tests and scenarios of the papers in a kernel with KASAN and lockdep.
+"""Runs the kernel module's tests and scenarios of the papers in three kernels that check themselves.
 
-    python lab/robust.py [--out FILE]
+    python lab/robust.py [--out FILE] [KERNEL...]
 
-First a module with planted faults shows that the kernel detects faults. Then come the guest scripts of kernel/tests and
-three scenarios. Exit code 0: every check held and the kernel's log has no complaint; otherwise 1. FILE gets the record.
+`debug` is user-mode Linux on one processor, with KASAN and lockdep. First a module with planted faults shows that the
+kernel detects faults. Then come the guest scripts of kernel/tests and three scenarios. `kasan` and `kcsan` run in QEMU
+on four processors: first faults are planted in our module, then come a stress, the cases of tdc and the fuzzers. Exit
+code 0: every check held and no log has a complaint; otherwise 1. FILE gets the record.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from pathlib import Path
 import linkweir
 from linkweir.lab import guest, host, kernel
 from linkweir.lab.collect import tables
+from linkweir.lab.fault import LaboratoryError
 from linkweir.lab.world import world
 from linkweir.reproduce.papers import pds, pss
 
@@ -33,6 +36,16 @@ RELOADED = "KASAN: global-out-of-bounds in load_module"
 """A false report of KASAN when a module is loaded where another one was before. Only CONFIG_KASAN_VMALLOC, which this
 kernel lacks, would avoid it. The log is checked up to there; `remove` runs last and loads the module again at its end.
 """
+MACHINES = {
+    "kasan": "KASAN, UBSAN, lockdep, kmemleak",
+    "kcsan": "KCSAN, lockdep",
+}
+"""Kernels on four processors, and what checks them."""
+SUITES = (
+    (("stress",), ("--checks", "full", "--set", "stress_messages=60")),
+    (("tdc", "malformed", "fuzz", "remove"), ("--set", "messages=3000")),
+)
+"""What runs there: scripts, and options of kernel/tests/run.py. Emulated and checked, these kernels are slow."""
 COMPLAINTS = re.compile(
     r"BUG:|WARNING:|Oops|Call Trace|general protection|possible circular locking|inconsistent lock state"
     r"|suspicious RCU|ODEBUG:|list_(add|del) corruption|refcount_t:|unregister_netdevice: waiting"
@@ -104,12 +117,39 @@ def complaints(dmesg: str) -> list[str]:
     return [f"{line} | {' | '.join(lines[n + 1 : n + 4])}" for n, line in enumerate(lines) if COMPLAINTS.search(line)]
 
 
-def main() -> int:
-    """Runs everything."""
-    parser = argparse.ArgumentParser(description="Tests in a kernel with KASAN and lockdep.")
-    parser.add_argument("--out", type=Path, help="file for the record")
-    out: Path | None = parser.parse_args().out
-    record = Record()
+def checked(command: list[str | Path]) -> list[str]:
+    """Runs a program of kernel/tests, and returns the lines it prints."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    if not lines or done.returncode not in (0, 1):
+        raise LaboratoryError(f"{command[1]}: exit code {done.returncode}: {done.stderr.strip()}")
+    return lines
+
+
+def machine(record: Record, variant: str) -> None:
+    """Runs the suite in QEMU on four processors, under a kernel that checks itself."""
+    folder = kernel.build(variant, say=lambda text: print(text, file=sys.stderr))
+    name = (folder / "include/config/kernel.release").read_text().strip()
+    module = ROOT / f"kernel/build/{name}/sch_linkweir.ko"
+    make = ["make", "-s", "-C", ROOT / "kernel", f"HEADERS={folder}", module.relative_to(ROOT / "kernel"), "tools"]
+    subprocess.run([str(word) for word in make], check=True)
+    tests, image = ROOT / "kernel/tests", kernel.image(folder)
+
+    command = [sys.executable, tests / "broken.py", name, "--debug", variant, "--headers", folder, "--image", image]
+    lines = checked(command)
+    record.judge(f"{variant}: {lines[-1]}", [line for line in lines if not line.startswith("noticed: ")][:-1])
+    for scripts, options in SUITES:
+        command = [sys.executable, tests / "run.py", "--kernel", name, "--image", image, "--module", module]
+        command += ["--plugins", ROOT / "kernel/build/tc", "--processors", "4", "--seconds", "7200"]
+        command += ["--log", f"robust-{scripts[0]}", *options, *scripts]
+        *wrong, last = checked(command)
+        held = re.search(r"\d+ checks held", last)
+        record.judge(f"{variant}, 4 processors: {held[0] if held else last}: {', '.join(scripts)}", wrong)
+    record.say(f"Linux {name}, {MACHINES[variant]}, {datetime.date.today().isoformat()}")
+
+
+def user_mode(record: Record) -> None:
+    """Runs the suite and scenarios in user-mode Linux."""
     folder = kernel.build("debug", say=lambda text: print(text, file=sys.stderr))
     ready = guest.prepare(folder)
     with tempfile.TemporaryDirectory() as name:
@@ -157,8 +197,25 @@ def main() -> int:
         sent = sum(row["sent_pkts"] for row in tables(made, files)["classes"].to_pylist())
         record.judge(f"{what}: {sent} packets, no complaint", complaints(files["dmesg"].decode(errors="replace")))
     record.say(f"Linux {release(seen)}, KASAN, lockdep, {datetime.date.today().isoformat()}")
-    if out is not None:
-        out.write_text("\n".join(record.lines) + "\n")
+
+
+def main() -> int:
+    """Runs everything, or what is named."""
+    parser = argparse.ArgumentParser(description="Tests in kernels that check themselves.")
+    parser.add_argument("--out", type=Path, help="file for the record")
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL", help="debug, kasan or kcsan; all unless given")
+    args = parser.parse_args()
+    for name in args.kernels:
+        if name not in ("debug", *MACHINES):
+            parser.error(f"no kernel {name}: there are debug, {', '.join(MACHINES)}")
+    record = Record()
+    for name in args.kernels or ("debug", *MACHINES):
+        if name == "debug":
+            user_mode(record)
+        else:
+            machine(record, name)
+    if args.out is not None:
+        args.out.write_text("\n".join(record.lines) + "\n")
     return 1 if record.wrong else 0
 
 

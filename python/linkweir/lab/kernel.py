@@ -76,12 +76,19 @@ def image(folder: Path) -> Path:
     return program if program.exists() else folder / "arch/x86/boot/bzImage"
 
 
-def why_not() -> str | None:
-    """Why no kernel can be built here, with the cure; None if one can."""
+def _compiles(text: str) -> bool:
+    command = ["gcc", "-fsyntax-only", "-x", "c", "-"]
+    return not subprocess.run(command, input=text.encode(), capture_output=True, check=False).returncode
+
+
+def why_not(variant: str = "fast") -> str | None:
+    """Why a kernel cannot be built here, with the cure; None if it can."""
     if platform.machine() != "x86_64":
-        return f"user-mode Linux needs an x86-64 processor, this is {platform.machine()}"
+        return f"the laboratory's kernels need an x86-64 processor, this is {platform.machine()}"
     packages = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
     packages += [] if sources() else [SOURCES]
+    if not packages and "machine" in VARIANTS[variant] and not _compiles("#include <gelf.h>"):
+        packages.append("libelf-dev")
     if packages:
         return f"{' '.join(packages)} missing: apt-get install them, or ./setup.sh lab as root"
     return None
@@ -177,7 +184,7 @@ def build(variant: str = "fast", *, jobs: int | None = None, say: Callable[[str]
     found = built(variant)
     if found is not None:
         return found
-    if why := why_not():
+    if why := why_not(variant):
         raise LaboratoryError(f"no kernel can be built: {why}")
     archive = sources()
     assert archive is not None
