@@ -27,8 +27,9 @@
 # make tunnel-arm64  a tunnel on Debian's arm64 kernel in QEMU, with the arm64 package in build/release, or RELEASE=DIR
 # make macos   asks Rust's compiler whether the crates that need no Linux compile for macOS (needs rustup and zig)
 # make transport  compares the simulator's TCP with the kernel's over about 90 scenarios, in the laboratory, and records it
-# make ns3     build and test the module for ns-3 against 3.37 (Debian 12), 3.44 (PyPI) and 3.48 (Debian sid), as root (NS3=3.44)
+# make ns3     build and test the module for ns-3 against 3.37 (Debian 12), 3.44 (PyPI), 3.48 (Debian sid) and 3.48's source tree, as root (NS3=3.44)
 # make ns3-dist  the module as a tarball for contrib/ of ns-3's tree, in build/ns3-dist
+# make agreement  compares theory, simulator, qdisc, gateway and ns-3 over eight figures, and their decisions, as root; records it
 # make robust  tests and scenarios in a kernel that checks memory accesses and locks (KASAN, lockdep)
 
 SHELL := /bin/bash
@@ -45,7 +46,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport robust policy site pictures manuals notebooks names macos ns3 ns3-dist
+.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport agreement robust policy site pictures manuals notebooks names macos ns3 ns3-dist
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -251,11 +252,18 @@ transport: $(VENV)/.built
 	./setup.sh lab
 	$(PYTHON) lab/transport/transport.py --into docs/results/transport.md || test $$? = 1
 
+# what is stored in runs/agreement is not run again; exit code 1 of a program: something is outside its bound
+agreement: $(VENV)/.built
+	./setup.sh lab ns3
+	cargo build --locked --release --quiet -p linkweir-gateway
+	$(PYTHON) lab/agreement/agreement.py --into docs/results/agreement.md || test $$? = 1
+	$(PYTHON) lab/agreement/decisions.py --into docs/results/agreement.md || test $$? = 1
+
 robust: $(VENV)/.built
 	./setup.sh lab kernel-test
 	$(PYTHON) lab/robust.py --out lab/robust.txt
 
-NS3 := 3.37 3.44 3.48
+NS3 := 3.37 3.44 3.48 3.48-tree
 
 ns3: ns3-dist
 	./setup.sh ns3

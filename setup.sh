@@ -6,7 +6,7 @@
 # As root it installs Debian packages with apt-get; it never calls sudo. Without root it names the packages and the use of
 # each, and fails only if a tool is missing without which the purpose cannot run at all.
 #
-# Purposes: build check test bench site deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install lab ns3
+# Purposes: build check test bench site deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install kernel-series lab ns3
 set -eu
 
 sources=$(dirname "$0")
@@ -240,6 +240,7 @@ probe() {
 			need must python3 "runs the suite" command -v python3
 			need may linux-headers-cloud-amd64 "headers of Debian 12's kernel 6.1" headers_of 6.1
 			need may linux-headers-6.12-cloud-amd64 "headers of Debian 12's kernel 6.12" headers_of 6.12
+			need may sparse "checks the module's sources" command -v sparse
 			need must qemu-system-x86 "virtual machines" command -v qemu-system-x86_64
 			need must busybox-static "user space of the virtual machines" command -v busybox
 			need must dash "shell of the virtual machines" command -v dash
@@ -256,6 +257,24 @@ probe() {
 			need must debootstrap "a fresh Debian" have_sbin debootstrap
 			need must e2fsprogs "disk of the fresh Debian" have_sbin mke2fs
 			need must qemu-system-x86 "virtual machine of the fresh Debian" command -v qemu-system-x86_64 ;;
+		kernel-series)
+			need must gcc "compiles what reads the parameters" command -v gcc
+			need must libc6-dev "C headers" sh -c 'echo "#include <string.h>" | gcc -fsyntax-only -x c -'
+			need must git "makes the patches" command -v git
+			need must clang-format "lays out the code" command -v clang-format
+			need must dpkg-dev "unpacks sources" command -v dpkg-source
+			need must xz-utils "unpacks sources" command -v xz
+			need may perl "runs checkpatch" command -v perl
+			need may sparse "checks the code" command -v sparse
+			need may flex "builds the kernel" command -v flex
+			need may bison "builds the kernel" command -v bison
+			need may bc "builds the kernel" command -v bc
+			need may gcc-multilib "the code for 32 bits" compiles_m32
+			need may pkg-config "builds tc" command -v pkg-config
+			need may libmnl-dev "builds tc" test -e /usr/include/libmnl/libmnl.h
+			need may mandoc "checks the manual page of tc" command -v mandoc
+			need may iproute2 "the kernel's tests of tc" have_sbin ip
+			need may "python3-yaml python3-jsonschema" "checks the netlink specification" python3 -c "import yaml, jsonschema" ;;
 		lab)
 			need may linux-source-6.12 "sources of the laboratory's kernel" test -e /usr/src/linux-source-6.12.tar.xz
 			need may flex "building that kernel" command -v flex
@@ -267,7 +286,7 @@ probe() {
 			need may busybox-static "user space of that kernel" command -v busybox
 			need may dash "shell of that kernel" command -v dash
 			need may iproute2 "tc" have_sbin tc ;;
-		*) echo "setup: unknown purpose '$purpose'; one of: build check test bench site deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install lab" >&2; exit 2 ;;
+		*) echo "setup: unknown purpose '$purpose'; one of: build check test bench site deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install kernel-series lab" >&2; exit 2 ;;
 		esac
 	done
 }

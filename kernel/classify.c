@@ -37,7 +37,7 @@ bool linkweir_ecn_capable_slow(const struct sk_buff *skb)
 static u32 linkweir_filter(struct sk_buff *skb, const struct tcf_proto *filters, u32 nclasses)
 {
 	struct tcf_result result = {};
-	int action = tcf_classify(skb, NULL, filters, &result, false);
+	int action = tcf_classify_qdisc(skb, filters, &result, false);
 	u32 q;
 
 	switch (action) {
@@ -56,24 +56,29 @@ static u32 linkweir_filter(struct sk_buff *skb, const struct tcf_proto *filters,
 	return LW_NONE;
 }
 
-u32 linkweir_classify_slow(struct sk_buff *skb, struct Qdisc *sch)
+/* index of the class that the priority or a filter gives, LW_NONE, or LINKWEIR_TAKEN */
+u32 linkweir_named_class(struct sk_buff *skb, struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
-	const struct linkweir_settings *set = s->settings;
 	const struct tcf_proto *filters = rcu_dereference_bh(s->filters);
-	int dsfield;
 	u32 q;
 
 	if (TC_H_MAJ(skb->priority) == sch->handle) {
 		q = TC_H_MIN(skb->priority) - 1;
-		if (q < set->nclasses)
+		if (q < s->view.nqueues)
 			return q;
 	}
-	if (filters) {
-		q = linkweir_filter(skb, filters, set->nclasses);
-		if (q != LW_NONE)
-			return q;
-	}
+	return filters ? linkweir_filter(skb, filters, s->view.nqueues) : LW_NONE;
+}
+
+u32 linkweir_classify_slow(struct sk_buff *skb, struct Qdisc *sch)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	u32 q = linkweir_named_class(skb, sch);
+	int dsfield;
+
+	if (q != LW_NONE)
+		return q;
 	dsfield = linkweir_dsfield(skb);
-	return dsfield < 0 ? set->default_class : linkweir_by_dsfield(set, dsfield);
+	return dsfield < 0 ? s->settings->default_class : linkweir_by_dsfield(s->settings, dsfield);
 }

@@ -13,6 +13,7 @@
 
 int linkweir_dsfield_slow(struct sk_buff *skb);
 bool __pure linkweir_ecn_capable_slow(const struct sk_buff *skb);
+u32 linkweir_named_class(struct sk_buff *skb, struct Qdisc *sch);
 u32 linkweir_classify_slow(struct sk_buff *skb, struct Qdisc *sch);
 
 /* IPv4 with its header in the linear part, as nearly every packet is */

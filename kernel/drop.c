@@ -10,6 +10,16 @@
 #include "linkweir.h"
 #include "linkweir_trace.h"
 
+/* what drop monitors see; packets dropped by a reset are freed without a reason */
+static const enum qdisc_drop_reason linkweir_kernel_reasons[LINKWEIR_CLASS_REASONS] = {
+	[LINKWEIR_LIMIT] = QDISC_DROP_BAND_LIMIT,
+	[LINKWEIR_VICTIM] = QDISC_DROP_OVERLIMIT,
+	[LINKWEIR_EXPIRED] = QDISC_DROP_CONGESTED,
+	[LINKWEIR_LEAVING] = QDISC_DROP_CONGESTED,
+	[LINKWEIR_SPLIT] = QDISC_DROP_GENERIC,
+	[LINKWEIR_RESET] = QDISC_DROP_GENERIC,
+};
+
 /* to_free: the list of packets that enqueue frees after the lock is released; NULL in dequeue */
 void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_reason reason, struct sk_buff **to_free)
 {
@@ -28,14 +38,18 @@ void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_reason rea
 	}
 	s->classes[q].counters.dropped_pkts[reason]++;
 	qdisc_qstats_drop(sch);
-	if (head)
+	if (reason == LINKWEIR_MEMORY || reason == LINKWEIR_LIMIT)      /* not by an answer of the policy */
+		trace_linkweir_dropped_reset(sch, q, bytes);
+	else if (head)
 		trace_linkweir_dropped_head(sch, q, bytes);
 	else
 		trace_linkweir_dropped_tail(sch, q, bytes);
-	if (to_free)
+	if (to_free) {
+		tcf_set_qdisc_drop_reason(skb, linkweir_kernel_reasons[reason]);
 		__qdisc_drop(skb, to_free);
-	else
-		linkweir_compat_drop(skb);
+	} else {
+		qdisc_dequeue_drop(sch, skb, linkweir_kernel_reasons[reason]);
+	}
 	if (s->policy->dropped)
 		s->policy->dropped(s->state, &s->view, q, bytes);
 }
@@ -62,12 +76,26 @@ bool linkweir_make_room(struct Qdisc *sch, u32 q, struct sk_buff *skb, u32 bytes
 		if (drops++ == LW_MOST_DROPS || !linkweir_expired(sch, q)) {
 			s->classes[q].counters.dropped_pkts[LINKWEIR_LIMIT]++;
 			trace_linkweir_dropped_limit(sch, q, bytes);
+			tcf_set_qdisc_drop_reason(skb, linkweir_kernel_reasons[LINKWEIR_LIMIT]);
 			qdisc_drop(skb, sch, to_free);
 			return false;
 		}
 		linkweir_drop(sch, q, true, LINKWEIR_EXPIRED, to_free);
 	} while (!linkweir_has_room(&s->classes[q], &s->queues[q], bytes));
 	return true;
+}
+
+/* Waiting packets use too much memory: the class with most bytes loses its newest, at most LW_MOST_DROPS; later arrivals go on. */
+void linkweir_free_memory(struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	u32 q, most = 0, drops;
+
+	for (q = 1; q < s->view.nqueues; q++)
+		if (s->queues[q].backlog_bytes > s->queues[most].backlog_bytes)
+			most = q;
+	for (drops = 0; drops < LW_MOST_DROPS && s->memory_bytes > s->memlimit_bytes && s->queues[most].backlog_pkts; drops++)
+		linkweir_drop(sch, most, false, LINKWEIR_MEMORY, to_free);
 }
 
 bool linkweir_drop_victim(struct Qdisc *sch, u32 victim, struct sk_buff **to_free)

@@ -25,6 +25,19 @@ struct linkweir_kind {
 #include "kinds.h"
 #undef LW_POLICY
 
+/* the kind NAME_mq of a policy: one scheduler for all transmission queues of a device (mq.c) */
+struct linkweir_mq_kind {
+	struct Qdisc_ops ops;           /* of the root */
+	struct Qdisc_ops queue_ops;     /* of the qdisc of each transmission queue */
+	const struct lw_policy *policy;
+	int (*enqueue)(struct sk_buff *skb, struct Qdisc *queue, struct sk_buff **to_free);
+	struct sk_buff *(*dequeue)(struct Qdisc *queue);
+};
+
+#define LW_POLICY(name) extern struct linkweir_mq_kind linkweir_mq_kind_##name;
+#include "mq_kinds.h"
+#undef LW_POLICY
+
 struct linkweir_class_settings {
 	u64 limit_bytes;
 	u64 rate_bps;                   /* LW_UNSET: the link's */
@@ -42,7 +55,9 @@ struct linkweir_framing {
 struct linkweir_settings {
 	u64 link_bps;                   /* 0: not known */
 	u64 bandwidth_bps;              /* 0: packets leave as fast as the parent takes them */
+	u64 memlimit_bytes;             /* 0: none */
 	struct linkweir_framing framing;
+	bool whole;                     /* super-packets are not split */
 	u64 *params;                    /* of the policy */
 	u64 *qparams;                   /* a row for each class */
 	struct linkweir_class_settings *classes;
@@ -52,7 +67,7 @@ struct linkweir_settings {
 };
 
 enum linkweir_reason {
-	LINKWEIR_LIMIT, LINKWEIR_VICTIM, LINKWEIR_EXPIRED, LINKWEIR_LEAVING, LINKWEIR_SPLIT, LINKWEIR_RESET,
+	LINKWEIR_LIMIT, LINKWEIR_VICTIM, LINKWEIR_EXPIRED, LINKWEIR_LEAVING, LINKWEIR_SPLIT, LINKWEIR_RESET, LINKWEIR_MEMORY,
 	LINKWEIR_CLASS_REASONS,
 	LINKWEIR_FILTER = LINKWEIR_CLASS_REASONS, LINKWEIR_REASONS
 };
@@ -95,11 +110,17 @@ struct linkweir_sched {
 	void *state;                    /* of the policy */
 	struct lw_view view;
 	struct lw_queue *queues;        /* what the view shows */
-	struct linkweir_class *classes;
+	struct linkweir_class *classes; /* aligned, in: */
+	void *class_memory;
 	struct linkweir_settings *settings;
 	struct linkweir_pace pace;
 	struct linkweir_framing framing;        /* copied from the settings, likewise: */
 	bool framed;                            /* it matters */
+	bool whole;                             /* copied, too */
+	u64 memlimit_bytes;
+	u64 memory_bytes;                       /* used by waiting packets, while there is a limit */
+	struct linkweir_counters gone;          /* of classes that are no more */
+	u64 gone_sent_pkts;
 	bool shapes;                            /* counted in linkweir_shaping */
 	u64 best_bps;                   /* the largest capacity reported to the policy */
 	u32 arriving;                   /* class of the present enqueue, */
@@ -113,6 +134,24 @@ struct linkweir_sched {
 	struct qdisc_watchdog watchdog;
 };
 
+/*
+ * A kind NAME_mq. The root has the scheduler and all waiting packets, under its own lock, which sch_tree_lock() takes. The qdiscs of
+ * the transmission queues have no packets, but pass those of their queue in and out.
+ */
+struct linkweir_mq {
+	struct linkweir_sched sched;    /* first: all other files know only this */
+	struct Qdisc **queues;          /* of each transmission queue; NULL: gone */
+	u32 nqueues;
+	bool attached;                  /* the queues belong to the device, and each has a reference to the root */
+};
+
+struct linkweir_mq_queue {
+	struct Qdisc *root;
+	u32 index;
+	u64 sent_pkts;
+	struct qdisc_watchdog watchdog;
+};
+
 static inline u64 linkweir_now_ns(struct Qdisc *sch)
 {
 	return ((struct linkweir_sched *)qdisc_priv(sch))->view.now_ns;
@@ -122,6 +161,7 @@ static inline u64 linkweir_now_ns(struct Qdisc *sch)
 struct linkweir_cb {
 	u64 arrival_ns;
 	u32 bytes;                      /* as the policy sees it */
+	u32 txq;                        /* index of the transmission queue; of the kinds NAME_mq only */
 };
 
 static inline struct linkweir_cb *linkweir_cb(const struct sk_buff *skb)
@@ -129,6 +169,9 @@ static inline struct linkweir_cb *linkweir_cb(const struct sk_buff *skb)
 	qdisc_cb_private_validate(skb, sizeof(struct linkweir_cb));
 	return (struct linkweir_cb *)qdisc_skb_cb(skb)->data;
 }
+
+/* Some qdisc has a bandwidth, a framing or a memlimit; while none has, the packet path contains one instruction for each question. */
+DECLARE_STATIC_KEY_FALSE(linkweir_shaping);
 
 /* ---- the queues and the view ---- */
 
@@ -142,15 +185,21 @@ static __always_inline bool linkweir_has_room(const struct linkweir_class *class
 	return queue->backlog_pkts < class->limit_pkts && queue->backlog_bytes + bytes <= class->limit_bytes;
 }
 
-/* takes the head or the tail packet of a queue that is not empty */
-static __always_inline struct sk_buff *linkweir_pop(struct Qdisc *sch, u32 q, bool head)
+static __always_inline bool linkweir_counts_memory(const struct linkweir_sched *s)
+{
+	return static_branch_unlikely(&linkweir_shaping) && s->memlimit_bytes;
+}
+
+static __always_inline void linkweir_take(struct Qdisc *sch, u32 q, struct sk_buff *skb)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	struct sk_buff_head *waiting = &s->classes[q].waiting;
 	struct lw_queue *queue = &s->queues[q];
-	struct sk_buff *skb = head ? waiting->next : waiting->prev, *next;
+	struct sk_buff *next;
 
 	__skb_unlink(skb, waiting);
+	if (linkweir_counts_memory(s))
+		s->memory_bytes -= skb->truesize;
 	queue->backlog_bytes -= linkweir_cb(skb)->bytes;
 	if (--queue->backlog_pkts) {
 		next = waiting->next;
@@ -158,7 +207,16 @@ static __always_inline struct sk_buff *linkweir_pop(struct Qdisc *sch, u32 q, bo
 		queue->head_bytes = linkweir_cb(next)->bytes;
 	}
 	qdisc_qstats_backlog_dec(sch, skb);
-	sch->q.qlen--;
+	qdisc_qlen_dec(sch);
+}
+
+/* takes the head or the tail packet of a queue that is not empty */
+static __always_inline struct sk_buff *linkweir_pop(struct Qdisc *sch, u32 q, bool head)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	struct sk_buff *skb = head ? s->classes[q].waiting.next : s->classes[q].waiting.prev;
+
+	linkweir_take(sch, q, skb);
 	return skb;
 }
 
@@ -181,9 +239,6 @@ static inline bool linkweir_tell_parents(struct Qdisc *sch)
 }
 
 /* ---- the shaper ---- */
-
-/* Some qdisc has a bandwidth or a framing; while none has, the packet path contains one instruction for each question. */
-DECLARE_STATIC_KEY_FALSE(linkweir_shaping);
 
 static __always_inline bool linkweir_is_framed(const struct linkweir_sched *s)
 {
@@ -237,11 +292,24 @@ void linkweir_warn_of_parent(struct Qdisc *sch, const struct linkweir_settings *
 /* drop.c */
 void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_reason reason, struct sk_buff **to_free);
 bool linkweir_make_room(struct Qdisc *sch, u32 q, struct sk_buff *skb, u32 bytes, struct sk_buff **to_free);
+void linkweir_free_memory(struct Qdisc *sch, struct sk_buff **to_free);
 bool linkweir_drop_victim(struct Qdisc *sch, u32 victim, struct sk_buff **to_free);
 void linkweir_mark(struct linkweir_class *class, struct sk_buff *skb);
 
 /* qdisc.c */
+extern const struct Qdisc_ops linkweir_ops;
 struct sk_buff *linkweir_rest(struct Qdisc *sch, u32 q, u64 retry_ns);
+int linkweir_make(struct Qdisc *sch, const struct lw_policy *policy, struct nlattr *opt, struct netlink_ext_ack *extack);
+void linkweir_drop_waiting(struct Qdisc *sch, u32 txq);
+void linkweir_destroy(struct Qdisc *sch);
+
+/* mq.c */
+#define LINKWEIR_SHOWN_QUEUES 32        /* of which the packets sent are shown */
+#define LINKWEIR_ALL_QUEUES U32_MAX     /* instead of a transmission queue */
+u32 linkweir_mq_sent(struct Qdisc *sch, u64 *pkts);
+int linkweir_mq_register(struct linkweir_mq_kind *kind);
+void linkweir_mq_next(struct Qdisc *sch, u32 q, const struct linkweir_mq_queue *running);
+void linkweir_mq_wake(struct Qdisc *sch, u64 at_ns);
 
 /* netlink.c */
 struct linkweir_settings *linkweir_parse(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack);
@@ -250,9 +318,9 @@ struct linkweir_settings *linkweir_parse_class(struct Qdisc *sch, u32 q, struct 
 int linkweir_put(struct Qdisc *sch, struct sk_buff *skb);
 int linkweir_put_class(struct Qdisc *sch, u32 q, struct sk_buff *skb);
 int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, u32 nreasons, u64 sent_pkts,
-		       const s64 *values, struct gnet_dump *d);
+		       u64 memory_bytes, const u64 *queue_pkts, u32 nqueues, const s64 *values, struct gnet_dump *d);
 
-/* selftest.c */
+/* selftest.c, in linkweir_vectors */
 int linkweir_selftest(struct linkweir_kind *const *kinds, u32 nkinds);
 
 #endif

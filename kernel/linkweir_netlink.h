@@ -27,7 +27,7 @@ enum {
 enum {
 	TCA_LINKWEIR_UNSPEC,
 	TCA_LINKWEIR_PAD,
-	TCA_LINKWEIR_CLASSES,           /* u32; fixed when the qdisc is made */
+	TCA_LINKWEIR_CLASSES,           /* u32; if it changes, packets stay in their classes and the policy begins without state */
 	TCA_LINKWEIR_LINK,              /* u64, bit/s: capacity as reported to the scheduler */
 	TCA_LINKWEIR_DSCP,              /* u16[64]: class of a code point; 0: none, LINKWEIR_KEEP */
 	TCA_LINKWEIR_DEFAULT,           /* u32: class of packets that nothing else classifies */
@@ -37,6 +37,8 @@ enum {
 	TCA_LINKWEIR_OVERHEAD,          /* s32, bytes on the link beyond the network layer's, or LINKWEIR_RAW */
 	TCA_LINKWEIR_MPU,               /* u32, bytes: least length on the link */
 	TCA_LINKWEIR_CELLS,             /* u32: LINKWEIR_NOATM, LINKWEIR_ATM, LINKWEIR_PTM */
+	TCA_LINKWEIR_SPLIT_GSO,         /* u32: 1: super-packets are split; 0: they stay whole */
+	TCA_LINKWEIR_MEMLIMIT,          /* u64, bytes of memory that waiting packets use; 0: no limit */
 	TCA_LINKWEIR_END
 };
 #define TCA_LINKWEIR_MAX (TCA_LINKWEIR_END - 1)
@@ -80,6 +82,9 @@ enum {
 	TCA_LINKWEIR_STATS_DROPPED_SPLIT,       /* u64: super-packets that could not be split */
 	TCA_LINKWEIR_STATS_DROPPED_FILTER,      /* u64: by a filter; of the qdisc only, as they have no class */
 	TCA_LINKWEIR_STATS_DROPPED_RESET,       /* u64: waited when the carrier went, the device went down or a parent emptied it */
+	TCA_LINKWEIR_STATS_DROPPED_MEMORY,      /* u64: the newest of the class with most bytes, when memlimit was exceeded */
+	TCA_LINKWEIR_STATS_MEMORY,              /* u64, bytes: used by waiting packets; of a qdisc with memlimit only */
+	TCA_LINKWEIR_STATS_QUEUES,              /* u64[]: packets sent by each transmission queue; of a qdisc NAME_mq only */
 	TCA_LINKWEIR_STATS_END
 };
 #define TCA_LINKWEIR_STATS_MAX (TCA_LINKWEIR_STATS_END - 1)

@@ -29,6 +29,8 @@ static const struct nla_policy linkweir_attrs[TCA_LINKWEIR_MAX + 1] = {
 	[TCA_LINKWEIR_OVERHEAD] = { .type = NLA_S32 },
 	[TCA_LINKWEIR_MPU] = { .type = NLA_U32 },
 	[TCA_LINKWEIR_CELLS] = { .type = NLA_U32 },
+	[TCA_LINKWEIR_SPLIT_GSO] = { .type = NLA_U32 },
+	[TCA_LINKWEIR_MEMLIMIT] = { .type = NLA_U64 },
 };
 
 static const struct nla_policy linkweir_class_attrs[TCA_LINKWEIR_CLASS_MAX + 1] = {
@@ -63,6 +65,8 @@ static const struct linkweir_field linkweir_fields[TCA_LINKWEIR_MAX + 1] = {
 	[TCA_LINKWEIR_OVERHEAD] = { .name = "overhead", .form = "s32, -64 .. 256 bytes, or raw" },
 	[TCA_LINKWEIR_MPU] = { "mpu", " bytes", 0, LINKWEIR_MAX_OVERHEAD },
 	[TCA_LINKWEIR_CELLS] = { "cells", "", LINKWEIR_NOATM, LINKWEIR_PTM },
+	[TCA_LINKWEIR_SPLIT_GSO] = { "split_gso", "", 0, 1 },
+	[TCA_LINKWEIR_MEMLIMIT] = { "memlimit", " bytes", 0, LINKWEIR_MAX_LIMIT_BYTES },
 };
 
 static const struct linkweir_field linkweir_class_fields[TCA_LINKWEIR_CLASS_MAX + 1] = {
@@ -75,13 +79,24 @@ static const struct linkweir_field linkweir_class_fields[TCA_LINKWEIR_CLASS_MAX 
 
 /* ---- settings ---- */
 
-/* in one block of memory; with the values of `old`, or the defaults */
+static void linkweir_default_class(const struct lw_policy *policy, struct linkweir_settings *set, u32 q)
+{
+	u32 i;
+
+	for (i = 0; i < policy->nqparams; i++)
+		set->qparams[q * policy->nqparams + i] = policy->qparams[i].def;
+	set->classes[q].limit_pkts = LINKWEIR_NOT_GIVEN;
+	set->classes[q].limit_bytes = U64_MAX;
+	set->classes[q].rate_bps = LW_UNSET;
+}
+
+/* in one block of memory; with the values of `old`, or the defaults. Of a class that is gone the code points go to the default. */
 static struct linkweir_settings *linkweir_settings_new(const struct lw_policy *policy, u32 nclasses,
 						       const struct linkweir_settings *old)
 {
 	size_t nqparams = (size_t)nclasses * policy->nqparams;  /* no overflow: at most LINKWEIR_MAX_CLASSES * 16 */
 	struct linkweir_settings *set;
-	u32 q, i;
+	u32 kept = old ? min(nclasses, old->nclasses) : 0, q, i;
 
 	set = kvzalloc(sizeof(*set) + (policy->nparams + nqparams) * sizeof(u64) + nclasses * sizeof(*set->classes),
 		       GFP_KERNEL_ACCOUNT);
@@ -95,21 +110,20 @@ static struct linkweir_settings *linkweir_settings_new(const struct lw_policy *p
 	set->classes = (struct linkweir_class_settings *)(set->qparams + nqparams);
 	if (old) {
 		memcpy(set->params, old->params, policy->nparams * sizeof(u64));
-		memcpy(set->qparams, old->qparams, nqparams * sizeof(u64));
-		memcpy(set->classes, old->classes, nclasses * sizeof(*set->classes));
-		return set;
+		memcpy(set->qparams, old->qparams, kept * policy->nqparams * sizeof(u64));
+		memcpy(set->classes, old->classes, kept * sizeof(*set->classes));
+		set->default_class = min(old->default_class, nclasses - 1);
+		for (i = 0; i < LINKWEIR_CODE_POINTS; i++)
+			if (set->number_of[i] > nclasses)
+				set->number_of[i] = 0;
+	} else {
+		set->framing.overhead = LINKWEIR_RAW;
+		set->default_class = nclasses - 1;
+		for (i = 0; i < policy->nparams; i++)
+			set->params[i] = policy->params[i].def;
 	}
-	set->framing.overhead = LINKWEIR_RAW;
-	set->default_class = nclasses - 1;
-	for (i = 0; i < policy->nparams; i++)
-		set->params[i] = policy->params[i].def;
-	for (q = 0; q < nclasses; q++) {
-		for (i = 0; i < policy->nqparams; i++)
-			set->qparams[q * policy->nqparams + i] = policy->qparams[i].def;
-		set->classes[q].limit_pkts = LINKWEIR_NOT_GIVEN;
-		set->classes[q].limit_bytes = U64_MAX;
-		set->classes[q].rate_bps = LW_UNSET;
-	}
+	for (q = kept; q < nclasses; q++)
+		linkweir_default_class(policy, set, q);
 	return set;
 }
 
@@ -416,6 +430,23 @@ static int linkweir_parse_framing(struct linkweir_framing *framing, struct nlatt
 	return err;
 }
 
+static int linkweir_parse_others(struct linkweir_settings *set, struct nlattr **tb, struct netlink_ext_ack *extack)
+{
+	struct nlattr *attr = tb[TCA_LINKWEIR_SPLIT_GSO];
+	int err = 0;
+
+	if (attr) {
+		err = linkweir_in_range(nla_get_u32(attr), &linkweir_fields[TCA_LINKWEIR_SPLIT_GSO], 0, attr, extack);
+		set->whole = !nla_get_u32(attr);
+	}
+	attr = tb[TCA_LINKWEIR_MEMLIMIT];
+	if (!err && attr) {
+		set->memlimit_bytes = nla_get_u64(attr);
+		err = linkweir_in_range(set->memlimit_bytes, &linkweir_fields[TCA_LINKWEIR_MEMLIMIT], 0, attr, extack);
+	}
+	return err;
+}
+
 /* parses every attribute of a qdisc into `set`, and checks the result */
 static int linkweir_parse_attrs(struct linkweir_sched *s, struct linkweir_settings *set, bool made, struct nlattr *opt,
 				struct nlattr **tb, struct netlink_ext_ack *extack)
@@ -433,6 +464,8 @@ static int linkweir_parse_attrs(struct linkweir_sched *s, struct linkweir_settin
 		err = linkweir_parse_bandwidth(set, tb, extack);
 	if (!err)
 		err = linkweir_parse_framing(&set->framing, tb, extack);
+	if (!err)
+		err = linkweir_parse_others(set, tb, extack);
 	attr = tb[TCA_LINKWEIR_DEFAULT];
 	if (!err && attr) {
 		field.max = set->nclasses;
@@ -488,15 +521,11 @@ struct linkweir_settings *linkweir_parse(struct Qdisc *sch, struct nlattr *opt, 
 	err = linkweir_in_range(nclasses, &field, 0, tb[TCA_LINKWEIR_CLASSES], extack);
 	if (err)
 		return ERR_PTR(err);
-	if (old && nclasses != old->nclasses) {
-		NL_SET_BAD_ATTR(extack, tb[TCA_LINKWEIR_CLASSES]);
-		linkweir_refuse(extack, "classes is fixed when the qdisc is made: delete it and add it again");
-		return ERR_PTR(-EOPNOTSUPP);
-	}
 	set = linkweir_settings_new(s->policy, nclasses, old);
 	if (IS_ERR(set))
 		return set;
-	err = opt ? linkweir_parse_attrs(s, set, old, opt, tb, extack) : 0;
+	/* with another number of classes the policy begins, so nothing is fixed */
+	err = opt ? linkweir_parse_attrs(s, set, old && nclasses == old->nclasses, opt, tb, extack) : 0;
 	linkweir_default_limits(set);
 	if (!err)
 		return set;
@@ -566,6 +595,8 @@ int linkweir_put(struct Qdisc *sch, struct sk_buff *skb)
 	    (set->framing.overhead != LINKWEIR_RAW && nla_put_s32(skb, TCA_LINKWEIR_OVERHEAD, set->framing.overhead)) ||
 	    (set->framing.mpu && nla_put_u32(skb, TCA_LINKWEIR_MPU, set->framing.mpu)) ||
 	    (set->framing.cells != LINKWEIR_NOATM && nla_put_u32(skb, TCA_LINKWEIR_CELLS, set->framing.cells)) ||
+	    (set->whole && nla_put_u32(skb, TCA_LINKWEIR_SPLIT_GSO, 0)) ||
+	    (set->memlimit_bytes && nla_put_u64_64bit(skb, TCA_LINKWEIR_MEMLIMIT, set->memlimit_bytes, TCA_LINKWEIR_PAD)) ||
 	    nla_put_u32(skb, TCA_LINKWEIR_DEFAULT, set->default_class + 1) ||
 	    nla_put(skb, TCA_LINKWEIR_DSCP, sizeof(set->number_of), set->number_of) ||
 	    linkweir_put_params(skb, TCA_LINKWEIR_PARAM, s->policy->params, s->policy->nparams, set->params)) {
@@ -596,8 +627,9 @@ int linkweir_put_class(struct Qdisc *sch, u32 q, struct sk_buff *skb)
 	return nla_nest_end(skb, nest);
 }
 
+/* `memory_bytes`: 0 if not counted; `queue_pkts`: sent by each of `nqueues` transmission queues; `values`: of the policy, or NULL */
 int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, u32 nreasons, u64 sent_pkts,
-		       const s64 *values, struct gnet_dump *d)
+		       u64 memory_bytes, const u64 *queue_pkts, u32 nqueues, const s64 *values, struct gnet_dump *d)
 {
 	static const int dropped[LINKWEIR_REASONS] = {
 		[LINKWEIR_LIMIT] = TCA_LINKWEIR_STATS_DROPPED_LIMIT,
@@ -606,6 +638,7 @@ int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_cou
 		[LINKWEIR_LEAVING] = TCA_LINKWEIR_STATS_DROPPED_LEAVING,
 		[LINKWEIR_SPLIT] = TCA_LINKWEIR_STATS_DROPPED_SPLIT,
 		[LINKWEIR_RESET] = TCA_LINKWEIR_STATS_DROPPED_RESET,
+		[LINKWEIR_MEMORY] = TCA_LINKWEIR_STATS_DROPPED_MEMORY,
 		[LINKWEIR_FILTER] = TCA_LINKWEIR_STATS_DROPPED_FILTER,
 	};
 	const struct {
@@ -628,6 +661,10 @@ int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_cou
 	for (i = 0; i < ARRAY_SIZE(others); i++)
 		if (nla_put_u64_64bit(d->skb, others[i].type, others[i].value, TCA_LINKWEIR_STATS_PAD))
 			goto full;
+	if (memory_bytes && nla_put_u64_64bit(d->skb, TCA_LINKWEIR_STATS_MEMORY, memory_bytes, TCA_LINKWEIR_STATS_PAD))
+		goto full;
+	if (nqueues && nla_put_64bit(d->skb, TCA_LINKWEIR_STATS_QUEUES, nqueues * sizeof(u64), queue_pkts, TCA_LINKWEIR_STATS_PAD))
+		goto full;
 	for (i = 0; values && i < policy->nstats; i++) {
 		struct nlattr *value = nla_nest_start(d->skb, TCA_LINKWEIR_STATS_VALUE);
 

@@ -12,7 +12,7 @@
  * Parents count the packets below them. The return value of enqueue covers the new packet only, so all other changes of a call are
  * reported to them by one qdisc_tree_reduce_backlog(), when our own counters are final.
  *
- * A super-packet (GSO) is split on arrival, because a policy that guarantees rates and delays must schedule packets as they go on
+ * A super-packet (GSO) is split on arrival unless the user forbids it, because a policy that guarantees rates and delays must schedule packets as they go on
  * the wire. Segments count with their own lengths, without a size table, whose function is not exported to modules.
  */
 #include "classify.h"
@@ -46,12 +46,13 @@ static __always_inline void linkweir_push(struct Qdisc *sch, struct linkweir_cla
 	}
 	queue->backlog_bytes += bytes;
 	__skb_queue_tail(&class->waiting, skb);
+	if (linkweir_counts_memory(s))
+		s->memory_bytes += skb->truesize;
 	qdisc_qstats_backlog_inc(sch, skb);
-	sch->q.qlen++;
+	qdisc_qlen_inc(sch);
 }
 
-/* True if no packet at all was dropped. */
-static __always_inline bool linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
+static __always_inline bool linkweir_join(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	struct linkweir_class *class = &s->classes[q];
@@ -77,14 +78,39 @@ static __always_inline bool linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_
 	return all;
 }
 
-static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
+/* True if no packet at all was dropped. */
+static __always_inline bool linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
 {
-	netdev_features_t features = netif_skb_features(skb);
-	struct sk_buff *segments = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK), *segment, *next;
+	struct linkweir_sched *s = qdisc_priv(sch);
+	bool all = linkweir_join(sch, q, skb, to_free);
+
+	if (!linkweir_counts_memory(s) || likely(s->memory_bytes <= s->memlimit_bytes))
+		return all;
+	linkweir_free_memory(sch, to_free);
+	return false;
+}
+
+static noinline struct sk_buff *linkweir_segments(struct sk_buff *skb)
+{
+	struct sk_buff *segments = skb_gso_segment(skb, netif_skb_features(skb) & ~NETIF_F_GSO_MASK);
+
+	return segments ? segments : ERR_PTR(-EINVAL);
+}
+
+/* the segments of a super-packet, or an error; NULL if the packet stays whole */
+static __always_inline struct sk_buff *linkweir_split(const struct linkweir_sched *s, struct sk_buff *skb)
+{
+	return unlikely(skb_is_gso(skb)) && !READ_ONCE(s->whole) ? linkweir_segments(skb) : NULL;
+}
+
+static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff *segments,
+					   struct sk_buff **to_free)
+{
 	struct linkweir_sched *s = qdisc_priv(sch);
 	int pkts = sch->q.qlen + s->gone_pkts, bytes = sch->qstats.backlog + s->gone_bytes;
+	struct sk_buff *segment, *next;
 
-	if (IS_ERR_OR_NULL(segments)) {
+	if (IS_ERR(segments)) {
 		s->classes[q].counters.dropped_pkts[LINKWEIR_SPLIT]++;
 		qdisc_drop(skb, sch, to_free);
 		return;
@@ -100,6 +126,27 @@ static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_b
 	consume_skb(skb);
 }
 
+/* A packet, or with its segments a super-packet, of class q. Returns what enqueue returns. */
+static __always_inline int linkweir_enter(struct sk_buff *skb, struct Qdisc *sch, u32 q, struct sk_buff *segments,
+					  struct sk_buff **to_free)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+
+	linkweir_clock(s);
+	/* from here on linkweir_drop() knows which packets the parents have not counted yet */
+	s->arriving = q;
+	s->stay = 0;
+	if (unlikely(segments))
+		linkweir_arrive_split(sch, q, skb, segments, to_free);
+	else if (likely(linkweir_arrive(sch, q, skb, to_free))) {
+		linkweir_compat_arrived(&s->late);
+		return NET_XMIT_SUCCESS;
+	}
+	linkweir_tell_parents(sch);
+	linkweir_compat_arrived(&s->late);
+	return s->stay ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+}
+
 static int __flatten linkweir_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
@@ -113,19 +160,7 @@ static int __flatten linkweir_enqueue(struct sk_buff *skb, struct Qdisc *sch, st
 		__qdisc_drop(skb, to_free);
 		return q & ~LINKWEIR_TAKEN;
 	}
-	linkweir_clock(s);
-	/* from here on linkweir_drop() knows which packets the parents have not counted yet */
-	s->arriving = q;
-	s->stay = 0;
-	if (unlikely(skb_is_gso(skb)))
-		linkweir_arrive_split(sch, q, skb, to_free);
-	else if (likely(linkweir_arrive(sch, q, skb, to_free))) {
-		linkweir_compat_arrived(&s->late);
-		return NET_XMIT_SUCCESS;
-	}
-	linkweir_tell_parents(sch);
-	linkweir_compat_arrived(&s->late);
-	return s->stay ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+	return linkweir_enter(skb, sch, q, linkweir_split(s, skb), to_free);
 }
 
 /* ---- departures ---- */

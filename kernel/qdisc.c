@@ -21,6 +21,23 @@ static struct linkweir_kind *const linkweir_kinds[] = {
 };
 #undef LW_POLICY
 
+#define LW_POLICY(name) &linkweir_mq_kind_##name,
+static struct linkweir_mq_kind *const linkweir_mq_kinds[] = {
+#include "mq_kinds.h"
+};
+#undef LW_POLICY
+
+/* Has the device ask again. */
+static void linkweir_wake(struct Qdisc *sch, u64 at_ns)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+
+	if (sch->flags & TCQ_F_MQROOT)
+		linkweir_mq_wake(sch, at_ns);
+	else
+		qdisc_watchdog_schedule_ns(&s->watchdog, at_ns);
+}
+
 /* No packet to send now: q is LW_NONE, or the policy named an impossible queue. Arms the watchdog for when the policy says. */
 struct sk_buff *linkweir_rest(struct Qdisc *sch, u32 q, u64 retry_ns)
 {
@@ -32,7 +49,7 @@ struct sk_buff *linkweir_rest(struct Qdisc *sch, u32 q, u64 retry_ns)
 	if (linkweir_tell_parents(sch))         /* some parents stop serving a child that had packets and returns none */
 		retry_ns = s->view.now_ns;
 	if (retry_ns != LW_NEVER)
-		qdisc_watchdog_schedule_ns(&s->watchdog, retry_ns);
+		linkweir_wake(sch, retry_ns);
 	return NULL;
 }
 
@@ -108,7 +125,7 @@ static bool linkweir_frames(const struct linkweir_settings *set)
 /* Before the settings are in force and, as it may sleep, without the lock. */
 static void linkweir_begin_shaping(struct linkweir_sched *s, const struct linkweir_settings *set)
 {
-	if (s->shapes || (!set->bandwidth_bps && !linkweir_frames(set)))
+	if (s->shapes || (!set->bandwidth_bps && !linkweir_frames(set) && !set->memlimit_bytes))
 		return;
 	s->shapes = true;
 	static_branch_inc(&linkweir_shaping);
@@ -116,10 +133,21 @@ static void linkweir_begin_shaping(struct linkweir_sched *s, const struct linkwe
 
 static void linkweir_end_shaping(struct linkweir_sched *s)
 {
-	if (!s->shapes || s->pace.bandwidth_bps || s->framed)
+	if (!s->shapes || s->pace.bandwidth_bps || s->framed || s->memlimit_bytes)
 		return;
 	s->shapes = false;
 	static_branch_dec(&linkweir_shaping);
+}
+
+static void linkweir_count_memory(struct linkweir_sched *s)
+{
+	const struct sk_buff *skb;
+	u32 q;
+
+	s->memory_bytes = 0;
+	for (q = 0; q < s->view.nqueues; q++)
+		skb_queue_walk(&s->classes[q].waiting, skb)
+			s->memory_bytes += skb->truesize;
 }
 
 static void linkweir_shape(struct linkweir_sched *s, const struct linkweir_settings *set)
@@ -127,53 +155,96 @@ static void linkweir_shape(struct linkweir_sched *s, const struct linkweir_setti
 	linkweir_set_bandwidth(s, set->bandwidth_bps);
 	s->framing = set->framing;
 	s->framed = linkweir_frames(set);
+	WRITE_ONCE(s->whole, set->whole);
+	if (set->memlimit_bytes && !s->memlimit_bytes)
+		linkweir_count_memory(s);
+	s->memlimit_bytes = set->memlimit_bytes;
 }
 
-/* Puts new settings in force while packets wait; first the rates, then the parameters, as if they had come separately. */
-static void linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
+/* Drops what is above new limits, the newest packets first, at most LW_MOST_DROPS while it holds the lock. */
+static void linkweir_shed(struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
-	const struct lw_policy *policy = s->policy;
-	struct linkweir_settings *old = s->settings;
-	bool rates = linkweir_rates_differ(old, set), wake = rates || old->bandwidth_bps != set->bandwidth_bps;
-	bool params = memcmp(old->params, set->params, policy->nparams * sizeof(u64)) ||
-		      memcmp(old->qparams, set->qparams, array3_size(set->nclasses, policy->nqparams, sizeof(u64)));
+	u32 q = 0, drops;
+	bool more;
 
-	linkweir_begin_shaping(s, set);
-	sch_tree_lock(sch);
-	linkweir_clock(s);
-	if (rates) {
-		linkweir_rates(s, set);
-		linkweir_trace_channels(sch);
-		trace_linkweir_configured(sch, policy->name, "rated", s->view.now_ns, s->view.nqueues);
-		if (policy->rated)
-			policy->rated(s->state, &s->view);
-	}
-	if (params) {
-		linkweir_trace_params(sch, set);
-		trace_linkweir_configured(sch, policy->name, "change", s->view.now_ns, s->view.nqueues);
-		if (policy->change)
-			policy->change(s->state, &s->view, set->params, set->qparams);
-	}
-	linkweir_limits(s, set);
-	linkweir_shape(s, set);
-	s->settings = set;
-	sch_tree_unlock(sch);
-	linkweir_end_shaping(s);
-	kvfree(old);                    /* packets are classified under the lock, dumps made under RTNL: nothing reads it now */
-	if (wake)                       /* a class that was blocked may now send: have the device ask again */
-		qdisc_watchdog_schedule_ns(&s->watchdog, ktime_get_ns());
+	do {
+		sch_tree_lock(sch);
+		linkweir_clock(s);
+		s->stay = 0;
+		for (drops = 0; q < s->view.nqueues && drops < LW_MOST_DROPS;) {
+			if (s->queues[q].backlog_pkts <= s->classes[q].limit_pkts &&
+			    s->queues[q].backlog_bytes <= s->classes[q].limit_bytes) {
+				q++;
+				continue;
+			}
+			linkweir_drop(sch, q, false, LINKWEIR_LIMIT, NULL);
+			drops++;
+		}
+		if (!drops && linkweir_counts_memory(s) && s->memory_bytes > s->memlimit_bytes)
+			linkweir_free_memory(sch, NULL);
+		linkweir_tell_parents(sch);
+		more = q < s->view.nqueues || (linkweir_counts_memory(s) && s->memory_bytes > s->memlimit_bytes);
+		sch_tree_unlock(sch);
+	} while (more);
 }
 
-static int linkweir_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
-{
-	struct linkweir_settings *set = linkweir_parse(sch, opt, extack);
+/* ---- what has the size of the number of classes ---- */
 
-	if (IS_ERR(set))
-		return PTR_ERR(set);
-	linkweir_apply(sch, set);
-	linkweir_warn_of_parent(sch, set, extack);
+struct linkweir_arrays {
+	void *state;
+	struct lw_queue *queues;
+	void *class_memory;
+	struct linkweir_class *classes; /* in class_memory */
+};
+
+static void linkweir_free_arrays(const struct linkweir_arrays *arrays)
+{
+	kvfree(arrays->class_memory);
+	kvfree(arrays->queues);
+	kvfree(arrays->state);
+}
+
+static int linkweir_new_arrays(const struct lw_policy *policy, const struct linkweir_settings *set, struct linkweir_arrays *arrays)
+{
+	u32 q;
+
+	arrays->state = kvzalloc(policy->state_size(set->nclasses, set->params), GFP_KERNEL_ACCOUNT);
+	arrays->queues = kvcalloc(set->nclasses, sizeof(*arrays->queues), GFP_KERNEL_ACCOUNT);
+	/* kvcalloc() aligns an array less than its elements need */
+	arrays->class_memory = kvcalloc(set->nclasses + 1, sizeof(*arrays->classes), GFP_KERNEL_ACCOUNT);
+	if (!arrays->state || !arrays->queues || !arrays->class_memory) {
+		linkweir_free_arrays(arrays);
+		return -ENOMEM;
+	}
+	arrays->classes = PTR_ALIGN(arrays->class_memory, __alignof__(*arrays->classes));
+	for (q = 0; q < set->nclasses; q++) {
+		__skb_queue_head_init(&arrays->classes[q].waiting);
+		gnet_stats_basic_sync_init(&arrays->classes[q].sent);
+	}
 	return 0;
+}
+
+/* Puts new arrays in place, and gives the old ones. */
+static void linkweir_use_arrays(struct linkweir_sched *s, u32 nclasses, struct linkweir_arrays *arrays)
+{
+	swap(s->state, arrays->state);
+	swap(s->queues, arrays->queues);
+	swap(s->class_memory, arrays->class_memory);
+	swap(s->classes, arrays->classes);
+	s->view.queues = s->queues;
+	s->view.nqueues = nclasses;
+}
+
+static void linkweir_add_counters(struct linkweir_counters *sum, const struct linkweir_counters *one)
+{
+	u32 reason;
+
+	for (reason = 0; reason < LINKWEIR_REASONS; reason++)
+		sum->dropped_pkts[reason] += one->dropped_pkts[reason];
+	sum->marked_pkts += one->marked_pkts;
+	sum->sojourn_ns += one->sojourn_ns;
+	sum->sojourn_max_ns = max(sum->sojourn_max_ns, one->sojourn_max_ns);
 }
 
 static void linkweir_begin(struct Qdisc *sch)
@@ -187,55 +258,17 @@ static void linkweir_begin(struct Qdisc *sch)
 	s->policy->init(s->state, &s->view, s->settings->params, s->settings->qparams);
 }
 
-static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+/* Drops a class's packets of one transmission queue, or all, the newest first, onto a list that is freed when RTNL is released. */
+static void linkweir_drop_class(struct Qdisc *sch, u32 q, u32 txq, struct sk_buff **first, struct sk_buff **last)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
-	struct linkweir_settings *set;
-	size_t size;
-	int err;
-	u32 q;
-
-	qdisc_watchdog_init(&s->watchdog, sch);         /* first, as destroy runs even if init fails */
-	linkweir_compat_late_init(&s->late, sch);
-	s->policy = container_of(sch->ops, struct linkweir_kind, ops)->policy;
-	err = tcf_block_get(&s->block, &s->filters, sch, extack);
-	if (err)
-		return err;
-	set = linkweir_parse(sch, opt, extack);
-	if (IS_ERR(set))
-		return PTR_ERR(set);
-	s->settings = set;
-	size = s->policy->state_size(set->nclasses, set->params);
-	s->state = kvzalloc(size, GFP_KERNEL_ACCOUNT);
-	s->queues = kvcalloc(set->nclasses, sizeof(*s->queues), GFP_KERNEL_ACCOUNT);
-	s->classes = kvcalloc(set->nclasses, sizeof(*s->classes), GFP_KERNEL_ACCOUNT);
-	if (!s->state || !s->queues || !s->classes)
-		return -ENOMEM;
-	for (q = 0; q < set->nclasses; q++) {
-		__skb_queue_head_init(&s->classes[q].waiting);
-		gnet_stats_basic_sync_init(&s->classes[q].sent);
-	}
-	sch->flags |= TCQ_F_WARN_NONWC; /* no warning if all waiting packets are of blocked classes */
-	s->view.queues = s->queues;
-	s->view.nqueues = set->nclasses;
-	linkweir_limits(s, set);
-	linkweir_rates(s, set);
-	linkweir_begin_shaping(s, set);
-	linkweir_shape(s, set);
-	linkweir_begin(sch);
-	linkweir_warn_of_parent(sch, set, extack);
-	return 0;
-}
-
-/* Drops every packet of a class, the newest first, onto a list that is freed when RTNL is released. */
-static void linkweir_drop_all(struct Qdisc *sch, u32 q, struct sk_buff **first, struct sk_buff **last)
-{
-	struct linkweir_sched *s = qdisc_priv(sch);
-	struct sk_buff *skb;
+	struct sk_buff *skb, *older;
 	u32 bytes;
 
-	while (s->queues[q].backlog_pkts) {
-		skb = linkweir_pop(sch, q, false);
+	skb_queue_reverse_walk_safe(&s->classes[q].waiting, skb, older) {
+		if (txq != LINKWEIR_ALL_QUEUES && linkweir_cb(skb)->txq != txq)
+			continue;
+		linkweir_take(sch, q, skb);
 		bytes = linkweir_cb(skb)->bytes;
 		skb->next = *first;
 		*first = skb;
@@ -249,24 +282,186 @@ static void linkweir_drop_all(struct Qdisc *sch, u32 q, struct sk_buff **first, 
 	}
 }
 
+/* A packet that parents and qdisc count already. */
+static void linkweir_rejoin(struct Qdisc *sch, u32 q, struct sk_buff *skb)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	struct lw_queue *queue = &s->queues[q];
+	u32 bytes = linkweir_cb(skb)->bytes;
+
+	if (!queue->backlog_pkts++) {
+		queue->head_arrival_ns = linkweir_cb(skb)->arrival_ns;
+		queue->head_bytes = bytes;
+	}
+	queue->backlog_bytes += bytes;
+	__skb_queue_tail(&s->classes[q].waiting, skb);
+	trace_linkweir_enqueued(sch, q, bytes);
+	if (s->policy->enqueued)
+		s->policy->enqueued(s->state, &s->view, q, bytes);
+}
+
+/*
+ * Another number of classes: packets stay in their classes, and those of classes that are gone are dropped. The policy begins
+ * without state, and sees the packets arrive.
+ */
+static void linkweir_resize(struct Qdisc *sch, struct linkweir_settings *set, struct linkweir_arrays *arrays)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	u32 kept = min(set->nclasses, s->view.nqueues), pkts = sch->q.qlen, bytes = sch->qstats.backlog, q;
+	struct sk_buff *first = NULL, *last = NULL, *skb;
+	struct linkweir_class *old;
+
+	for (q = kept; q < s->view.nqueues; q++) {
+		linkweir_drop_class(sch, q, LINKWEIR_ALL_QUEUES, &first, &last);
+		linkweir_add_counters(&s->gone, &s->classes[q].counters);
+		s->gone_sent_pkts += u64_stats_read(&s->classes[q].sent.packets);
+	}
+	rtnl_kfree_skbs(first, last);
+	s->gone_pkts += pkts - sch->q.qlen;
+	s->gone_bytes += bytes - sch->qstats.backlog;
+	linkweir_use_arrays(s, set->nclasses, arrays);
+	for (q = 0; q < kept; q++) {
+		old = &arrays->classes[q];
+		s->classes[q].counters = old->counters;
+		u64_stats_set(&s->classes[q].sent.bytes, u64_stats_read(&old->sent.bytes));
+		u64_stats_set(&s->classes[q].sent.packets, u64_stats_read(&old->sent.packets));
+	}
+	s->settings = set;
+	linkweir_rates(s, set);
+	linkweir_begin(sch);
+	for (q = 0; q < kept; q++)
+		while ((skb = __skb_dequeue(&arrays->classes[q].waiting)))
+			linkweir_rejoin(sch, q, skb);
+}
+
+/* Puts new settings in force while packets wait; first the rates, then the parameters, as if they had come separately. */
+static void linkweir_renew(struct Qdisc *sch, struct linkweir_settings *set)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	const struct lw_policy *policy = s->policy;
+	const struct linkweir_settings *old = s->settings;
+
+	if (linkweir_rates_differ(old, set)) {
+		linkweir_rates(s, set);
+		linkweir_trace_channels(sch);
+		trace_linkweir_configured(sch, policy->name, "rated", s->view.now_ns, s->view.nqueues);
+		if (policy->rated)
+			policy->rated(s->state, &s->view);
+	}
+	if (memcmp(old->params, set->params, policy->nparams * sizeof(u64)) ||
+	    memcmp(old->qparams, set->qparams, array3_size(set->nclasses, policy->nqparams, sizeof(u64)))) {
+		linkweir_trace_params(sch, set);
+		trace_linkweir_configured(sch, policy->name, "change", s->view.now_ns, s->view.nqueues);
+		if (policy->change)
+			policy->change(s->state, &s->view, set->params, set->qparams);
+	}
+	s->settings = set;
+}
+
+static int linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	struct linkweir_settings *old = s->settings;
+	struct linkweir_arrays arrays = {};
+	int err = old->nclasses != set->nclasses ? linkweir_new_arrays(s->policy, set, &arrays) : 0;
+
+	if (err) {
+		kvfree(set);
+		return err;
+	}
+	linkweir_begin_shaping(s, set);
+	sch_tree_lock(sch);
+	linkweir_clock(s);
+	if (arrays.state)
+		linkweir_resize(sch, set, &arrays);
+	else
+		linkweir_renew(sch, set);
+	linkweir_limits(s, set);
+	linkweir_shape(s, set);
+	linkweir_wake(sch, s->view.now_ns);     /* a class that was blocked may now send */
+	sch_tree_unlock(sch);
+	linkweir_end_shaping(s);
+	kvfree(old);                    /* packets are classified under the lock, dumps made under RTNL: nothing reads it now */
+	linkweir_free_arrays(&arrays);
+	linkweir_shed(sch);
+	return 0;
+}
+
+static int linkweir_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct linkweir_settings *set = linkweir_parse(sch, opt, extack);
+	int err;
+
+	if (IS_ERR(set))
+		return PTR_ERR(set);
+	err = linkweir_apply(sch, set);
+	if (!err)
+		linkweir_warn_of_parent(sch, set, extack);
+	return err;
+}
+
+int linkweir_make(struct Qdisc *sch, const struct lw_policy *policy, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	struct linkweir_arrays arrays = {};
+	struct linkweir_settings *set;
+	int err;
+
+	qdisc_watchdog_init(&s->watchdog, sch);         /* first, as destroy runs even if init fails */
+	linkweir_compat_late_init(&s->late, sch);
+	s->policy = policy;
+	err = tcf_block_get(&s->block, &s->filters, sch, extack);
+	if (err)
+		return err;
+	set = linkweir_parse(sch, opt, extack);
+	if (IS_ERR(set))
+		return PTR_ERR(set);
+	s->settings = set;
+	err = linkweir_new_arrays(policy, set, &arrays);
+	if (err)
+		return err;
+	linkweir_use_arrays(s, set->nclasses, &arrays);
+	sch->flags |= TCQ_F_WARN_NONWC; /* no warning if all waiting packets are of blocked classes */
+	sch->flags |= TCQ_F_DEQUEUE_DROPS;
+	linkweir_limits(s, set);
+	linkweir_rates(s, set);
+	linkweir_begin_shaping(s, set);
+	linkweir_shape(s, set);
+	linkweir_begin(sch);
+	linkweir_warn_of_parent(sch, set, extack);
+	return 0;
+}
+
+static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	return linkweir_make(sch, container_of(sch->ops, struct linkweir_kind, ops)->policy, opt, extack);
+}
+
 /*
  * The device lost its carrier or goes down, or a parent empties what is below it: the packets are dropped, and the policy is told
  * so, but it keeps its state. On a fading link that is the moment when credits and histories matter. Until packets come again, the
  * policy sees empty queues, so nothing accrues. Only init() makes a policy begin.
  */
-static void linkweir_reset(struct Qdisc *sch)
+void linkweir_drop_waiting(struct Qdisc *sch, u32 txq)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	struct sk_buff *first = NULL, *last = NULL;
 	u32 q;
 
-	if (!s->view.nqueues)           /* init failed */
-		return;
 	linkweir_clock(s);
 	s->stay = 0;
 	for (q = 0; q < s->view.nqueues; q++)
-		linkweir_drop_all(sch, q, &first, &last);
+		linkweir_drop_class(sch, q, txq, &first, &last);
 	rtnl_kfree_skbs(first, last);
+}
+
+static void linkweir_reset(struct Qdisc *sch)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+
+	if (!s->view.nqueues)           /* init failed */
+		return;
+	linkweir_drop_waiting(sch, LINKWEIR_ALL_QUEUES);
 	s->gone_pkts = 0;
 	s->gone_bytes = 0;
 	linkweir_compat_late_reset(&s->late);
@@ -274,7 +469,7 @@ static void linkweir_reset(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&s->watchdog);
 }
 
-static void linkweir_destroy(struct Qdisc *sch)
+void linkweir_destroy(struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 
@@ -283,10 +478,9 @@ static void linkweir_destroy(struct Qdisc *sch)
 	linkweir_compat_late_exit(&s->late);
 	s->pace.bandwidth_bps = 0;
 	s->framed = false;
+	s->memlimit_bytes = 0;
 	linkweir_end_shaping(s);
-	kvfree(s->classes);
-	kvfree(s->queues);
-	kvfree(s->state);
+	linkweir_free_arrays(&(struct linkweir_arrays){ s->state, s->queues, s->class_memory });
 	kvfree(s->settings);
 }
 
@@ -329,7 +523,12 @@ static int linkweir_class_change(struct Qdisc *sch, u32 classid, u32 parentid, s
 				 struct netlink_ext_ack *extack)
 {
 	struct linkweir_settings *set;
+	int err;
 
+	if (tca[TCA_RATE]) {
+		linkweir_refuse(extack, "est is not for a class: give it to the qdisc");
+		return -EOPNOTSUPP;
+	}
 	if (!*class) {
 		linkweir_refuse(extack, "classes are made with the qdisc: give classes there");
 		return -EOPNOTSUPP;
@@ -337,8 +536,10 @@ static int linkweir_class_change(struct Qdisc *sch, u32 classid, u32 parentid, s
 	set = linkweir_parse_class(sch, *class - 1, tca[TCA_OPTIONS], extack);
 	if (IS_ERR(set))
 		return PTR_ERR(set);
-	linkweir_apply(sch, set);
-	return 0;
+	err = linkweir_apply(sch, set);
+	if (!err)
+		linkweir_warn_of_parent(sch, set, extack);
+	return err;
 }
 
 static void linkweir_walk(struct Qdisc *sch, struct qdisc_walker *arg)
@@ -369,24 +570,23 @@ static int linkweir_class_dump(struct Qdisc *sch, unsigned long class, struct sk
 static int linkweir_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
-	struct linkweir_counters sum = {};
-	u64 sent_pkts = 0;
-	u32 q, reason;
+	u64 sent_pkts, memory_bytes, queue_pkts[LINKWEIR_SHOWN_QUEUES];
+	struct linkweir_counters sum;
+	u32 q, nqueues = 0;
 
 	sch_tree_lock(sch);
+	sum = s->gone;
+	sent_pkts = s->gone_sent_pkts;
 	for (q = 0; q < s->view.nqueues; q++) {
-		const struct linkweir_counters *one = &s->classes[q].counters;
-
-		for (reason = 0; reason < LINKWEIR_CLASS_REASONS; reason++)
-			sum.dropped_pkts[reason] += one->dropped_pkts[reason];
-		sum.marked_pkts += one->marked_pkts;
+		linkweir_add_counters(&sum, &s->classes[q].counters);
 		sent_pkts += u64_stats_read(&s->classes[q].sent.packets);
-		sum.sojourn_ns += one->sojourn_ns;
-		sum.sojourn_max_ns = max(sum.sojourn_max_ns, one->sojourn_max_ns);
 	}
+	memory_bytes = linkweir_counts_memory(s) ? s->memory_bytes : 0;
 	sum.dropped_pkts[LINKWEIR_FILTER] = s->filtered_pkts;
+	if (sch->flags & TCQ_F_MQROOT)
+		nqueues = linkweir_mq_sent(sch, queue_pkts);
 	sch_tree_unlock(sch);
-	return linkweir_put_stats(s->policy, &sum, LINKWEIR_REASONS, sent_pkts, NULL, d);
+	return linkweir_put_stats(s->policy, &sum, LINKWEIR_REASONS, sent_pkts, memory_bytes, queue_pkts, nqueues, NULL, d);
 }
 
 #define LINKWEIR_MAX_STATS 16
@@ -416,7 +616,8 @@ static int linkweir_class_dump_stats(struct Qdisc *sch, unsigned long class, str
 	if (gnet_stats_copy_basic(d, NULL, &c->sent, true) < 0 ||
 	    gnet_stats_copy_queue(d, NULL, &waiting, waiting.qlen) < 0)
 		return -1;
-	return linkweir_put_stats(s->policy, &counters, LINKWEIR_CLASS_REASONS, sent_pkts, s->policy->observe ? values : NULL, d);
+	return linkweir_put_stats(s->policy, &counters, LINKWEIR_CLASS_REASONS, sent_pkts, 0, NULL, 0,
+				  s->policy->observe ? values : NULL, d);
 }
 
 static const struct Qdisc_class_ops linkweir_class_ops = {
@@ -432,7 +633,7 @@ static const struct Qdisc_class_ops linkweir_class_ops = {
 };
 
 /* common to all kinds; each adds its own packet path */
-static const struct Qdisc_ops linkweir_ops = {
+const struct Qdisc_ops linkweir_ops = {
 	.cl_ops = &linkweir_class_ops,
 	.priv_size = sizeof(struct linkweir_sched),
 	.peek = qdisc_peek_dequeued,
@@ -447,21 +648,22 @@ static const struct Qdisc_ops linkweir_ops = {
 
 /* ---- the module ---- */
 
-static void linkweir_unregister(u32 n)
+static void linkweir_unregister(u32 n, u32 nmq)
 {
+	while (nmq > 0)
+		unregister_qdisc(&linkweir_mq_kinds[--nmq]->ops);
 	while (n > 0)
 		unregister_qdisc(&linkweir_kinds[--n]->ops);
 }
 
 static int __init linkweir_load(void)
 {
-	u32 i;
-	int err;
+	u32 i, nmq = 0;
+	int err = 0;
 
 	for (i = 0; i < ARRAY_SIZE(linkweir_kinds); i++)
 		if (linkweir_kinds[i]->policy->abi != LW_ABI || linkweir_kinds[i]->policy->nstats > LINKWEIR_MAX_STATS)
 			return -EINVAL;
-	err = linkweir_selftest(linkweir_kinds, ARRAY_SIZE(linkweir_kinds));
 	for (i = 0; !err && i < ARRAY_SIZE(linkweir_kinds); i++) {
 		struct linkweir_kind *kind = linkweir_kinds[i];
 
@@ -473,8 +675,12 @@ static int __init linkweir_load(void)
 		if (err)
 			break;
 	}
+	while (!err && nmq < ARRAY_SIZE(linkweir_mq_kinds)) {
+		err = linkweir_mq_register(linkweir_mq_kinds[nmq]);
+		nmq += !err;
+	}
 	if (err) {
-		linkweir_unregister(i);
+		linkweir_unregister(i, nmq);
 		linkweir_compat_exit();
 	}
 	return err;
@@ -482,15 +688,20 @@ static int __init linkweir_load(void)
 
 static void __exit linkweir_unload(void)
 {
-	linkweir_unregister(ARRAY_SIZE(linkweir_kinds));
+	linkweir_unregister(ARRAY_SIZE(linkweir_kinds), ARRAY_SIZE(linkweir_mq_kinds));
 	linkweir_compat_exit();
 }
 
 module_init(linkweir_load);
 module_exit(linkweir_unload);
 
-#define LW_POLICY(name) MODULE_ALIAS_NET_SCH(#name); MODULE_ALIAS("sch_" #name);
+/* exported for linkweir_vectors */
+#define LW_POLICY(name) MODULE_ALIAS_NET_SCH(#name); MODULE_ALIAS("sch_" #name); EXPORT_SYMBOL_GPL(linkweir_kind_##name);
 #include "kinds.h"
+#undef LW_POLICY
+
+#define LW_POLICY(name) MODULE_ALIAS_NET_SCH(#name "_mq"); MODULE_ALIAS("sch_" #name "_mq");
+#include "mq_kinds.h"
 #undef LW_POLICY
 
 MODULE_DESCRIPTION("Linkweir's scheduling policies as queueing disciplines");

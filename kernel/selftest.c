@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * selftest.c - replays the vectors of every registered policy when the module is loaded; on a wrong answer loading fails.
+ * selftest.c - replays the vectors of every registered policy; part of the module linkweir_vectors.
  *
  * The vectors are built in as text (the format is in vectors/README.md; "file NAME" begins each) and freed after loading.
  */

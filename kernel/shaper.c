@@ -40,12 +40,11 @@ void linkweir_set_bandwidth(struct linkweir_sched *s, u64 bandwidth_bps)
 	pace->frac = 0;
 }
 
-u32 linkweir_framed_bytes(const struct linkweir_framing *framing, const struct sk_buff *skb)
+/* `offset`: of the network header */
+static u32 linkweir_frame(const struct linkweir_framing *framing, s64 bytes, int offset)
 {
-	s64 bytes = qdisc_pkt_len(skb);
-
 	if (framing->overhead != LINKWEIR_RAW)
-		bytes += framing->overhead - skb_network_offset(skb);
+		bytes += framing->overhead - offset;
 	bytes = max3(bytes, (s64)framing->mpu, (s64)1);
 	bytes = min(bytes, (s64)LW_MAX_PACKET_BYTES);
 	switch (framing->cells) {
@@ -56,6 +55,18 @@ u32 linkweir_framed_bytes(const struct linkweir_framing *framing, const struct s
 	default:
 		return bytes;
 	}
+}
+
+/* A super-packet that stays whole is several frames: all of one length, but for the last. */
+u32 linkweir_framed_bytes(const struct linkweir_framing *framing, const struct sk_buff *skb)
+{
+	u32 bytes = qdisc_pkt_len(skb), frames = skb_is_gso(skb) ? max_t(u32, skb_shinfo(skb)->gso_segs, 1) : 1, each;
+	int offset = skb_network_offset(skb);
+
+	if (frames == 1)
+		return linkweir_frame(framing, bytes, offset);
+	each = DIV_ROUND_UP(bytes, frames);
+	return (frames - 1) * linkweir_frame(framing, each, offset) + linkweir_frame(framing, (s64)bytes - (s64)(frames - 1) * each, offset);
 }
 
 /* ---- the shaper of a parent ---- */
@@ -106,17 +117,82 @@ static bool linkweir_htb_rates(struct Qdisc *htb, u32 classid, u64 *rate_bps, u6
 }
 
 /* `link` must be what the HTB class above sends. It is not refused, because the two are changed one after the other. */
-void linkweir_warn_of_parent(struct Qdisc *sch, const struct linkweir_settings *set, struct netlink_ext_ack *extack)
+static void linkweir_warn_of_htb(struct Qdisc *htb, u32 classid, const struct linkweir_settings *set, struct netlink_ext_ack *extack)
 {
-	struct Qdisc *parent = linkweir_parent(sch);
 	u64 rate_bps, ceil_bps, link_bps = set->link_bps;
 
-	if (!parent || !set->link_bps || strcmp(parent->ops->id, "htb") ||
-	    !linkweir_htb_rates(parent, sch->parent, &rate_bps, &ceil_bps))
+	if (!set->link_bps || !linkweir_htb_rates(htb, classid, &rate_bps, &ceil_bps))
 		return;
 	if (set->bandwidth_bps && set->bandwidth_bps <= ceil_bps)
 		return;                 /* we are the bottleneck */
 	/* HTB counts bytes, so up to 7 bit/s are lost */
 	if (link_bps < rate_bps || link_bps > ceil_bps + 7)
 		linkweir_refuse(extack, "link is not the rate of the htb class above: change that one, too");
+}
+
+static const u64 *linkweir_row_value(const struct lw_policy *policy, const u64 *row, const char *name)
+{
+	u32 i;
+
+	for (i = 0; i < policy->nqparams; i++)
+		if (!strcmp(policy->qparams[i].name, name))
+			return &row[i];
+	return NULL;
+}
+
+/* bit/s that the classes of pss reserve of `link_bps` */
+static u64 linkweir_reserved_bps(const struct lw_policy *policy, const struct linkweir_settings *set, u64 link_bps)
+{
+	u64 sum_bps = 0;
+	u32 q;
+
+	for (q = 0; q < set->nclasses; q++) {
+		const u64 *row = set->qparams + q * policy->nqparams;
+		const u64 *rate_bps = linkweir_row_value(policy, row, "rate"), *share_ppm = linkweir_row_value(policy, row, "share");
+
+		if (rate_bps && share_ppm)
+			sum_bps += *rate_bps ? *rate_bps : lw_mul_div(link_bps, *share_ppm, 1000000);
+	}
+	return sum_bps;
+}
+
+/*
+ * Each transmission queue below mq has a qdisc of its own, and what it reserves is of the same link. One with a bandwidth has a part
+ * of the link for itself. Not refused either, as a user may know that a class has its flows in one queue.
+ */
+static void linkweir_warn_of_mq(struct Qdisc *sch, const struct linkweir_settings *set, struct netlink_ext_ack *extack)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	u64 link_bps = set->link_bps, sum_bps;
+	u32 txq, mine = TC_H_MIN(sch->parent) - 1;
+
+	if (set->bandwidth_bps || !set->link_bps)
+		return;
+	sum_bps = linkweir_reserved_bps(s->policy, set, link_bps);
+	for (txq = 0; txq < qdisc_dev(sch)->num_tx_queues; txq++) {
+		struct Qdisc *other = rtnl_dereference(netdev_get_tx_queue(qdisc_dev(sch), txq)->qdisc_sleeping);
+		struct linkweir_sched *its;
+
+		if (txq == mine || !other || other->ops->init != sch->ops->init || other->ops->enqueue != sch->ops->enqueue)
+			continue;
+		its = qdisc_priv(other);
+		if (its->settings->bandwidth_bps)
+			continue;
+		link_bps = max(link_bps, its->settings->link_bps);
+		sum_bps += linkweir_reserved_bps(its->policy, its->settings, its->settings->link_bps);
+	}
+	if (sum_bps > link_bps)
+		linkweir_refuse(extack, "qdiscs below mq reserve %llu of %llu bit/s: use %s_mq as root", sum_bps, link_bps, sch->ops->id);
+}
+
+void linkweir_warn_of_parent(struct Qdisc *sch, const struct linkweir_settings *set, struct netlink_ext_ack *extack)
+{
+	struct Qdisc *parent = linkweir_parent(sch);
+
+	if (!parent)
+		return;
+	if (!strcmp(parent->ops->id, "htb"))
+		linkweir_warn_of_htb(parent, sch->parent, set, extack);
+	else if (!strncmp(parent->ops->id, "mq", 2))            /* or mqprio */
+		linkweir_warn_of_mq(sch, set, extack);
 }

@@ -56,11 +56,12 @@ PLANTED = (
     r"possible circular locking dependency",
 )
 
-# modprobe for the guest: all modules but sch_linkweir are built in.
+# modprobe for the guest: all modules but these two are built in.
 MODPROBE = """#!/bin/sh
 for word; do
 	case $word in
 	sch_*|net-sch-*) [ -e /sys/module/sch_linkweir ] || exec insmod /sch_linkweir.ko ;;
+	linkweir_vectors) exec insmod /job/linkweir_vectors.ko ;;
 	esac
 done
 """
@@ -167,6 +168,7 @@ def user_mode(record: Record) -> None:
         for fact, option in {"bounds": (), "choices": ("--choices",), "defaults": ("--defaults",)}.items():
             facts[fact] = subprocess.run([work / "bounds", *option, *kinds], check=True, capture_output=True).stdout
         scripts = {path.name: path.read_bytes() for path in (ROOT / "kernel/tests/guest").glob("*.sh")}
+        facts["linkweir_vectors.ko"] = (ROOT / f"kernel/build/uml-{folder.name}/linkweir_vectors.ko").read_bytes()
         tools = {**programs, **facts, "modprobe": MODPROBE.encode(), "messages": f"{MESSAGES}\n".encode()}
 
     seen = host.start(ready, {"run": b"insmod /job/planted.ko || true\n", "planted.ko": faults}, 1)["dmesg"].decode()

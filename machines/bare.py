@@ -49,13 +49,25 @@ def mirror(label: str) -> str | None:
     return found[0].rstrip("/") if found else None
 
 
-def bootstrap(suite: str, system: Path, packages: list[str], log: IO[bytes], from_mirror: str | None) -> bool:
-    """Makes a minimal system, with debootstrap's own mirror unless one is named. False if that failed."""
+def bootstrap(
+    suite: str,
+    system: Path,
+    packages: list[str],
+    log: IO[bytes],
+    from_mirror: str | None,
+    architecture: str | None = None,
+) -> bool:
+    """Makes a minimal system, with debootstrap's own mirror unless one is named. False if that failed.
+
+    The architecture is this machine's unless another is named, whose programs this machine must be able to run.
+    """
     shutil.rmtree(system, ignore_errors=True)
     command = [*NAMESPACES, "debootstrap", "--variant=minbase", f"--include={','.join(packages)}", suite, str(system)]
     # debootstrap and the programs it runs are in folders that a plain user's PATH lacks
     environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:{PATH}"}
     command += [from_mirror] if from_mirror else []
+    if architecture:
+        command.insert(len(NAMESPACES) + 1, f"--arch={architecture}")
     done = subprocess.run(command, env=environment, stdout=log, stderr=log, check=False)
     return done.returncode == 0
 

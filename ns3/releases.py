@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Builds and tests the module against releases of ns-3, as root.
 
-    python3 ns3/releases.py [3.37|3.44|3.48]...
+    python3 ns3/releases.py [3.37|3.44|3.48|3.48-tree]...
 
 * 3.37: Debian 12's libns3-dev, which must be installed (C++17).
 * 3.44: the wheel of PyPI, in a virtual environment of its own (C++20).
-* 3.48: Debian sid's libns3-dev, in a system that debootstrap makes (C++23). NS3_TREE=FOLDER names a source tree of
-  3.48: the tarball is unpacked into its contrib/ and built there with ns-3's own commands and assertions, with only the
-  modules needed.
+* 3.48: Debian sid's libns3-dev, in a system that debootstrap makes (C++23).
+* 3.48-tree: in that system, ns-3's source tree: the tarball is unpacked into its contrib/ and built with ns-3's own
+  commands, with only the modules needed and with ns-3's assertions. Debian sid has the tree as a source package;
+  NS3_TREE=FOLDER names another one.
 
 Everything is in build/ns3. A release that is missing is named and left out; the exit code is 1 if a test failed.
 """
@@ -28,8 +29,18 @@ JOBS = str(max(os.cpu_count() or 1, 2))
 
 def run(*command: str | Path) -> bool:
     """Runs a command and shows it."""
-    print("+", " ".join(str(word) for word in command), flush=True)
-    return subprocess.run([str(word) for word in command], check=False).returncode == 0
+    print("+", " ".join(str(word) for word in command), file=sys.stderr, flush=True)
+    return subprocess.run([str(word) for word in command], stdout=sys.stderr, check=False).returncode == 0
+
+
+def run_or_stop(*command: str | Path) -> None:
+    """Runs a command.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    if not run(*command):
+        raise RuntimeError(f"{command[0]} failed")
 
 
 def build(source: Path, folder: Path, standard: int, *options: str, inside: Path | None = None) -> bool:
@@ -50,56 +61,91 @@ def debian_12() -> bool | None:
     return build(ROOT / "ns3", WORK / "3.37", 17)
 
 
+def wheel_prefix() -> Path | None:
+    """Where the CMake files of PyPI's wheel are, which is installed if it is not yet; None if it cannot be had."""
+    venv, pattern = WORK / "venv", "lib/python*/site-packages/ns3/lib64/cmake"
+    if not any(venv.glob(pattern)):
+        made = venv.exists() or run(sys.executable, "-m", "venv", venv)
+        if not made or not run(venv / "bin/pip", "install", "--quiet", "ns3==3.44.post0"):
+            return None
+    return next(venv.glob(pattern))
+
+
 def wheel() -> bool | None:
     """3.44; None if it cannot be had."""
-    venv = WORK / "venv"
-    if not venv.exists() and not run(sys.executable, "-m", "venv", venv):
-        return None
-    if not run(venv / "bin/pip", "install", "--quiet", "ns3==3.44.post0"):
-        return None
-    cmake = next(venv.glob("lib/python*/site-packages/ns3/lib64/cmake"))
-    return build(ROOT / "ns3", WORK / "3.44", 20, f"-DCMAKE_PREFIX_PATH={cmake}")
+    cmake = wheel_prefix()
+    return None if cmake is None else build(ROOT / "ns3", WORK / "3.44", 20, f"-DCMAKE_PREFIX_PATH={cmake}")
+
+
+SID = WORK / "sid"
+SID_PACKAGES = ("g++", "cmake", "make", "python3", "dpkg-dev", "libns3-dev")
+SOURCES = Path("usr/src")
+TREES = SOURCES / "ns3"
+"""Where the system of 3.48 has ns-3's source tree, from its root."""
+
+
+def have_sid() -> bool:
+    """Makes Debian sid with ns-3, unless it is there; false if it cannot be had."""
+    if (SID / ".made").exists():
+        return True
+    shutil.rmtree(SID, ignore_errors=True)
+    if not run("debootstrap", "--variant=minbase", f"--include={','.join(SID_PACKAGES)}", "sid", SID):
+        return False
+    (SID / ".made").touch()
+    return True
+
+
+def packed() -> Path:
+    """The tarball of the module."""
+    return max((ROOT / "build/ns3-dist").glob("linkweir-ns3-*.tar.gz"))
 
 
 def sid() -> bool | None:
-    """3.48; None if it cannot be had."""
-    system = WORK / "sid"
-    if not (system / "usr/bin/cmake").exists():
-        packages = "g++,cmake,make,libns3-dev"
-        if not run("debootstrap", "--variant=minbase", f"--include={packages}", "sid", system):
-            return None
-    folder = system / "usr/src/linkweir"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    tarball = max((ROOT / "build/ns3-dist").glob("linkweir-ns3-*.tar.gz"))
-    if not run("tar", "xzf", tarball, "-C", folder.parent):
+    """3.48 as installed; None if it cannot be had."""
+    if not have_sid():
         return None
-    good = build(Path("/usr/src/linkweir"), Path("/usr/src/build"), 23, inside=system)
-    tree = os.environ.get("NS3_TREE")
-    return good and (not tree or in_tree(Path(tree), tarball))
-
-
-def in_tree(tree: Path, tarball: Path) -> bool:
-    """The tarball in contrib/ of a source tree, built by ns-3's own commands in the debug profile."""
-    shutil.rmtree(tree / "contrib/linkweir", ignore_errors=True)
-    if not run("tar", "xzf", tarball, "-C", tree / "contrib"):
-        return False
-    os.chdir(tree)
-    return (
-        run(
-            "./ns3",
-            "configure",
-            "--build-profile=debug",
-            "--enable-modules=linkweir",
-            "--enable-tests",
-            "--enable-examples",
-        )
-        and run("./ns3", "build")
-        and run("./test.py", "--no-build", "--suite=linkweir")
+    shutil.rmtree(SID / SOURCES / "linkweir", ignore_errors=True)
+    return run("tar", "xzf", packed(), "-C", SID / SOURCES) and build(
+        Path("/usr/src/linkweir"), Path("/usr/src/build"), 23, inside=SID
     )
 
 
-RELEASES = {"3.37": debian_12, "3.44": wheel, "3.48": sid}
+def source_tree() -> Path | None:
+    """The source tree of 3.48 in Debian sid: NS3_TREE's, or else Debian's; None if it cannot be had."""
+    trees = SID / TREES
+    named = os.environ.get("NS3_TREE")
+    if named:
+        shutil.copytree(named, trees / "named", symlinks=True, dirs_exist_ok=True)
+        return trees / "named"
+    if not any(trees.glob("*/VERSION")):
+        trees.mkdir(exist_ok=True)
+        lists = SID / "etc/apt/sources.list"
+        lines = [line for line in lists.read_text().splitlines() if line.startswith("deb ")]
+        lists.write_text("".join(f"{line}\n{line.replace('deb', 'deb-src', 1)}\n" for line in lines))
+        # A mirror may lag behind; debootstrap accepts that, too. Signatures are checked all the same.
+        apt = "apt-get -o Acquire::Check-Valid-Until=false -o APT::Sandbox::User=root"
+        if not run("chroot", SID, "sh", "-c", f"{apt} update && cd /{TREES} && {apt} source ns3"):
+            return None
+    return next(trees.glob("*/VERSION")).parent
+
+
+def in_tree() -> bool | None:
+    """The tarball in contrib/ of 3.48's source tree, built by ns-3's own commands in the debug profile, with assertions;
+    None if there is no tree.
+    """
+    tree = source_tree() if have_sid() else None
+    if tree is None:
+        return None
+    shutil.rmtree(tree / "contrib/linkweir", ignore_errors=True)
+    if not run("tar", "xzf", packed(), "-C", tree / "contrib"):
+        return False
+    words = "--build-profile=debug --enable-modules=linkweir --enable-tests --enable-examples"
+    commands = (f"./ns3 configure {words}", f"./ns3 build -j {JOBS}", "./test.py --no-build --suite=linkweir")
+    folder = f"/{tree.relative_to(SID)}"
+    return all(run("chroot", SID, "sh", "-c", f"cd {folder} && {command}") for command in commands)
+
+
+RELEASES = {"3.37": debian_12, "3.44": wheel, "3.48": sid, "3.48-tree": in_tree}
 
 
 def main(names: list[str]) -> int:

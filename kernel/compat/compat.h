@@ -9,9 +9,10 @@
 #include <linux/netdevice.h>
 #include <linux/netlink.h>
 #include <linux/version.h>
+#include <net/pkt_cls.h>
 #include <net/sch_generic.h>
 
-#if __has_include(<net/gso.h>)
+#ifdef LINKWEIR_HAS_GSO_HEADER
 #include <net/gso.h>
 #endif
 
@@ -24,15 +25,60 @@ static inline void linkweir_compat_segment(struct sk_buff *skb)
 #endif
 }
 
-/* Frees a packet that was dropped in dequeue, with a reason for drop monitors. In enqueue the kernel does this for to_free. */
-static inline void linkweir_compat_drop(struct sk_buff *skb)
+/* ---- functions of newer kernels, under their names there ---- */
+
+#ifndef LINKWEIR_HAS_QLEN_INC
+static inline void qdisc_qlen_inc(struct Qdisc *q)
 {
-#ifdef LINKWEIR_HAS_DROP_REASON
-	kfree_skb_reason(skb, SKB_DROP_REASON_QDISC_DROP);
-#else
-	kfree_skb(skb);
-#endif
+	WRITE_ONCE(q->q.qlen, q->q.qlen + 1);
 }
+
+static inline void qdisc_qlen_dec(struct Qdisc *q)
+{
+	WRITE_ONCE(q->q.qlen, q->q.qlen - 1);
+}
+#endif
+
+#ifndef LINKWEIR_HAS_CLASSIFY_QDISC
+/* A filter of a qdisc cannot redirect. */
+static inline int tcf_classify_qdisc(struct sk_buff *skb, const struct tcf_proto *tp, struct tcf_result *res, bool compat_mode)
+{
+	int action = tcf_classify(skb, NULL, tp, res, compat_mode);
+
+	return action == TC_ACT_REDIRECT ? TC_ACT_SHOT : action;
+}
+#endif
+
+/* Kernels without reasons of qdiscs report every drop as one of a qdisc; in enqueue they set this reason before they call us. */
+#ifndef LINKWEIR_HAS_QDISC_DROP_REASON
+#ifndef LINKWEIR_HAS_DROP_REASON
+enum skb_drop_reason { SKB_DROP_REASON_QDISC_DROP };
+#define kfree_skb_reason(skb, reason) kfree_skb(skb)
+#endif
+enum qdisc_drop_reason {
+	QDISC_DROP_GENERIC = SKB_DROP_REASON_QDISC_DROP,
+	QDISC_DROP_OVERLIMIT = SKB_DROP_REASON_QDISC_DROP,
+	QDISC_DROP_CONGESTED = SKB_DROP_REASON_QDISC_DROP,
+	QDISC_DROP_BAND_LIMIT = SKB_DROP_REASON_QDISC_DROP
+};
+
+static inline void tcf_set_qdisc_drop_reason(const struct sk_buff *skb, enum qdisc_drop_reason reason)
+{
+}
+#endif
+
+/* frees a packet that was dropped in dequeue */
+#ifndef LINKWEIR_HAS_DEQUEUE_DROP
+#define TCQ_F_DEQUEUE_DROPS 0
+static inline void qdisc_dequeue_drop(struct Qdisc *q, struct sk_buff *skb, enum qdisc_drop_reason reason)
+{
+	kfree_skb_reason(skb, (enum skb_drop_reason)reason);
+}
+#elif !defined(LINKWEIR_HAS_QDISC_DROP_REASON)
+#define qdisc_dequeue_drop(q, skb, reason) qdisc_dequeue_drop(q, skb, (enum skb_drop_reason)(reason))
+#endif
+
+/* ---- HTB and empty children ---- */
 
 /*
  * May we report to the parents from inside their dequeue that we became empty? Until the fix "Return NULL when htb_lookup_leaf
@@ -104,6 +150,8 @@ static inline void linkweir_compat_arrived(struct linkweir_compat_late *late)
 {
 }
 #endif
+
+/* ---- names and texts ---- */
 
 /* kernels load a qdisc's module by the name sch_KIND, newer ones by net-sch-KIND */
 #ifndef MODULE_ALIAS_NET_SCH

@@ -2,7 +2,8 @@
 /*
  * plugin.c - tc's part of a Linkweir qdisc: converts words to attributes and back, driven by the policy's parameter tables.
  *
- * Compiled once for each kind, with KIND its name, and linked with the policy's source. tc looks up KIND_qdisc_util in q_KIND.so.
+ * Compiled once for each kind, with KIND its name and POLICY its policy, whose source it is linked with. tc looks up KIND_qdisc_util in
+ * q_KIND.so.
  */
 #include "tc_abi.h"
 #include "units.h"
@@ -12,13 +13,13 @@
 #define NAMED(a, b) PASTE(a, b)
 #define QUOTE(a) #a
 #define TEXT(a) QUOTE(a)
-#define POLICY NAMED(lw_policy_, KIND)
 
 /* sizes of tc's request buffers, less room for what tc adds itself */
 #define QDISC_ROOM 60000
 #define CLASS_ROOM 4000
 
 static const struct lw_policy *const policy = &POLICY;
+static const char kind[] = TEXT(KIND);
 
 static const struct lw_param limit_param = {
 	"limit", "packets the class holds; 1000, or no bound with limit_bytes", NULL, 1, 100000000, 0, LW_PKTS, 0
@@ -36,6 +37,9 @@ static const struct lw_param link_param = {
 static const struct lw_param bandwidth_param = {
 	"bandwidth", "packets leave at this rate, which is the link's; 0 or unlimited: as fast as the parent takes them", NULL, 0,
 	LW_MAX_RATE_BPS, 0, LW_BPS, 0
+};
+static const struct lw_param memlimit_param = {
+	"memlimit", "memory that waiting packets may use; 0: no limit", NULL, 0, 1000000000000, 0, LW_BYTES, 0
 };
 static const struct lw_param mpu_param = { "mpu", "least length on the link", NULL, 0, 256, 0, LW_BYTES, 0 };
 
@@ -149,12 +153,13 @@ static void help(void)
 
 	fprintf(stderr,
 		"Usage: ... %s classes N [bandwidth RATE | link RATE] [overhead BYTES | raw] [mpu BYTES] [atm | ptm | noatm]\n"
+		"           [split-gso | no-split-gso] [memlimit SIZE]\n"
 		"           %s[default CLASS] [dscp CODE=CLASS,...] [PARAMETER VALUE]...\n"
 		"           [class NUMBER [limit PACKETS] [limit_bytes SIZE]%s [PARAMETER VALUE]...]...\n"
 		"%s.\n"
 		"classes are numbered from 1; CODE is EF, VA, LE, CS0-CS7, AF11-AF43, AF (all of these) or a number, CLASS 0 is none.\n"
 		"change keeps what is not named, and waiting packets. tc class change ... classid MAJOR:CLASS %s ... sets one class.\n",
-		policy->name, strcmp(policy->name, "pss") ? "" : "[preset voice] ", policy_has("rate") ? "" : " [rate RATE]", policy->help, policy->name);
+		kind, strcmp(policy->name, "pss") ? "" : "[preset voice] ", policy_has("rate") ? "" : " [rate RATE]", policy->help, kind);
 	fprintf(stderr, "PARAMETER of the qdisc:\n");
 	explain(&bandwidth_param, false);
 	explain(&link_param, false);
@@ -162,6 +167,8 @@ static void help(void)
 			"              -64 .. 256; raw: lengths as the kernel counts them, with the link header\n");
 	explain(&mpu_param, false);
 	fprintf(stderr, "  atm, ptm    the cells of ATM (53 bytes for 48), or the 65th byte of PTM; noatm: neither\n");
+	fprintf(stderr, "  no-split-gso\n              super-packets (GSO) stay whole; split-gso, the default: they are split on arrival\n");
+	explain(&memlimit_param, false);
 	for (i = 0; i < policy->nparams; i++)
 		explain(&policy->params[i], true);
 	fprintf(stderr, "of a class:\n");
@@ -177,7 +184,7 @@ static void help(void)
 
 static int wrong(const char *what, const char *word)
 {
-	fprintf(stderr, "%s: %s \"%s\", see: tc qdisc add %s help\n", policy->name, what, word, policy->name);
+	fprintf(stderr, "%s: %s \"%s\", see: tc qdisc add %s help\n", kind, what, word, kind);
 	return -1;
 }
 
@@ -389,6 +396,11 @@ static int read_framing(struct request *r)
 		i = value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 		return add(r, TCA_LINKWEIR_MPU, &i, sizeof(i));
 	}
+	if (!strcmp(*r->argv, "memlimit"))
+		return read_next(r, &memlimit_param, &value) ? -1 : add(r, TCA_LINKWEIR_MEMLIMIT, &value, sizeof(value));
+	i = !strcmp(*r->argv, "split-gso");
+	if (i || !strcmp(*r->argv, "no-split-gso"))
+		return add(r, TCA_LINKWEIR_SPLIT_GSO, &i, sizeof(i));
 	for (i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
 		if (!strcmp(*r->argv, cells[i]))
 			return add(r, TCA_LINKWEIR_CELLS, &i, sizeof(i));
@@ -618,6 +630,10 @@ static int print_qdisc(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	if (tb[TCA_LINKWEIR_BANDWIDTH])
 		show("bandwidth", LW_BPS, get_u64(tb[TCA_LINKWEIR_BANDWIDTH]));
 	show_framing(tb);
+	if (tb[TCA_LINKWEIR_SPLIT_GSO])
+		print_color_string(PRINT_ANY, COLOR_NONE, "gso", "%s ", get_u32(tb[TCA_LINKWEIR_SPLIT_GSO]) ? "split-gso" : "no-split-gso");
+	if (tb[TCA_LINKWEIR_MEMLIMIT])
+		show("memlimit", LW_BYTES, get_u64(tb[TCA_LINKWEIR_MEMLIMIT]));
 	if (tb[TCA_LINKWEIR_DEFAULT])
 		show("default", LW_NUMBER, get_u32(tb[TCA_LINKWEIR_DEFAULT]));
 	if (tb[TCA_LINKWEIR_DSCP] && RTA_PAYLOAD(tb[TCA_LINKWEIR_DSCP]) >= LINKWEIR_CODE_POINTS * sizeof(uint16_t))
@@ -671,6 +687,25 @@ static void show_value(struct rtattr *nest)
 	}
 }
 
+/* packets sent by each transmission queue */
+static void show_queues(const struct rtattr *attr)
+{
+	size_t count = RTA_PAYLOAD(attr) / sizeof(uint64_t), i;
+	const char *sent = RTA_DATA(attr);
+	uint64_t pkts;
+	char text[32];
+
+	open_json_array(PRINT_JSON, "sent_by_queue_pkts");
+	for (i = 0; i < count; i++) {
+		memcpy(&pkts, sent + i * sizeof(pkts), sizeof(pkts));
+		print_color_u64(PRINT_JSON, COLOR_NONE, NULL, NULL, pkts);
+		snprintf(text, sizeof(text), "%s%llup", i ? "," : "sent_by_queue ", (unsigned long long)pkts);
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
+	}
+	close_json_array(PRINT_JSON, NULL);
+	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", " ");
+}
+
 static int print_stats(const struct qdisc_util *qu, FILE *f, struct rtattr *xstats)
 {
 	static const struct {
@@ -684,6 +719,7 @@ static int print_stats(const struct qdisc_util *qu, FILE *f, struct rtattr *xsta
 		{ TCA_LINKWEIR_STATS_DROPPED_SPLIT, "dropped_split" },
 		{ TCA_LINKWEIR_STATS_DROPPED_FILTER, "dropped_filter" },
 		{ TCA_LINKWEIR_STATS_DROPPED_RESET, "dropped_reset" },
+		{ TCA_LINKWEIR_STATS_DROPPED_MEMORY, "dropped_memory" },
 		{ TCA_LINKWEIR_STATS_MARKED, "marked" },
 	};
 	struct rtattr *tb[TCA_LINKWEIR_STATS_MAX + 1], *attr;
@@ -703,6 +739,10 @@ static int print_stats(const struct qdisc_util *qu, FILE *f, struct rtattr *xsta
 		     get_u64(tb[TCA_LINKWEIR_STATS_SOJOURN_NS]) / get_u64(tb[TCA_LINKWEIR_STATS_SENT]));
 	if (tb[TCA_LINKWEIR_STATS_SOJOURN_MAX_NS])
 		show("sojourn_max", LW_NS, get_u64(tb[TCA_LINKWEIR_STATS_SOJOURN_MAX_NS]));
+	if (tb[TCA_LINKWEIR_STATS_MEMORY])
+		show("memory", LW_BYTES, get_u64(tb[TCA_LINKWEIR_STATS_MEMORY]));
+	if (tb[TCA_LINKWEIR_STATS_QUEUES])
+		show_queues(tb[TCA_LINKWEIR_STATS_QUEUES]);
 	attr = RTA_DATA(xstats);
 	rest = (int)RTA_PAYLOAD(xstats);
 	for (; RTA_OK(attr, rest); attr = RTA_NEXT(attr, rest))

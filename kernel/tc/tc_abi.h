@@ -36,6 +36,8 @@ int print_color_s64(enum output_type t, int color, const char *key, const char *
 int print_color_string(enum output_type t, int color, const char *key, const char *fmt, const char *value);
 void open_json_object(const char *name);
 void close_json_object(void);
+void open_json_array(enum output_type t, const char *name);
+void close_json_array(enum output_type t, const char *end);
 bool is_json_context(void);
 
 #endif

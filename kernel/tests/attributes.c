@@ -34,6 +34,8 @@ static const struct {
 	{ QDISC, "overhead", TCA_LINKWEIR_OVERHEAD, 4 },
 	{ QDISC, "mpu", TCA_LINKWEIR_MPU, 4 },
 	{ QDISC, "cells", TCA_LINKWEIR_CELLS, 4 },
+	{ QDISC, "split_gso", TCA_LINKWEIR_SPLIT_GSO, 4 },
+	{ QDISC, "memlimit", TCA_LINKWEIR_MEMLIMIT, 8 },
 	{ QDISC, "dscp", TCA_LINKWEIR_DSCP, 0 },
 	{ QDISC, "default", TCA_LINKWEIR_DEFAULT, 4 },
 	{ QDISC, "param", TCA_LINKWEIR_PARAM, 0 },

@@ -102,8 +102,8 @@ MUTANTS = (
     Mutant(
         "a changed limit does not count",
         "qdisc.c",
-        "linkweir_limits(s, set);\n\tlinkweir_shape(s, set);\n\ts->settings",
-        "linkweir_shape(s, set);\n\ts->settings",
+        "linkweir_limits(s, set);\n\tlinkweir_shape(s, set);\n\tlinkweir_wake",
+        "linkweir_shape(s, set);\n\tlinkweir_wake",
         "change",
     ),
     Mutant(
@@ -138,8 +138,8 @@ MUTANTS = (
     Mutant(
         "an unblocked class is not asked again",
         "qdisc.c",
-        "if (wake)                       /*",
-        "if (0) /*",
+        "linkweir_wake(sch, s->view.now_ns);     /*",
+        "/*",
         "conserve",
     ),
     Mutant(
@@ -149,7 +149,7 @@ MUTANTS = (
         "\t\tretry_ns = LW_NEVER;",
         "conserve",
     ),
-    Mutant("super-packets are not split", "plane.h", "if (unlikely(skb_is_gso(skb)))", "if (0)", "classify"),
+    Mutant("super-packets are not split", "plane.h", "return unlikely(skb_is_gso(skb)) &&", "return 0 &&", "classify"),
     Mutant(
         "code points are shifted",
         "classify.h",
@@ -236,7 +236,13 @@ MUTANTS = (
     ),
     Mutant("drops by a filter are not counted as such", "plane.h", "s->filtered_pkts++;", "", "classify"),
     Mutant("split failures count as no room", "plane.h", "[LINKWEIR_SPLIT]", "[LINKWEIR_LIMIT]", "classify"),
-    Mutant("a drop when leaving has no reason", "drop.c", "linkweir_compat_drop(skb)", "kfree_skb(skb)", "record"),
+    Mutant(
+        "a drop when leaving has no reason",
+        "drop.c",
+        "qdisc_dequeue_drop(sch, skb, linkweir_kernel_reasons[reason])",
+        "kfree_skb(skb)",
+        "record",
+    ),
     Mutant(
         "the pieces of a super-packet are not reported",
         "plane.h",
@@ -245,18 +251,18 @@ MUTANTS = (
         "stress",
     ),
     Mutant(
-        "what a limit refuses is not counted",
+        "what is dropped to make room is not counted",
         "drop.c",
-        "\tqdisc_qstats_drop(sch);\n\tif (head)",
-        "\tif (head)",
+        "\tqdisc_qstats_drop(sch);\n\tif (reason",
+        "\tif (reason",
         "stress",
     ),
-    Mutant("the classes of a qdisc are not freed", "qdisc.c", "\tkvfree(s->classes);\n", "", "stress"),
+    Mutant("the classes of a qdisc are not freed", "qdisc.c", "\tkvfree(arrays->class_memory);\n", "", "stress"),
     Mutant(
         "a packet that is dropped is not freed",
         "drop.c",
-        "\tif (to_free)\n\t\t__qdisc_drop(skb, to_free);\n",
-        "\tif (to_free)\n\t\tskb->next = NULL;\n",
+        "\t\t__qdisc_drop(skb, to_free);\n\t} else {",
+        "\t\tskb->next = NULL;\n\t} else {",
         "stress",
     ),
     Mutant(
@@ -280,8 +286,8 @@ MUTANTS = (
     Mutant(
         "a packet is read after it was dropped",
         "drop.c",
-        "linkweir_compat_drop(skb);",
-        "linkweir_compat_drop(skb), bytes += 0 * READ_ONCE(skb->len);",
+        "qdisc_dequeue_drop(sch, skb, linkweir_kernel_reasons[reason]);",
+        "qdisc_dequeue_drop(sch, skb, linkweir_kernel_reasons[reason]), bytes += 0 * READ_ONCE(skb->len);",
         "conserve",
         "kasan",
         "KASAN: .*use-after-free",
@@ -299,8 +305,8 @@ MUTANTS = (
     Mutant(
         "memory is asked for while the lock is held",
         "qdisc.c",
-        "\tsch_tree_lock(sch);\n\tlinkweir_clock(s);\n\tif (rates) {",
-        "\tsch_tree_lock(sch);\n\tkfree(kmalloc(64, GFP_KERNEL));\n\tlinkweir_clock(s);\n\tif (rates) {",
+        "\tsch_tree_lock(sch);\n\tlinkweir_clock(s);\n\tif (arrays.state)",
+        "\tsch_tree_lock(sch);\n\tkfree(kmalloc(64, GFP_KERNEL));\n\tlinkweir_clock(s);\n\tif (arrays.state)",
         "stress",
         "kcsan",
         "sleeping function called from invalid context",
@@ -322,7 +328,7 @@ MUTANTS = (
         "#define sch_tree_lock(sch) local_bh_disable()\n#define sch_tree_unlock(sch) local_bh_enable()\n/* Puts",
         "stress",
         "kcsan",
-        "KCSAN: data-race in .*linkweir_(apply|rates|limits|shape)",
+        "KCSAN: data-race in .*linkweir_(apply|renew|rates|limits|shape)",
     ),
     Mutant(
         "a policy picks the last instead of the first",

@@ -156,6 +156,10 @@ static void put_options(struct request *m, const struct lw_policy *policy, bool 
 		put_number(m, TCA_LINKWEIR_MPU, value_near(0, 256, 64), 4);
 	if (one_in(8))
 		put_number(m, TCA_LINKWEIR_CELLS, value_near(0, 2, 1), 4);
+	if (one_in(8) && !keeps)        /* whoever counts packets must know whether they are split */
+		put_number(m, TCA_LINKWEIR_SPLIT_GSO, value_near(0, 1, 1), 4);
+	if (one_in(8))
+		put_number(m, TCA_LINKWEIR_MEMLIMIT, one_in(2) ? 0 : value_near(0, 1000000000000, 100000), 8);
 	if (one_in(3)) {
 		uint16_t numbers[LINKWEIR_CODE_POINTS];
 
@@ -198,7 +202,7 @@ static void mangle(struct request *m, struct rtattr *options)
 
 /* ---- one message ---- */
 
-static void make(struct request *m, uint32_t ifindex, const struct lw_policy *policy, bool other_kind)
+static void make(struct request *m, uint32_t ifindex, const char *kind, const struct lw_policy *policy, bool other_kind)
 {
 	struct rtattr *options;
 	uint32_t what = other_kind ? 0 : keeps ? 1 + below(99) : below(100);
@@ -216,7 +220,7 @@ static void make(struct request *m, uint32_t ifindex, const struct lw_policy *po
 		m->t.tcm_handle = handle + (what == 1 ? 0 : below(16));
 		return;
 	}
-	request_put(m, TCA_KIND, policy->name, strlen(policy->name) + 1);
+	request_put(m, TCA_KIND, kind, strlen(kind) + 1);
 	if (what < 30) {
 		m->n.nlmsg_type = RTM_NEWTCLASS;
 		m->t.tcm_parent = handle;
@@ -239,12 +243,16 @@ static void make(struct request *m, uint32_t ifindex, const struct lw_policy *po
 		mangle(m, options);
 }
 
+/* of a kind, which has its name, perhaps with _mq */
 static const struct lw_policy *policy_of(const char *name)
 {
+	size_t length = strlen(name);
 	uint32_t i;
 
+	if (length > 3 && !strcmp(name + length - 3, "_mq"))
+		length -= 3;
 	for (i = 0; i < lw_npolicies; i++)
-		if (!strcmp(lw_policies[i]->name, name))
+		if (!strncmp(lw_policies[i]->name, name, length) && !lw_policies[i]->name[length])
 			return lw_policies[i];
 	errno = EINVAL;
 	request_fail(name);
@@ -281,7 +289,8 @@ static bool names_one(const char *text, const struct lw_param *params, uint32_t 
 static bool names_attribute(const char *text, const struct lw_policy *policy)
 {
 	static const char *const names[] = {
-		"classes", "link", "bandwidth", "overhead", "mpu", "cells", "dscp", "default", "param", "name of a parameter", "value of a parameter", "options",
+		"classes", "link", "bandwidth", "overhead", "mpu", "cells", "split_gso", "memlimit", "dscp", "default", "param",
+		"name of a parameter", "value of a parameter", "options",
 		"class must be", "class: the last", "class: there", "number of a class", "limit", "limit_bytes", "rate"
 	};
 	uint32_t i;
@@ -321,6 +330,7 @@ int main(int argc, char **argv)
 	int s = request_socket(), u = socket(AF_INET, SOCK_DGRAM, 0);
 	unsigned long sent, messages, accepted = 0, refused = 0, absent = 0, mute = 0, nameless = 0, datagrams = 0;
 	const struct lw_policy *policy;
+	const char *kind;
 	uint32_t ifindex, major, minor;
 	bool opens = false;
 	int option;
@@ -342,7 +352,8 @@ int main(int argc, char **argv)
 	ifindex = if_nametoindex(argv[1]);
 	seed = strtoull(argv[3], NULL, 10);
 	messages = strtoul(argv[4], NULL, 10);
-	policy = policy_of(argv[5]);
+	kind = argv[5];
+	policy = policy_of(kind);
 	if (u < 0 || !ifindex || inet_pton(AF_INET, argv[2], &to.sin_addr) != 1)
 		request_fail("where to send");
 	for (sent = 1; sent <= messages; sent++) {
@@ -355,7 +366,7 @@ int main(int argc, char **argv)
 			setsockopt(u, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
 			datagrams += sendto(u, m.attrs, below(1400), MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to)) >= 0;
 		}
-		make(&m, ifindex, policy, other_kind);
+		make(&m, ifindex, kind, policy, other_kind);
 		answer = request_send(s, &m);
 		accepted += !answer.error;
 		absent += answer.error == -ENOENT;      /* the kernel, not the module, refuses for a missing qdisc or class */
@@ -370,10 +381,12 @@ int main(int argc, char **argv)
 			if (!named && mute + nameless <= MOST_SHOWN)
 				printf("%s: %s: type %u flags %x kind %s handle %x\n", silent ? "without a text" : answer.text,
 				       strerror(-answer.error), (unsigned int)m.n.nlmsg_type, (unsigned int)m.n.nlmsg_flags,
-				       policy->name, m.t.tcm_handle);
+				       kind, m.t.tcm_handle);
 		}
-		if (other_kind)
-			policy = policy_of(argv[5 + below((uint32_t)argc - 5)]);
+		if (other_kind) {
+			kind = argv[5 + below((uint32_t)argc - 5)];
+			policy = policy_of(kind);
+		}
 	}
 	if (opens)
 		open_all(s, &m, ifindex);

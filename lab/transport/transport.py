@@ -17,18 +17,17 @@ import json
 import os
 import statistics
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path[:0] = [str(Path(__file__).resolve().parents[n]) for n in (0, 1)]
 
+import stored as stored_runs
 from cases import Case, cases
+from stored import Store
 
 import linkweir
 from linkweir import _native
@@ -102,33 +101,12 @@ def measured(result: linkweir.Result) -> dict[str, Values]:
 # --- Running --------------------------------------------------------------------------------------------------------
 
 
-class Store:
-    """Results of runs, a file each, named by the scenario and by what ran it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-
-    def _path(self, scenario: Mapping[str, Any], identity: str) -> Path:
-        keys = {key: value for key, value in scenario.items() if key != "name"}
-        whole = hashlib.sha256(json.dumps([keys, identity], sort_keys=True).encode())
-        trace = scenario["link"].get("trace")
-        if trace is not None:
-            whole.update((ROOT / trace).read_bytes())
-        return self.folder / f"{whole.hexdigest()[:24]}.json"
-
-    def find(self, scenario: Mapping[str, Any], identity: str) -> dict[str, Values] | None:
-        """The result of a run that was made before."""
-        path = self._path(scenario, identity)
-        found: dict[str, Values] | None = json.loads(path.read_text()) if path.exists() else None
-        return found
-
-    def keep(self, scenario: Mapping[str, Any], identity: str, values: dict[str, Values]) -> None:
-        """Stores a run, whole or not at all."""
-        path = self._path(scenario, identity)
-        part = path.with_suffix(f".{threading.get_ident()}.part")
-        part.write_text(json.dumps(values))
-        part.replace(path)
+def depends(scenario: Mapping[str, Any], identity: str) -> list[Any]:
+    """What the result of a run depends on: all of the scenario but its name, its trace, and what runs it."""
+    keys = {key: value for key, value in scenario.items() if key != "name"}
+    trace = scenario["link"].get("trace")
+    inputs = hashlib.sha256((ROOT / trace).read_bytes()).hexdigest() if trace is not None else ""
+    return [keys, identity, inputs]
 
 
 def ready(scenario: Mapping[str, Any]) -> linkweir.Scenario:
@@ -145,50 +123,21 @@ def run_all(
 ) -> Answers:
     """Runs what is not stored; the simulator first, as it is faster."""
     identities = {"simulator": f"simulator {_native.sources}", "laboratory": f"laboratory {laboratory.identity}"}
-    answers: Answers = {}
-    todo = []
-    for job in wanted:
-        found = store.find(job[1].scenario(job[2]), identities[job[0]])
-        if found is None:
-            todo.append(job)
-        else:
-            answers[job] = found
-    todo.sort(key=lambda job: SIDES.index(job[0]))
-    allowed = sorted(os.sched_getaffinity(0))
-    free: SimpleQueue[int] = SimpleQueue()
-    for n in range(jobs):
-        free.put(allowed[n % len(allowed)])
-    began = time.monotonic()
-    stop = threading.Event()
 
-    def one(job: Job) -> None:
-        side, case, seed = job
-        if stop.is_set():
-            return
+    def stored(side: str, case: Case, seed: int) -> stored_runs.Job:
         scenario = case.scenario(seed)
-        processor = free.get()
-        try:
-            whole = ready(scenario)
-            result = linkweir.run(whole) if side == "simulator" else laboratory.run(whole, processor=processor)
-            answers[job] = measured(result)
-            store.keep(scenario, identities[side], answers[job])
-            done = sum(answer in answers for answer in todo)
-            if side == "laboratory":
-                say(f"{done} of {len(todo)} after {time.monotonic() - began:.0f} s: {case.name}, seed {seed}")
-        except BaseException:
-            stop.set()
-            raise
-        finally:
-            free.put(processor)
 
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            for done in [pool.submit(one, job) for job in todo]:
-                done.result()
-        except BaseException:
-            stop.set()  # runs that have begun end and are stored, no other begins
-            raise
-    return answers
+        def run(processor: int) -> dict[str, Values]:
+            whole = ready(scenario)
+            if side == "simulator":
+                return measured(linkweir.run(whole))
+            return measured(laboratory.run(whole, processor=processor))
+
+        name = f"{case.name}, seed {seed}" if side == "laboratory" else ""
+        return stored_runs.Job(name, depends(scenario, identities[side]), run)
+
+    ordered = sorted(wanted, key=lambda job: SIDES.index(job[0]))
+    return stored_runs.run_all({job: stored(*job) for job in ordered}, store, jobs, say)
 
 
 # --- Comparing ------------------------------------------------------------------------------------------------------

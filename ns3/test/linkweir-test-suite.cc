@@ -10,22 +10,28 @@
 #include "ns3/linkweir-helper.h"
 #include "ns3/linkweir-net-device.h"
 #include "ns3/linkweir-queue-disc.h"
+#include "ns3/linkweir-turns.h"
 #include "ns3/double.h"
 #include "ns3/fifo-queue-disc.h"
 #include "ns3/packet-filter.h"
 #include "ns3/packet.h"
+#include "ns3/point-to-point-net-device.h"
 #include "ns3/prio-queue-disc.h"
 #include "ns3/random-variable-stream.h"
 #include "ns3/simulator.h"
 #include "ns3/string.h"
 #include "ns3/tbf-queue-disc.h"
+#include "ns3/traffic-control-layer.h"
 #include "ns3/uinteger.h"
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <sstream>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace ns3;
 
@@ -363,6 +369,87 @@ class RefusedTestCase : public TestCase
     }
 };
 
+/// What ends the simulation says whose setting is wrong, which one, and what to do. Each case runs in a process of its own.
+class FatalTestCase : public TestCase
+{
+  public:
+    FatalTestCase()
+        : TestCase("mistakes are fatal and name the class and the parameter")
+    {
+    }
+
+  private:
+    /// What a process that does this prints to standard error before it is aborted; empty if it is not aborted.
+    static std::string LastWords(const std::function<void()>& mistake)
+    {
+        int ends[2];
+        if (pipe(ends) != 0)
+        {
+            return "";
+        }
+        std::cout.flush();
+        const auto child = fork();
+        if (child == 0)
+        {
+            dup2(ends[1], STDERR_FILENO);
+            mistake();
+            _exit(0);
+        }
+        close(ends[1]);
+        std::string words;
+        char part[512];
+        for (ssize_t n = 0; (n = read(ends[0], part, sizeof part)) > 0;)
+        {
+            words.append(part, static_cast<std::size_t>(n));
+        }
+        close(ends[0]);
+        int status = 0;
+        waitpid(child, &status, 0);
+        return WIFSIGNALED(status) ? words : "";
+    }
+
+    /// A disc of two classes on a device of 10 Mbit/s, started.
+    static void Start(uint32_t level, const std::string& attribute, const std::string& value)
+    {
+        auto node = CreateObject<Node>();
+        node->AggregateObject(CreateObject<TrafficControlLayer>());
+        auto devices = LinkweirHelper::Connect(node, CreateObject<Node>(), DataRate("10Mbps"), Time());
+        LinkweirHelper helper("pss");
+        helper.AddClass("voice", {46}, "Level", UintegerValue(1));
+        helper.AddClass("video", {10}, "Level", UintegerValue(level), "LowLevel", UintegerValue(9), attribute, StringValue(value));
+        helper.Install(devices.Get(0))->Initialize();
+    }
+
+    void Says(const std::function<void()>& mistake, const std::vector<std::string>& parts)
+    {
+        const auto words = LastWords(mistake);
+        for (const auto& part : parts)
+        {
+            NS_TEST_EXPECT_MSG_NE(words.find(part), std::string::npos, "\"" << words << "\" has no \"" << part << '"');
+        }
+    }
+
+    void DoRun() override
+    {
+        const std::string video = "ns3::LinkweirPssQueueDisc, class 1 \"video\", ";
+        NS_TEST_EXPECT_MSG_EQ(LastWords([] { Start(2, "Rate", "5Mbps"); }), "", "good settings are refused");
+        Says([] { Start(2, "Rates", "5Mbps"); }, {"Rates"});
+        Says([] { Start(1, "Rate", "5Mbps"); }, {video + "Level: another queue has this level: all levels, high and low, must differ"});
+        Says([] { Start(2, "Rate", "20Mbps"); }, {video + "Rate: the reservation must be below the link's capacity: give a smaller one"});
+        Says(
+            [] {
+                auto node = CreateObject<Node>();
+                node->AggregateObject(CreateObject<TrafficControlLayer>());
+                auto device = CreateObject<PointToPointNetDevice>(); // without the queue interface that a helper would add
+                node->AddDevice(device);
+                LinkweirHelper helper("pss");
+                helper.AddClass("voice", {46}, "Level", UintegerValue(1));
+                helper.Install(device);
+            },
+            {"ns3::PointToPointNetDevice", "NetDeviceQueueInterface"});
+    }
+};
+
 // ---- device and capacity ----
 
 /// A packet has left when the capacity adds up to its bits, an outage included.
@@ -430,6 +517,65 @@ class CapacityTestCase : public TestCase
     }
 };
 
+/// Turns of queues that another module keeps.
+class TurnsTestCase : public TestCase
+{
+  public:
+    TurnsTestCase()
+        : TestCase("turns follow the policy")
+    {
+    }
+
+  private:
+    /// As sns3's scheduling objects are.
+    struct Waiting : public SimpleRefCount<Waiting>
+    {
+        Waiting(uint8_t flow, uint32_t bytes)
+            : flow(flow),
+              bytes(bytes)
+        {
+        }
+
+        uint8_t GetFlowId() const
+        {
+            return flow;
+        }
+
+        uint32_t GetBufferedBytes() const
+        {
+            return bytes;
+        }
+
+        uint8_t flow;
+        uint32_t bytes;
+    };
+
+    void DoRun() override
+    {
+        LinkweirHelper helper("drr", "LinkRate", StringValue("10Mbps"));
+        helper.AddClass("control", {}, "Level", UintegerValue(0));
+        helper.AddClass("AF", {}, "Level", UintegerValue(1), "Quantum", StringValue("3000B"));
+        helper.AddClass("BE", {}, "Level", UintegerValue(1), "Quantum", StringValue("1000B"));
+        LinkweirTurns turns(helper, 1000);
+        NS_TEST_EXPECT_MSG_EQ(turns.Next({0, 0, 0}), 3, "nothing waits");
+        NS_TEST_EXPECT_MSG_EQ(turns.Next({10, 5000, 5000}), 0, "the urgent one first");
+        std::vector<uint32_t> count(3);
+        for (int i = 0; i < 4000; i++)
+        {
+            count[turns.Next({0, 1'000'000, 1'000'000})]++;
+        }
+        NS_TEST_EXPECT_MSG_EQ_TOL(count[1], 3000U, 3U, "by their quanta");
+        NS_TEST_EXPECT_MSG_EQ_TOL(count[2], 1000U, 3U, "by their quanta");
+        std::vector<Ptr<Waiting>> objects{Create<Waiting>(7, 0), Create<Waiting>(7, 900), Create<Waiting>(1, 0)};
+        const auto found = turns.Next(objects.begin(), objects.end());
+        NS_TEST_EXPECT_MSG_EQ((found == objects.begin() + 1), true, "a flow beyond the last class belongs to that");
+        objects.pop_back();
+        objects.pop_back();
+        NS_TEST_EXPECT_MSG_EQ((turns.Next(objects.begin(), objects.end()) == objects.end()), true, "nothing waits");
+        Simulator::Destroy();
+    }
+};
+
 class LinkweirTestSuite : public TestSuite
 {
   public:
@@ -438,6 +584,8 @@ class LinkweirTestSuite : public TestSuite
     {
         const auto quick = linkweir_test::Durations<TestCase>::QUICK;
         AddTestCase(new RefusedTestCase, quick);
+        AddTestCase(new FatalTestCase, quick);
+        AddTestCase(new TurnsTestCase, quick);
         AddTestCase(new DeviceTestCase, quick);
         AddTestCase(new CapacityTestCase, quick);
         AddTestCase(new VectorsTestCase, quick);

@@ -39,7 +39,11 @@ _FORMAT = 1
 def write_whole(path: Path, content: str | bytes) -> None:
     """Replaces a file as a whole: a killed process leaves the old one or the new one."""
     part = path.with_name(f".{path.name}.part")
-    with part.open("wb") as file:
+    try:
+        opened = part.open("wb")
+    except OSError as fault:
+        raise OSError(fault.errno, fault.strerror, str(path)) from fault  # the user does not know the other name
+    with opened as file:
         file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())  # before the renaming, or a power cut may leave the new name with no content

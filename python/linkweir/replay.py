@@ -131,7 +131,7 @@ def prepare(
         raise PlanError(f"{keys.show(fault.key)}: {fault}") from fault
     notes.extend(_about_flows(part))
     notes.extend(_about_tcp(totals, with_tcp, closed, rtt))
-    scenario = _checked(written, folder, part.recording.name)
+    scenario = _checked(written, folder, part.recording.name, trace)
     return Replay(part, written, scenario, with_tcp, tuple(notes))
 
 
@@ -180,13 +180,15 @@ def _is_bulk(total: Sums) -> bool:
     return tcp and total.arrived_bytes > _BULK_BYTES * total.arrived_pkts
 
 
-def _checked(written: Mapping[str, Any], folder: Path, name: str) -> Scenario:
+def _checked(written: Mapping[str, Any], folder: Path, name: str, trace: Path | None) -> Scenario:
     """The scenario; its faults name the recording and not a file that nobody wrote."""
     try:
         return Scenario.from_dict(written, path=folder / SCENARIO)
     except _native.ScenarioError as fault:
         if not fault.key:
             raise
+        if fault.key == "link.trace" and trace is not None:
+            raise PlanError(f"--trace {trace}: {fault.message}") from fault
         given = f" = {fault.value}" if fault.value else ""
         raise PlanError(f"replay of {name}: {fault.key}{given}: {fault.message}; --set changes this") from fault
 

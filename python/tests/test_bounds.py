@@ -219,6 +219,66 @@ def test_a_reserved_class_that_cannot_reach_lm_waits_as_at_its_high_level() -> N
     assert more > Fraction(8 * (9000 + 21000 + 1500), 9 * 10**6)
 
 
+def longest_s(case: Scenario, name: str) -> float:
+    """The longest delay of a class in a run."""
+    rows = run(case).flows.to_pydict()
+    return max(delay or 0.0 for of, delay in zip(rows["class"], rows["delay_max_s"], strict=True) if of == name)
+
+
+def packets_at(folder: Path, name: str, *rows: tuple[float, int]) -> dict[str, str]:
+    """A flow of these packets: s and bytes."""
+    path = folder / f"{name}.csv"
+    path.write_text("t_s,bytes\n" + "".join(f"{at_s},{size}\n" for at_s, size in rows))
+    return {"class": name, "kind": "replay", "file": str(path)}
+
+
+@pytest.mark.parametrize(
+    ("rate", "at_s"),
+    [
+        ({"lines": [["0s", "10Mbit"], ["100ms", "10Mbit"], ["101ms", "0bit"], ["103ms", "10Mbit"]]}, 0.1008),
+        ({"lines": [["0s", "10Mbit"], ["100ms", "0bit"], ["200ms", "10Mbit"]]}, 0.0995),
+        ({"mean": "10Mbit", "amplitude": 1.0, "period": "20ms"}, 0.109),
+    ],
+)
+def test_the_bound_holds_in_the_dip_of_a_smooth_capacity(rate: object, at_s: float, tmp_path: Path) -> None:
+    """A packet that arrives in the dip waits for longer than at the mean of the 10 ms around it."""
+    keys = tomllib.loads(scenario("strict", **LEVELS).resolved)
+    keys["link"] |= {"rate": rate, "nominal": "10Mbit"}
+    keys["flow"] = [packets_at(tmp_path, name, (at_s, 500)) for name in ("ef",)]
+    case = Scenario.from_dict(keys)
+    bound_s = bounds(case)[0].delay_s
+    assert bound_s is not None
+    found_s = longest_s(case, "ef")
+    assert found_s > 0.0006  # at the mean of the worst 10 ms it would be less
+    assert found_s <= bound_s < 5 * Fraction(found_s)
+
+
+def test_a_capacity_reported_late_leaves_a_lower_lm_until_then(tmp_path: Path) -> None:
+    """pss computes LM from 3.3 Mbit/s until the report at 10 ms, so AF's burst at 100 Mbit/s reaches it, and CS0 goes
+    first until AF's credit is back at LR. AF would wait for 1.2 ms if it stayed at its high level."""
+    keys = tomllib.loads(scenario("pss", last="greedy", **RESERVED).resolved)
+    fast = {"lines": [["0s", "3300kbit"], ["0.1ms", "100Mbit"]]}
+    keys["link"] |= {"rate": fast, "nominal": "3300kbit", "follow": True}
+    keys["flow"] = [keys["flow"][2], packets_at(tmp_path, "af", *[(0.001, 1500)] * 8)]
+    case = Scenario.from_dict(keys)
+    bound_s = bounds(case)[1].delay_s
+    assert bound_s is not None
+    found_s = longest_s(case, "af")
+    assert 0.01 < found_s <= bound_s
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_a_report_of_no_capacity_does_not_spoil_the_bound(follow: bool, tmp_path: Path) -> None:
+    """An outage of 200 ms costs AF that time, whether it is reported or not; pss keeps LM during it."""
+    keys = tomllib.loads(scenario("pss", last="greedy", **RESERVED).resolved)
+    steps = {"steps": [["0s", "10Mbit"], ["100ms", "0bit"], ["300ms", "10Mbit"]]}
+    keys["link"] |= {"rate": steps, "nominal": "10Mbit", "follow": follow}
+    keys["flow"] = [keys["flow"][2], packets_at(tmp_path, "af", *[(0.1, 1500)] * 30)]
+    bound_s = bounds(Scenario.from_dict(keys))[1].delay_s
+    assert bound_s is not None
+    assert 0.2 < bound_s < 0.5
+
+
 @pytest.mark.parametrize(
     ("keys", "sentence"),
     [

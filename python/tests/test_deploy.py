@@ -420,6 +420,57 @@ def test_what_is_neither_is_refused(text: str, said: str) -> None:
         imported(text)
 
 
+def test_a_trace_is_looked_for_where_the_configuration_names_it(tmp_path: Path) -> None:
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    (folder / "pass.csv").write_text("# end=hold\nt_s,capacity_bps\n0,8000000\n5,4000000\n")
+    text = gateway_configuration(written()).text.replace('rate = "8Mbit"', 'trace = "pass.csv"', 1)
+    (folder / "ground.toml").write_text(text)
+    other = tmp_path / "other.toml"
+    other.write_text(written().resolved)
+    back = tmp_path / "back.toml"
+    done = linkweir("import", folder / "ground.toml", "--with", other, "--out", back)
+    assert done.returncode == 0, done.stderr
+    done = linkweir("check", back)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_only_peer_says_what_its_link_is() -> None:
+    text = gateway_configuration(written()).text.replace('rate = "8Mbit"\n', "", 1).replace('nominal = "8Mbit"\n', "")
+    text += 'rate = "3Mbit"\noverhead = "40B"\n'
+    found = imported(text)
+    link = tomllib.loads(found.text)["link"]
+    assert (link["rate"], link["overhead"]) == ("3Mbit", "40B")
+    assert not any(note.startswith("peer[0]") for note in found.notes)
+    two = f'{text}\n[[peer]]\nname = "b"\npublic_key = "x"\nallowed_ips = "10.0.0.0/8"\n'
+    with pytest.raises(ScenarioError, match=r"link\.rate: is missing"):
+        imported(two)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\x89LWREC", "is no text"),
+        (b"[gateway", "is neither TOML nor"),
+        (b"[gateway]\n", "scheduler: is missing"),
+        (b'[{"kind": "htb"}]', "is not as expected"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_named(content: bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "ground"
+    path.write_bytes(content)
+    done = linkweir("import", path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"linkweir: {path}: {said}"), done.stderr
+
+
+def test_a_folder_that_is_not_there_is_named_without_names_of_our_own(tmp_path: Path) -> None:
+    path = tmp_path / "gone" / "ground.toml"
+    done = linkweir("export", "gateway", SCENARIOS / "geo.toml", "--out", path)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == f"linkweir: {path}: No such file or directory"
+
+
 SHOWN = [
     {
         "kind": "htb",

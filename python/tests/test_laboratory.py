@@ -304,6 +304,7 @@ def test_what_tc_says_is_read_with_its_units() -> None:
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "lab/transport"))
 import cases  # noqa: E402
+import stored  # noqa: E402
 import transport  # noqa: E402
 
 
@@ -376,15 +377,37 @@ def test_a_page_keeps_its_reasons_and_marks_what_is_outside(tmp_path: Path) -> N
 
 
 def test_a_stored_run_is_found_again_by_what_ran_it(tmp_path: Path) -> None:
-    store = transport.Store(tmp_path / "store")
+    def job(scenario: Mapping[str, Any], identity: str) -> stored.Job:
+        return stored.Job("", transport.depends(scenario, identity), lambda _processor: None)
+
+    store = stored.Store(tmp_path / "store")
     case = cases.cases()[0]
-    assert store.find(case.scenario(1), "kernel") is None
-    store.keep(case.scenario(1), "kernel", {"class1": {"timeouts": 3.0}})
-    assert transport.Store(tmp_path / "store").find({**case.scenario(1), "name": "new"}, "kernel") == {
-        "class1": {"timeouts": 3.0}
-    }
-    assert store.find(case.scenario(2), "kernel") is None
-    assert store.find(case.scenario(1), "another kernel") is None
+    assert store.find(job(case.scenario(1), "kernel")) is None
+    store.keep(job(case.scenario(1), "kernel"), {"class1": {"timeouts": 3.0}})
+    again = stored.Store(tmp_path / "store")
+    assert again.find(job({**case.scenario(1), "name": "new"}, "kernel")) == {"class1": {"timeouts": 3.0}}
+    assert store.find(job(case.scenario(2), "kernel")) is None
+    assert store.find(job(case.scenario(1), "another kernel")) is None
+
+
+def test_a_run_that_fails_leaves_what_was_done_before_it(tmp_path: Path) -> None:
+    def job(number: int) -> stored.Job:
+        def run(_processor: int) -> int:
+            if number == 2:
+                raise RuntimeError("broken")
+            return 10 * number
+
+        return stored.Job(f"job {number}", number, run)
+
+    store = stored.Store(tmp_path / "store")
+    said: list[str] = []
+    with pytest.raises(RuntimeError, match="broken"):
+        stored.run_all({n: job(n) for n in range(4)}, store, 1, said.append)
+    assert store.find(job(1)) == 10
+    assert store.find(job(3)) is None
+    assert stored.run_all({n: job(n) for n in (0, 1, 3)}, store, 1, said.append) == {0: 0, 1: 10, 3: 30}
+    assert [text.split(": ")[1] for text in said] == ["job 0", "job 1", "job 3"]
+    assert stored.run_all({n: job(n) for n in (1, 7)}, store, 1, said.append, most_s=-1.0) == {1: 10}
 
 
 # --- In a kernel ----------------------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def test_a_recording_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
 def test_a_planted_wrong_rate_is_found() -> None:
     assert cell([5.0, 9.0, 6.0], [5.0, 9.0, 6.0], 0.002).kept
     assert not cell([5.0, 9.1, 5.9], [5.0, 9.0, 6.0], 0.002).kept
-    assert cell([0.004, 9.0], [0.0, 9.0], 0.002, least=0.01).kept
-    assert not cell([0.4, 9.0], [0.0, 9.0], 0.002, least=0.01).kept
+    assert cell([0.004, 9.0], [0.0, 9.0], 0.002, floor=2.0).kept
+    assert not cell([0.4, 9.0], [0.0, 9.0], 0.002, floor=2.0).kept
     with pytest.raises(ValueError, match="compare the same classes"):
         cell([1.0], [1.0, 2.0], 0.1)

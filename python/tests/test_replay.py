@@ -308,6 +308,22 @@ def second_of_packets(draw: random.Random) -> tuple[bytes, int]:
     return entries, packets
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--rate", "0bit"], "Invalid value for --rate: 0bit: must be above 0"),
+        (["--rtt", "-3ms", "--closed"], "Invalid value for --rtt: -3ms: must be 0s .. 7200s"),
+        (["--rtt", "3h"], "Invalid value for --rtt: 3h: must be 0s .. 7200s"),
+        (["--trace", "gone.csv"], "--trace gone.csv: "),
+    ],
+)
+def test_an_option_with_a_wrong_value_is_named(arguments: list[str], said: str, tmp_path: Path) -> None:
+    done = linkweir("replay", PACKETS, *arguments, "--out", tmp_path / "run")
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.replace("│", " ").split())
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("listed", [False, True])
 def test_an_hour_at_20_mbit_takes_less_than_20_s(listed: bool, tmp_path: Path) -> None:

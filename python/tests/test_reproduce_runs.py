@@ -361,8 +361,8 @@ def test_figure_8_against_a_model(name: str, pps: float, history: str, delay: tu
     runs = [losses(Link(delay, pds.LOSS_BEYOND_ALL, history), pps, seed) for seed in seeds]
     model = [sum(run[i] for run in runs) / len(runs) for i in range(8)]
     results = linkweir.run_many([pds.scenario(variant, seed, 9.0) for seed in range(1, 21)])
-    bins = pds._bins(results)
-    ours = [total.loss for total in pds._over(bins, 1.0, 9.0).values()]
+    bins = pds.sums(results)
+    ours = [total.loss for total in pds.sums_over(bins, 1.0, 9.0).values()]
     assert ours[0] / ours[7] == pytest.approx(model[0] / model[7], rel=0.03)
     if pps == 1500.0:
         assert ours[0] == pytest.approx(model[0], abs=0.005)

@@ -35,6 +35,21 @@ pub struct CorePolicy {
     best_bps: u64,
 }
 
+/// A policy whose parameters may change while it runs.
+pub trait Adjust: Policy {
+    /// Gives the policy new values; it keeps queues and credit.
+    ///
+    /// # Errors
+    /// Values that it refuses; it then keeps its old ones.
+    fn change(&mut self, view: &View<'_>, params: &[u64], qparams: &[u64]) -> Result<(), Fault>;
+
+    /// Whether [`Adjust::change`] would accept these values.
+    ///
+    /// # Errors
+    /// Why it would refuse them.
+    fn accepts(&self, view: &View<'_>, params: &[u64], qparams: &[u64]) -> Result<(), Fault>;
+}
+
 /// The state of a [`CorePolicy`] at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
@@ -260,6 +275,16 @@ impl CorePolicy {
             // SAFETY: the block is initialised; the view has its number of queues; q and bytes are in range.
             unsafe { event(self.block(), &raw, q as u32, bytes) };
         }
+    }
+}
+
+impl Adjust for CorePolicy {
+    fn change(&mut self, view: &View<'_>, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
+        CorePolicy::change(self, view, params, qparams)
+    }
+
+    fn accepts(&self, view: &View<'_>, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
+        CorePolicy::accepts(self, view, params, qparams)
     }
 }
 

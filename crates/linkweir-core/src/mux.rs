@@ -23,7 +23,7 @@
 
 use std::collections::VecDeque;
 
-use crate::core_policy::{CorePolicy, Fault};
+use crate::core_policy::{Adjust, Fault};
 use crate::distribution::Distribution;
 use crate::ffi::Queue;
 use crate::flows::{End, FlowQueues, Isolation};
@@ -1115,7 +1115,7 @@ fn aged_at(arrival_ns: u64, most_ns: u64) -> u64 {
     arrival_ns.saturating_add(most_ns).saturating_add(1)
 }
 
-impl<T> Mux<CorePolicy, T> {
+impl<P: Adjust, T> Mux<P, T> {
     /// Gives the running policy new parameters; queues and credit stay.
     ///
     /// # Errors

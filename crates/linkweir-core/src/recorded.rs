@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 use std::io::Write;
 
+use crate::core_policy::{Adjust, CorePolicy, Fault};
 use crate::info::{Param, PolicyInfo, Unit, UNSET};
 use crate::policy::{Broken, Pick, Policy, Verdict, Victim, View};
 
@@ -17,6 +18,7 @@ use crate::policy::{Broken, Pick, Policy, Verdict, Victim, View};
 /// run as [`Broken`]; no recording is ever silently incomplete.
 pub struct Recorded<P, W: Write> {
     policy: P,
+    info: &'static PolicyInfo,
     calls: RefCell<Calls<W>>,
 }
 
@@ -36,7 +38,7 @@ impl<P: Policy, W: Write> Recorded<P, W> {
     /// Records `policy`, which was started with `view`, empty queues and these values.
     pub fn new(
         policy: P,
-        info: &PolicyInfo,
+        info: &'static PolicyInfo,
         view: &View<'_>,
         params: &[u64],
         qparams: &[u64],
@@ -52,13 +54,8 @@ impl<P: Policy, W: Write> Recorded<P, W> {
         if !params.is_empty() {
             let _ = writeln!(line, "set{}", assignments(&info.params, params));
         }
-        for (q, row) in view.queues.iter().enumerate().map(|(q, _)| {
-            let n = info.qparams.len();
-            (q, &qparams[q * n..(q + 1) * n])
-        }) {
-            if !row.is_empty() {
-                let _ = writeln!(line, "queue {q}{}", assignments(&info.qparams, row));
-            }
+        for words in of_queues(info, qparams) {
+            let _ = writeln!(line, "{words}");
         }
         for (q, bps) in rates_bps.iter().enumerate() {
             if *bps != view.link_bps {
@@ -68,6 +65,7 @@ impl<P: Policy, W: Write> Recorded<P, W> {
         let _ = write!(line, "at {} init", view.now_ns);
         Recorded {
             policy,
+            info,
             calls: RefCell::new(Calls {
                 out,
                 line,
@@ -78,6 +76,15 @@ impl<P: Policy, W: Write> Recorded<P, W> {
             }),
         }
     }
+}
+
+/// `queue N name=value ...` of every queue whose policy has parameters for queues.
+fn of_queues<'a>(
+    info: &'a PolicyInfo,
+    qparams: &'a [u64],
+) -> impl Iterator<Item = String> + 'a {
+    let rows = qparams.chunks(info.qparams.len().max(1)).enumerate();
+    rows.map(|(q, row)| format!("queue {q}{}", assignments(&info.qparams, row)))
 }
 
 /// ` name=value` of every parameter, in the words of vectors.
@@ -243,6 +250,24 @@ impl<P: Policy, W: Write> Policy for Recorded<P, W> {
 
     fn observe(&self, view: &View<'_>, q: usize, values: &mut [i64]) {
         self.policy.observe(view, q, values);
+    }
+}
+
+impl<W: Write> Adjust for Recorded<CorePolicy, W> {
+    fn change(&mut self, view: &View<'_>, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
+        self.policy.change(view, params, qparams)?;
+        let policy = &self.policy;
+        let mut words = assignments(&self.info.params, policy.params());
+        for row in of_queues(self.info, policy.qparams()) {
+            let _ = write!(words, " {row}");
+        }
+        let calls = self.calls.get_mut();
+        calls.begin(view.now_ns, format_args!("change{words}"));
+        Ok(())
+    }
+
+    fn accepts(&self, view: &View<'_>, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
+        self.policy.accepts(view, params, qparams)
     }
 }
 

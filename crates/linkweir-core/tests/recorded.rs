@@ -65,6 +65,9 @@ fn record(name: &str, limit: Limit, steps: u64, file: &Path) -> u64 {
         if below(50) == 0 {
             mux.set_link(now_ns, 1_000_000 * below(40));
         }
+        if below(200) == 0 {
+            mux.change(now_ns, &params, &qparams).unwrap();
+        }
         let ecn = below(2) == 0;
         let departure = mux.dequeue(now_ns, |()| ecn, |(), _, _| {});
         left += u64::from(departure.is_some());

@@ -11,6 +11,7 @@ pub mod bytes;
 mod capacity;
 pub mod classify;
 pub mod conveyor;
+pub mod deciding;
 pub mod echoes;
 pub mod feedback;
 pub mod hub;

@@ -6,14 +6,15 @@
 
 use linkweir_config::signal::Instant;
 use linkweir_core::{
-    Arrival, CorePolicy, Departure, DropReason, Fault, Limit, Mux, Queue, Step, MAX_PACKET_BYTES,
-    MOST_DROPS,
+    Arrival, CorePolicy, Departure, DropReason, Fault, Limit, Mux, Queue, Recorded, Step,
+    MAX_PACKET_BYTES, MOST_DROPS,
 };
 
 use crate::bytes::packet;
 use crate::bytes::superpacket::Packet;
 use crate::capacity::KnownCapacity;
 use crate::classify::Label;
+use crate::deciding::{Deciding, Out};
 use crate::feedback::Steer;
 use crate::recorder::{self, Tap};
 use crate::setup::{Capacity, Class, LinkSetup, Scheduler};
@@ -69,7 +70,7 @@ pub fn differs(bps: u64, known_bps: u64) -> bool {
 /// Queues, policy and pace towards one peer.
 #[derive(Debug)]
 pub struct Link {
-    mux: Mux<CorePolicy, Waiting>,
+    mux: Mux<Deciding, Waiting>,
     capacity: KnownCapacity,
     /// Whether the scheduler is given changes of the capacity.
     follow: bool,
@@ -114,6 +115,18 @@ impl Link {
     /// # Errors
     /// Parameters the policy refuses.
     pub fn new(now_ns: u64, setup: LinkSetup<'_>) -> Result<Link, Fault> {
+        Link::recorded(now_ns, setup, None)
+    }
+
+    /// As [`Link::new`]; the calls of the policy are recorded, too, if there is somewhere to write them.
+    ///
+    /// # Errors
+    /// Parameters the policy refuses.
+    pub fn recorded(
+        now_ns: u64,
+        setup: LinkSetup<'_>,
+        calls: Option<Out>,
+    ) -> Result<Link, Fault> {
         let LinkSetup {
             capacity, measured, ..
         } = setup;
@@ -128,7 +141,13 @@ impl Link {
             .map(|class| applied(class.limit))
             .collect();
         let mut mux = Mux::new(now_ns, capacity.nominal_bps, &limits, |view| {
-            CorePolicy::new(info, view, params, qparams)
+            let policy = CorePolicy::new(info, view, params, qparams)?;
+            Ok::<_, Fault>(match calls {
+                None => Deciding::Plain(policy),
+                Some(out) => Deciding::Recorded(Box::new(Recorded::new(
+                    policy, info, view, params, qparams, out,
+                ))),
+            })
         })?
         .unmeasured();
         for (at, class) in setup.classes.iter().enumerate() {
@@ -651,7 +670,7 @@ impl Link {
     }
 
     /// The queues, for statistics.
-    pub fn mux(&mut self) -> &mut Mux<CorePolicy, Waiting> {
+    pub fn mux(&mut self) -> &mut Mux<Deciding, Waiting> {
         &mut self.mux
     }
 }

@@ -57,12 +57,13 @@ show() { # show COMMAND...: its output is JSON
 
 in_b() { ip netns exec b "$@"; }
 
-wire() { # with QUEUES transmission queues, or 1; sets it up without address resolution or other packets of the kernel
+wire() { # wire [QUEUES]: sets it up without address resolution or other packets of the kernel; both ends with so many queues
 	ip netns add b
 	echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
 	echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
 	in_b sh -c 'echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6'
-	ip link add v0 numtxqueues ${QUEUES:-1} numrxqueues ${QUEUES:-1} type veth peer name v1 numtxqueues ${QUEUES:-1} numrxqueues ${QUEUES:-1} netns b
+	local queues="${1:-1}"
+	ip link add v0 numtxqueues "$queues" numrxqueues "$queues" type veth peer name v1 numtxqueues "$queues" numrxqueues "$queues" netns b
 	ip link set v0 address 02:00:00:00:00:01 arp off
 	ip -n b link set v1 address 02:00:00:00:00:02 arp off
 	ip addr add 10.0.0.1/24 dev v0

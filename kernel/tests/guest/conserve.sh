@@ -156,15 +156,17 @@ for parent in $parents; do
 done
 
 # old packets are dropped to make room, at most 64 per arrival
-holds "codes" tc qdisc add dev v0 root handle 10: codes classes 1 class 1 rate 0 limit 200 timeout 10ms
+holds "codes" tc qdisc add dev v0 root handle 10: codes classes 1 class 1 rate 0 limit_bytes 30000 timeout 10ms
+ip link set v0 mtu 30000
 offer 3 100 100
 offer 3 100 100
 sleep 0.1
-tc class change dev v0 parent 10: classid 10:1 codes limit 80
-offer 3 1 100
+# 200 packets of 142 bytes; one of 15042 needs room of 95
+offer 3 1 15000
 same "64 old packets go, which is not enough for one that comes" "$(backlog 10:) $(stat dropped_expired 10:1) $(stat dropped_limit 10:1)" "136 64p 1p"
-offer 3 1 100
-same "with the next it is" "$(backlog 10:) $(stat dropped_expired 10:1) $(stat dropped_limit 10:1)" "80 121p 1p"
+offer 3 1 15000
+same "with the next it is" "$(backlog 10:) $(stat dropped_expired 10:1) $(stat dropped_limit 10:1)" "106 95p 1p"
+ip link set v0 mtu 1500
 clear
 
 # a device that goes down drops its backlog and starts again

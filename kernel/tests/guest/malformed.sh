@@ -31,6 +31,10 @@ widths qdisc bandwidth "bandwidth must be u64, 0 .. 1000000000000 bit/s" 0 4 7 9
 widths qdisc overhead "overhead must be s32, -64 .. 256 bytes, or raw" 0 3 5 8
 widths qdisc mpu "mpu must be u32, 0 .. 256 bytes" 0 3 5 8
 widths qdisc cells "cells must be u32, 0 .. 2" 0 3 5 8
+widths qdisc split_gso "split_gso must be u32, 0 .. 1" 0 3 5 8
+widths qdisc memlimit "memlimit must be u64, 0 .. 1000000000000 bytes" 0 4 7 9
+says_of qdisc split_gso=2 "split_gso is outside 0 .. 1"
+says_of qdisc memlimit=1000000000001 "memlimit is outside 0 .. 1000000000000 bytes"
 says_of qdisc overhead=257 "overhead is outside -64 .. 256 bytes"
 says_of qdisc mpu=257 "mpu is outside 0 .. 256 bytes"
 says_of qdisc cells=3 "cells is outside 0 .. 2"
@@ -99,7 +103,7 @@ says_of own number=2 "number of a class must be 1 here: leave it out"
 says_of own 9/4 "options of class 1: there is no attribute 9"
 refused "no options" "options are missing: nothing to change" attributes v0 class pds
 refused "options without their flag, of a class" "options of class 1 must be a nest (NLA_F_NESTED) (at options[)" attributes v0 class pds options[ limit=1 }
-refused "another number of classes" "classes is fixed when the qdisc is made: delete it and add it again (at classes=3)" attributes v0 change pds options{ classes=3 }
+refused "another number of classes that is none" "classes is outside 1 .. 4096 (at classes=0)" attributes v0 change pds options{ classes=0 }
 same "nothing was changed" "$(tc class show dev v0 classid 1:1 | sed 's/ *$//')" "class pds 1:1 parent 1: limit 1000p delay 1 loss 1"
 refused "what is fixed" "k is fixed when the qdisc is made: delete it and add it again (at param{)" attributes v0 change pds options{ param{ name=k value=7 } }
 holds "its own number" attributes v0 class pds options{ number=1 limit=7 }

@@ -123,17 +123,20 @@ for kind in $(cat /guest/kinds); do
 done
 echo 0 >events/linkweir/enable
 
-# drop monitors see a queueing-discipline reason for each drop that is counted
+# drop monitors see a queueing-discipline reason for each drop that is counted; newer kernels tell which
 echo >trace
-echo 1 >events/skb/kfree_skb/enable
+typed=$(ls -d events/qdisc/qdisc_drop 2>/dev/null)
+for event in events/skb/kfree_skb $typed; do echo 1 >$event/enable; done
 tc qdisc add dev v0 root handle 10: codes classes 1 class 1 rate 0 limit 10 timeout 100ms
 traffic send 10.0.0.2 5003 0 12 500 0
 sleep 0.2
 traffic send 10.0.0.2 5003 0 1 500 0
 tc class change dev v0 parent 10: classid 10:1 codes rate 10mbit
 drained "packets go by limit and by age" 10:
-echo 0 >events/skb/kfree_skb/enable
+for event in events/skb/kfree_skb $typed; do echo 0 >$event/enable; done
 same "at the limit, to make room and when leaving" "$(stat dropped_limit 10:1) $(stat dropped_expired 10:1) $(stat dropped_leaving 10:1)" "2p 1p 9p"
 same "each is a drop of a queue" "$(grep -c 'kfree_skb: .*reason: QDISC_DROP' trace)" 12
+[ -z "$typed" ] || same "the reasons of a queue" "$(sed -n 's/.*qdisc_drop: .*kind=codes .*reason=//p' trace | sort | uniq -c | xargs)" \
+	"2 BAND_LIMIT 10 CONGESTED"
 clear
 unwire

@@ -5,12 +5,12 @@
 # Then the same without what loses packets or counters unseen (links that go down, qdiscs that are replaced), and every packet must be
 # found: as received, or as dropped. In the end nothing waits in any counter, and no memory is missing.
 . /guest/checks.sh
-QUEUES=4 wire
+wire 4
 steady
 messages=100 parents="htb mq"
 if grep -q checks=full /proc/cmdline; then
 	messages=1000
-	parents="root htb hfsc drr qfq ets prio multiq mq mq_htb mqprio tbf netem red sfb cbs"
+	parents="root pss_mq htb hfsc drr qfq ets prio multiq mq mq_htb mqprio tbf netem red sfb cbs"
 fi
 [ -e /guest/parents ] && parents=$(cat /guest/parents)
 [ -e /guest/stress_messages ] && messages=$(cat /guest/stress_messages)
@@ -23,7 +23,7 @@ echo 60 >/proc/sys/kernel/watchdog_thresh 2>/dev/null # the host may be busy wit
 tree() { # tree PARENT KIND
 	add="tc qdisc add dev v0" at=1:1 zeros="0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0" link="classes 3 link 50mbit dscp EF=1,AF11=2"
 	case $1 in
-	root) at=root ;;
+	root | pss_mq) at=root ;;
 	htb) $add root handle 1: htb default 1 && tc class add dev v0 parent 1: classid 1:1 htb rate 50mbit quantum 3000 ;;
 	hfsc) $add root handle 1: hfsc default 1 && tc class add dev v0 parent 1: classid 1:1 hfsc sc rate 50mbit ul rate 50mbit ;;
 	drr) $add root handle 1: drr && tc class add dev v0 parent 1: classid 1:1 drr quantum 3000 ;;
@@ -95,7 +95,7 @@ neighbours() { # which are lost when a device goes down
 received() { in_b cat /proc/net/dev | awk -F'[: ]+' '$2 == "v1" { print $4 }'; }
 leaves() { # of all qdiscs of the module: sent dropped
 	tc -s qdisc show dev v0 | awk '
-		NR == FNR { kind[$1]; next }
+		NR == FNR { kind[$1]; kind[$1 "_mq"]; next }
 		$1 == "qdisc" { mine = $2 in kind }
 		mine && $1 == "Sent" { sent += $4; sub(/,/, "", $7); dropped += $7 }
 		END { print sent + 0, dropped + 0 }' /guest/kinds -
@@ -116,7 +116,7 @@ for parent in $parents; do
 	round=$((round + 1))
 	begun=$(cut -d. -f1 /proc/uptime)
 	[ -n "$rest" ] || rest=$kinds
-	kind=${rest%% *} rest=${rest#* }
+	if [ $parent = pss_mq ]; then kind=pss_mq; else kind=${rest%% *} rest=${rest#* }; fi
 
 	plant $parent $kind || continue
 	where="-p $at"

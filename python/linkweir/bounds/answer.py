@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -25,8 +25,6 @@ else:
 
 VOICE_HEADER_BYTES = 40
 """IPv4, UDP and RTP (RFC 3550), as flows of kind voice have by default."""
-FINEST_S = 0.01
-"""Longest step of a smooth capacity; each becomes its least value there."""
 
 
 @dataclass(frozen=True)
@@ -174,13 +172,22 @@ def _capacity(
     at_ns, bytes_each = native.opportunities()
     if at_ns:
         curve = capacity.of_opportunities(at_ns, bytes_each, end_ns)
-        # reports of opportunities are means over 100 ms, which may be anything down to 0
-        return curve, (Fraction(1) if link["follow"] else nominal, nominal)
-    starts, rates = native.link_steps("rate", FINEST_S)
-    curve = capacity.of_steps(starts, rates, end_ns)
-    if not link["follow"]:
-        return curve, (nominal, nominal)
-    return curve, (max(Fraction(min(rates)), Fraction(1)), Fraction(max(rates)))
+        reports = capacity.reports_of_opportunities(at_ns, bytes_each, end_ns) if link["follow"] else []
+    elif (smooth := capacity.Smooth.of(link.get("rate"))) is not None:
+        curve = capacity.of_steps(*smooth.least_steps(end_ns), end_ns)
+        reports = smooth.reports(end_ns) if link["follow"] else []
+    else:
+        starts, reports = native.link_steps("rate", 1.0)
+        curve = capacity.of_steps(starts, reports, end_ns)
+    return curve, _reported(nominal, reports if link["follow"] else [])
+
+
+def _reported(nominal: Fraction, reports: Sequence[float]) -> tuple[Fraction, Fraction]:
+    """The smallest and the largest capacity that the scheduler is told, in whole bit/s; reports of 0 change nothing."""
+    rates = [bps for bps in reports if bps >= 1]
+    if not rates:
+        return nominal, nominal
+    return min(nominal, Fraction(math.floor(min(rates)))), max(nominal, Fraction(math.ceil(max(rates))))
 
 
 def envelope(text: str) -> tuple[str, Curve]:

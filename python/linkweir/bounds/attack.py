@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from linkweir.bounds import capacity
-from linkweir.bounds.answer import FINEST_S, Bound
+from linkweir.bounds.answer import Bound
 from linkweir.bounds.curve import Curve
 from linkweir.scenario import Scenario
 from linkweir.simulate import run
@@ -183,7 +183,7 @@ def _emptiest_ns(scenario: Scenario, span_s: Fraction) -> int:
         edges, sums = np.array([0, *at_ns, end_ns]), np.arange(len(at_ns) + 2) * 8.0 * bytes_each
         sums[-1] = sums[-2]
     else:
-        starts, rates = native.link_steps("rate", FINEST_S)
+        starts, rates = native.link_steps("rate", 0.01)
         edges = np.array([*starts, end_ns])
         sums = np.concatenate([[0.0], np.cumsum(np.array(rates) * np.diff(edges) / 1e9)])
     begins = edges[edges + span_ns <= end_ns]

@@ -4,15 +4,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from linkweir.bounds.arrivals import quantity
 from linkweir.bounds.curve import Curve, rate_latency
 from linkweir.quantity import OptionError
+
+FINEST_NS = 1_000_000
+"""Shortest step of a smooth capacity."""
+REPORT_NS = 10_000_000
+"""From one report of a smooth or recorded capacity to the next; crates/linkweir-sim/src/engine/reported.rs."""
+REPORTED_NS = 10 * REPORT_NS
+"""The time over which opportunities become a reported rate."""
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 MOST_BINS = 1000
 """More bins than this are joined, on the safe side."""
@@ -69,6 +79,73 @@ def of_steps(starts_ns: Sequence[int], rates_bps: Sequence[float], end_ns: int) 
     bins = -(-end_ns // width)
     edges = np.arange(bins + 1, dtype=np.int64) * width
     return _windows(_cumulative(starts_ns, rates_bps, end_ns, edges), width, exact=joined == 1)
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """A rate of straight lines between points, or a cosine: times in ns, rates in bit/s."""
+
+    lines: tuple[tuple[float, float], ...] = ()
+    mean: float = 0.0
+    amplitude: float = 0.0
+    period_ns: float = 1.0
+    phase: float = 0.0
+
+    @staticmethod
+    def of(rate: object) -> Smooth | None:
+        """The rate of a resolved scenario, if it is smooth."""
+        if not isinstance(rate, Mapping) or "steps" in rate:
+            return None
+        if "lines" in rate:
+            points = ((float(quantity(at, "time") * 10**9), float(quantity(v, "rate"))) for at, v in rate["lines"])
+            return Smooth(lines=tuple(points))
+        return Smooth(
+            mean=float(quantity(rate["mean"], "rate")),
+            amplitude=float(rate["amplitude"]),
+            period_ns=float(quantity(rate["period"], "time") * 10**9),
+            phase=float(rate.get("phase", 0.0)),
+        )
+
+    def at(self, times_ns: Floats) -> Floats:
+        """The rate at these times."""
+        if self.lines:
+            return np.interp(times_ns, [t for t, _ in self.lines], [v for _, v in self.lines])
+        angles = 2 * math.pi * times_ns / self.period_ns + self.phase
+        return self.mean * (1 + self.amplitude * np.cos(angles))
+
+    def least_steps(self, end_ns: int) -> tuple[list[int], list[float]]:
+        """Steps that lie nowhere above the rate: each has the least rate of its time, rounded down to a whole bit/s."""
+        width_ns = max(FINEST_NS, -(-end_ns // MOST_BINS))
+        edges = np.arange(-(-end_ns // width_ns) + 1, dtype=np.float64) * width_ns
+        times = np.unique(np.concatenate([edges, self._lowest(edges[-1])]))
+        values = self.at(times)
+        first = np.searchsorted(times, edges)
+        least = np.minimum(np.minimum.reduceat(values, first[:-1]), values[first[1:]])
+        starts = [int(at) for at in edges[:-1]]
+        return starts, [max(float(math.floor(rate)), 0.0) for rate in least]
+
+    def _lowest(self, end_ns: float) -> list[float]:
+        """Times at which the rate may be lower than before and after."""
+        if self.lines:
+            return [at for at, _ in self.lines if at <= end_ns]
+        trough = (math.pi - self.phase) / (2 * math.pi) % 1 * self.period_ns
+        return [trough + turn * self.period_ns for turn in range(int((end_ns - trough) // self.period_ns) + 1)]
+
+    def reports(self, end_ns: int) -> list[float]:
+        """What a scheduler that follows the capacity is told."""
+        return [float(rate) for rate in self.at(np.arange(0, max(end_ns, 1), REPORT_NS, dtype=np.float64))]
+
+
+def reports_of_opportunities(at_ns: Sequence[int], bytes_each: int, end_ns: int) -> list[float]:
+    """What a scheduler that follows the capacity may be told: the means over the last 100 ms, with and without an
+    opportunity at their very edges.
+    """
+    at = np.asarray(at_ns, dtype=np.int64)
+    ends = np.arange(REPORTED_NS, max(end_ns, REPORTED_NS) + 1, REPORT_NS, dtype=np.int64)
+    most = np.searchsorted(at, ends, side="right") - np.searchsorted(at, ends - REPORTED_NS, side="left")
+    least = np.searchsorted(at, ends, side="left") - np.searchsorted(at, ends - REPORTED_NS, side="right")
+    rate_each = 8e9 * bytes_each / REPORTED_NS
+    return [float(n) * rate_each for n in {*most.tolist(), *least.tolist()}]
 
 
 def of_opportunities(at_ns: Sequence[int], bytes_each: int, end_ns: int) -> Curve:

@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -193,12 +194,18 @@ def _against(setting: Setting, place: _Place, rivals: Sequence[int], sent: Seque
     """Service of a class when these rivals send as their visits allow, and the others what is given."""
     visit, lost, first, each = _visit(setting, place.queue, [setting.queues[i] for i in rivals])
     left = residual(place.left, sent) if sent else place.left
-    service = Service([compose(shared(visit, lost, first, each), left)])
+    service = Service([_turns(left, visit, lost, first, each)])
     if lost > 0 and rivals:
         # a packet that ends at x was picked when at most x minus the smallest packet had been sent
         envelope = place.queue.envelope
-        service.ends.append(compose(shared(visit, envelope.most_bits - envelope.least_bits, first, each), left))
+        service.ends.append(_turns(left, visit, envelope.most_bits - envelope.least_bits, first, each))
     return service
+
+
+@lru_cache(maxsize=64)
+def _turns(left: Curve, visit: int, lost: int, first: int, each: int) -> Curve:
+    """The part of `left` that a class receives; classes with the same keys share the result."""
+    return compose(shared(visit, lost, first, each), left)
 
 
 def _outputs(
@@ -309,9 +316,16 @@ def compose(outer: Curve, inner: Curve) -> Curve:
         if t is not None:
             starts.add(t)
     segments = []
+    i = o = 0  # both advance only, because inner never falls
     for t in sorted(starts):
-        slope = inner.segments[-1][2] if t >= inner.starts[-1] else inner._segment(t)[2]
-        segments.append((t, outer(inner(t)), slope * outer._segment(inner(t))[2]))
+        while i + 1 < len(inner.segments) and inner.segments[i + 1][0] <= t:
+            i += 1
+        start, value, slope = inner.segments[i]
+        bits = value + slope * (t - start)
+        while o + 1 < len(outer.segments) and outer.segments[o + 1][0] <= bits:
+            o += 1
+        level, height, rise = outer.segments[o]
+        segments.append((t, height + rise * (bits - level), slope * rise))
     return Curve.of(segments)
 
 
@@ -329,10 +343,14 @@ def _pss(setting: Setting) -> list[Service]:
     reserved = setting.queues[index]
     high, low = _level(reserved, index), int(reserved.keys["low_level"])
     rho, resume, full = levels(reserved.keys, max(setting.reported_bps[1], setting.nominal_bps))
+    # A faster report widens the gap between LR and LM, so it is narrowest at the first one, which is the nominal rate.
+    _, first_resume, first_full = levels(reserved.keys, setting.nominal_bps)
+    room = min(full - resume, first_full - first_resume)
     largest = max(q.envelope.most_bits for q in setting.queues)
+    packet = reserved.envelope.most_bits
     slowest = min(setting.reported_bps[0], setting.nominal_bps)
     # A ring, or a link that is faster than the scheduler is told, lets a packet leave before its nominal end.
-    most = full + largest + rho * largest / slowest
+    most = full + packet + rho * packet / slowest
     above = [q for i, q in enumerate(setting.queues) if i != index and _level(q, i) < high]
     taken, reason = _sum(above)
     blocking = setting.ring * largest
@@ -343,8 +361,8 @@ def _pss(setting: Setting) -> list[Service]:
         level = _level(queue, i)
         if i == index:
             service = _reserved(rho, resume, most, deficit, reason)
-            slack = rho * largest / slowest
-            if service.curves and taken is not None and _always_high(reserved.envelope, rho, resume, full - slack):
+            slack = rho * packet / slowest
+            if service.curves and taken is not None and _always_high(reserved.envelope, rho, room - slack):
                 below = [q for j, q in enumerate(setting.queues) if j != index and _level(q, j) > high]
                 service.curves.append(residual(setting.capacity, [taken], _blocking(setting, below)))
             found.append(service)
@@ -414,15 +432,16 @@ def missed(rho_bps: Fraction, service: Curve) -> Fraction | None:
     return max((rho_bps * t - service.before(t) for t in service.starts), default=Fraction(0))
 
 
-def _always_high(envelope: Envelope, rho: Fraction, resume: Fraction, full: Fraction) -> bool:
+def _always_high(envelope: Envelope, rho: Fraction, room: Fraction) -> bool:
     """Whether a class that keeps its arrival curve never reaches LM, and so never leaves its high level.
 
     Its credit is at most LR plus the most by which its arrivals exceed rho; docs/explanation/guarantees.md says why.
+    `room` is the least distance from LR to LM.
     """
     curve = envelope.curve
     if curve is None or curve.rate > rho:
         return False
-    return resume + max(curve(t) - rho * t for t in curve.starts) < full
+    return max(curve(t) - rho * t for t in curve.starts) < room
 
 
 def _reserved(rho: Fraction, resume: Fraction, most: Fraction, deficit: Fraction | None, reason: str) -> Service:

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from linkweir.deploy.imported import imported
+from linkweir.deploy.imported import FILE, imported
+from linkweir.fault import PlanError, ScenarioError
 from linkweir.present import emit, say
 from linkweir.provenance import write_whole
 from linkweir.recording import ENDING, Recording
@@ -42,8 +43,16 @@ def import_(
 
     For tc, give the output of tc -d -j qdisc show, tc -d -j class show and tc -j filter show one after the other.
     """
-    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    found = imported(text, None if other is None else _other(other), tunnel_counted=tunnel_counted)
+    with_flows = None if other is None else _other(other)
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+        found = imported(text, with_flows, tunnel_counted=tunnel_counted, folder=file.parent)
+    except UnicodeDecodeError as fault:
+        raise PlanError(f"{file}: is no text; give a gateway's configuration, or what tc -j prints") from fault
+    except ScenarioError as fault:
+        if fault.key.startswith("--"):
+            raise
+        raise PlanError(f"{file}: {fault.message if fault.key == FILE else fault}") from fault
     for note in found.notes:
         say(f"linkweir import: {note}")
     if out is None:

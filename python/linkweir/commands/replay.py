@@ -30,6 +30,9 @@ else:
 
 app = typer.Typer(add_completion=False)
 
+_LONGEST_S = 7200
+"""Longest round trip: a link's delay each way is an hour at most."""
+
 
 @app.command()
 def replay(
@@ -69,8 +72,10 @@ def replay(
     """
     if rate is not None and trace is not None:
         raise typer.BadParameter("and --trace exclude each other; leave one out", param_hint="--rate")
-    _checked("--rate", rate, "rate")
-    _checked("--rtt", rtt, "time")
+    if _checked("--rate", rate, "rate") == 0:
+        raise typer.BadParameter(f"{rate}: must be above 0", param_hint="--rate")
+    if not 0 <= _checked("--rtt", rtt, "time") <= _LONGEST_S:
+        raise typer.BadParameter(f"{rtt}: must be 0s .. {_LONGEST_S}s", param_hint="--rtt")
     part = Recording.load(files).part(peer, start, stop)
     name = re.sub(r"[^A-Za-z0-9._-]", "_", f"replay-{part.peer}")
     directory = free_directory(name) if out is None else out
@@ -100,11 +105,12 @@ def replay(
     _show(made, agreements, wide=wide)
 
 
-def _checked(option: str, text: str | None, kind: str) -> None:
+def _checked(option: str, text: str | None, kind: str) -> float:
+    """An option's value in base units; 1 if it is not given."""
     if text is None:
-        return
+        return 1.0
     try:
-        _native.quantity(text, kind)
+        return _native.quantity(text, kind)
     except ValueError as fault:
         raise typer.BadParameter(f"{text}: {fault}", param_hint=option) from fault
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from linkweir import _native
@@ -15,14 +16,17 @@ from linkweir.fault import unfit
 _LEARNED = ("command", "feedback", "below", "stale", "floor")
 _TRACE = ("trace", "trace_format", "trace_column", "columns", "end")
 _OF_A_LINK = ("rate", *_TRACE, "nominal", "follow", "overhead", "mpu")
+_OF_A_PEER = (*_OF_A_LINK, *_LEARNED, "across")
+"""Keys of a link that a peer may have, too."""
 
 
-def from_gateway(keys: Mapping[str, Any], *, tunnel_counted: bool = False) -> Found:
+def from_gateway(keys: Mapping[str, Any], *, tunnel_counted: bool = False, folder: Path | None = None) -> Found:
     """Reads the tables of a configuration.
 
     Args:
         keys: the configuration, as TOML has it.
         tunnel_counted: add the bytes of the tunnel's headers to the link's overhead.
+        folder: where the configuration is, because a trace is looked for there; this folder if none is given.
 
     Raises:
         ScenarioError: it is no configuration of a gateway, or says no rate.
@@ -30,7 +34,12 @@ def from_gateway(keys: Mapping[str, Any], *, tunnel_counted: bool = False) -> Fo
     for table in ("gateway", "scheduler", "class"):
         if table not in keys:
             raise unfit(table, "", "is missing: this is no configuration of the gateway, nor what tc -j prints")
-    link, notes = _link(keys.get("link", {}))
+    peers = keys.get("peer", [])
+    # A peer's own link counts where there is no other.
+    of_peer = {key: value for key, value in peers[0].items() if key in _OF_A_PEER} if len(peers) == 1 else {}
+    link, notes = _link({**_without_rates(keys.get("link", {}), of_peer), **of_peer})
+    if "trace" in link:
+        link["trace"] = str((folder or Path()).resolve() / link["trace"])
     if tunnel_counted:
         bytes_more = MODES.get(keys["gateway"].get("mode", "wireguard"), MODES["wireguard"])
         overhead = round(_native.quantity(link.get("overhead", "0B"), "size")) + bytes_more
@@ -40,7 +49,8 @@ def from_gateway(keys: Mapping[str, Any], *, tunnel_counted: bool = False) -> Fo
             notes.append(
                 f"class[{number}].max_age: the gateway drops EF after {VOICE_AGE}; write max_age to have it here"
             )
-    notes += [f"peer[{number}].{key}: is of this peer only" for number, key in _of_peers(keys.get("peer", []))]
+    if len(peers) > 1:
+        notes += [f"peer[{number}].{key}: is of this peer only" for number, key in _of_peers(peers)]
     return Found(link, dict(keys["scheduler"]), [dict(entry) for entry in keys["class"]], tuple(notes))
 
 
@@ -63,6 +73,11 @@ def _link(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     return link, notes
 
 
+def _without_rates(link: Mapping[str, Any], of_peer: Mapping[str, Any]) -> dict[str, Any]:
+    """The table `[link]` without its rate or trace where the peer has one."""
+    replaced = ("rate", *_TRACE) if any(key in of_peer for key in ("rate", "trace")) else ()
+    return {key: value for key, value in link.items() if key not in replaced}
+
+
 def _of_peers(peers: list[Mapping[str, Any]]) -> list[tuple[int, str]]:
-    own = (*_OF_A_LINK, *_LEARNED, "across")
-    return [(number, key) for number, peer in enumerate(peers) for key in peer if key in own]
+    return [(number, key) for number, peer in enumerate(peers) for key in peer if key in _OF_A_PEER]

@@ -24,6 +24,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+FILE = "FILE"
+"""The key of an error about the text as a whole."""
 _SHOWN = re.compile(r"\s*(\[\s*[{\]]|class )")
 """How the output of tc begins, also where it is indented."""
 
@@ -41,7 +43,9 @@ class Imported:
     notes: tuple[str, ...]
 
 
-def imported(text: str, other: Scenario | None = None, *, tunnel_counted: bool = False) -> Imported:
+def imported(
+    text: str, other: Scenario | None = None, *, tunnel_counted: bool = False, folder: Path | None = None
+) -> Imported:
     """Makes a scenario.
 
     Args:
@@ -49,11 +53,12 @@ def imported(text: str, other: Scenario | None = None, *, tunnel_counted: bool =
         other: has what such a file does not hold: duration, seed, flows, the path's delays and losses, and, for tc, the
             classes' names, in their order.
         tunnel_counted: a gateway's link.overhead gets the bytes of the tunnel's headers, too.
+        folder: where the text is from; a gateway's trace is looked for there.
 
     Raises:
         ScenarioError: the text is neither, or the other scenario has other classes.
     """
-    found, from_machine = _found(text, tunnel_counted=tunnel_counted)
+    found, from_machine = _found(text, tunnel_counted=tunnel_counted, folder=folder)
     missing = "duration, seed and flows"
     if from_machine:
         missing += ", and the classes' names"
@@ -71,17 +76,17 @@ def imported(text: str, other: Scenario | None = None, *, tunnel_counted: bool =
     return Imported(_written(top, found, keys["flow"]), notes)
 
 
-def _found(text: str, *, tunnel_counted: bool) -> tuple[Found, bool]:
+def _found(text: str, *, tunnel_counted: bool, folder: Path | None) -> tuple[Found, bool]:
     """What the text says, and whether tc showed it."""
     from_machine = _SHOWN.match(text) is not None
     try:
         if from_machine:
             return from_tc(text), True
-        return from_gateway(tomllib.loads(text), tunnel_counted=tunnel_counted), False
+        return from_gateway(tomllib.loads(text), tunnel_counted=tunnel_counted, folder=folder), False
     except ScenarioError:
         raise
     except tomllib.TOMLDecodeError as error:
-        raise unfit("FILE", "", f"is neither TOML nor what tc -j prints: {error}") from None
+        raise unfit(FILE, "", f"is neither TOML nor what tc -j prints: {error}") from None
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         what = "lacks" if isinstance(error, KeyError) else "has a value of another kind or range:"
         cure = (
@@ -89,7 +94,7 @@ def _found(text: str, *, tunnel_counted: bool) -> tuple[Found, bool]:
             if from_machine
             else "run linkweir-gateway check, which names the key"
         )
-        raise unfit("FILE", "", f"is not as expected: it {what} {error}; {cure}") from error
+        raise unfit(FILE, "", f"is not as expected: it {what} {error}; {cure}") from error
 
 
 def _with_paths(value: Any, paths: Mapping[str, str]) -> Any:

@@ -230,6 +230,7 @@ def _scheduler(scheduler: Table, classes: Sequence[Table], policy: Any, link: Ta
         lines.append(f"    helper.AddClass({', '.join(words)});")
     lines += [
         "    auto disc = helper.Install(devices.Get(0));",
+        '    disc->SetAttribute("Record", StringValue(record));',
         '    const auto to = Ipv4AddressHelper("10.0.0.0", "255.255.255.252").Assign(devices).GetAddress(1);',
     ]
     if "trace" in link or isinstance(link.get("rate"), dict):
@@ -443,6 +444,8 @@ Print(Ptr<LinkweirQueueDisc> disc, double seconds)
 int
 main(int argc, char* argv[])
 {{
+    std::string record;
     CommandLine command(__FILE__);
+    command.AddValue("record", "file that receives the calls of the policy", record);
     command.Parse(argc, argv);
 """

@@ -31,15 +31,20 @@ class OverGateways(Experiments):
 
     on = "gateway"
 
-    def __init__(self, below: Mapping[str, Any], *, exported: bool = False) -> None:
+    def __init__(self, below: Mapping[str, Any], *, exported: bool = False, calls: bool = False) -> None:
         self._below = below
         self._exported = exported
+        self._calls = calls
 
     def stop(self) -> None:
         """Ends all runs."""
 
     def _made(self, scenario: Scenario) -> World:
-        return tunnel(scenario, self._below, exported=self._exported)
+        return tunnel(scenario, self._below, exported=self._exported, calls=self._calls)
+
+    def files(self, scenario: Scenario) -> dict[str, bytes]:
+        """What a run leaves, by name; with `calls` also the recorded calls of the sender's policy, in `calls.gz`."""
+        return self._files(self._made(scenario), None)
 
     def _tables(self, made: World, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
         return tables(made, files, gateway_counters)
@@ -87,7 +92,7 @@ class Gateways(OverGateways):
 class VirtualGateways(OverGateways):
     """The same programs in one user-mode Linux: runs of a seed repeat exactly.
 
-    Args: those of `Gateways`, and `say`, called with what is built.
+    Args: those of `Gateways`; `calls`: the sender records the calls of its policy; `say`: called with what is built.
 
     Raises:
         LaboratoryError: it cannot be built, or there is no gateway.
@@ -101,9 +106,10 @@ class VirtualGateways(OverGateways):
         *,
         below: Mapping[str, Any] = LINK_BELOW,
         exported: bool = False,
+        calls: bool = False,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        super().__init__(below, exported=exported)
+        super().__init__(below, exported=exported, calls=calls)
         found = gateway or namespaces.find_gateway()
         if found is None:
             raise LaboratoryError(f"missing here: {namespaces.NO_GATEWAY}")

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,17 +65,19 @@ def _run(command: list[str], what: str) -> None:
         raise LaboratoryError(f"{what} cannot be built:\n{(done.stderr or done.stdout).strip()}")
 
 
-def _module(folder: Path) -> tuple[Path, list[Path]]:
+def _module(folder: Path, kinds: Sequence[str]) -> tuple[Path, list[Path]]:
     """The module for this kernel, and the plugins of tc."""
     source = kernel.tree() / "kernel"
     name = f"uml-{folder.name}"
     make = ["make", "--no-print-directory", "-s", "-C", str(source)]
-    module = source / "build" / name / "sch_linkweir.ko"
+    build = f"build/{'-'.join(kinds)}" if kinds else "build"
+    make += [f"B={build}", f"KINDS={' '.join(kinds)}"] if kinds else []
+    module = source / build / name / "sch_linkweir.ko"
     target = str(module.relative_to(source))
     with kernel.locked("module"):
         _run([*make, target, f"HEADERS={folder}", "ARCH=um", "KBUILD_MODPOST_WARN=1"], "the module")
         _run([*make, "plugins"], "tc's plugins")
-    return module, sorted((source / "build/tc").glob("q_*.so"))
+    return module, sorted((source / build / "tc").glob("q_*.so"))
 
 
 def _line(folder: Path) -> bytes:
@@ -91,18 +94,19 @@ def _line(folder: Path) -> bytes:
     return (place / "sch_labline.ko").read_bytes()
 
 
-def prepare(folder: Path, *more: Path) -> Guest:
+def prepare(folder: Path, *more: Path, kinds: Sequence[str] = ()) -> Guest:
     """Builds what the guest of a kernel needs; what is up to date stays.
 
     Args:
         folder: of the kernel, from `kernel.build`.
         more: further programs of this machine that jobs call by their names.
+        kinds: policies that the module brings; those that Linux lacks if there is none.
 
     Raises:
         LaboratoryError: a program is missing, or something cannot be built.
     """
     lab = kernel.tree() / "lab"
-    module, plugins = _module(folder)
+    module, plugins = _module(folder, kinds)
     entries: dict[str, Entry] = {}
 
     def add(path: str, content: bytes, *, link: bool = False) -> None:

@@ -31,6 +31,7 @@ TOOLS = {"gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "
 VARIANTS = {
     "fast": ("minimal",),
     "debug": ("minimal", "debug"),
+    "traced": ("minimal", "traced"),
     "kasan": ("machine", "kasan"),
     "kcsan": ("machine", "kcsan"),
 }

@@ -56,13 +56,16 @@ ENDS = {"sender": 1, "receiver": 2}
 RECEIVER = f"10.77.0.{ENDS['receiver']}"
 
 
-def tunnel(scenario: Scenario, below: Mapping[str, Any] = LINK_BELOW, *, exported: bool = False) -> World:
+def tunnel(
+    scenario: Scenario, below: Mapping[str, Any] = LINK_BELOW, *, exported: bool = False, calls: bool = False
+) -> World:
     """Makes a scenario ready.
 
     Args:
         scenario: what is run.
         below: keys of the emulated link towards the receiver, but for its delay.
         exported: the sender has the configuration that `linkweir export gateway` writes.
+        calls: the sender records the calls of its policy.
 
     Raises:
         ScenarioError: something in it cannot be had from real gateways.
@@ -83,7 +86,7 @@ def tunnel(scenario: Scenario, below: Mapping[str, Any] = LINK_BELOW, *, exporte
     delay_s = _native.quantity(link["delay"], "time")
     bins = bins_of(scenario)
     files = {
-        "run": _script(workloads(flows, scenario, RECEIVER, "$JOB", "$OUT")),
+        "run": _script(workloads(flows, scenario, RECEIVER, "$JOB", "$OUT"), calls=calls),
         "link.toml": _emulated(
             scenario, {**below, "delay": link["delay"]}, {**LINK_BELOW, "delay": link["return_delay"]}
         ),
@@ -209,7 +212,8 @@ linkweir-gateway emulate link.toml --json >$OUT/emulator & emulator=$!
 for host in sender receiver; do
 	until ip -n $host link show up dev sat 2>/dev/null | grep -q sat; do kill -0 $emulator; sleep 0.02; done
 done
-ip netns exec sender linkweir-gateway up sender.toml --cleartext & sender=$!
+record
+ip netns exec sender $environment linkweir-gateway up sender.toml --cleartext & sender=$!
 ip netns exec receiver linkweir-gateway up receiver.toml --cleartext & receiver=$!
 for host in sender receiver; do
 	until linkweir-gateway show --control $host.sock >$OUT/ready 2>&1; do kill -0 $sender $receiver; sleep 0.02; done
@@ -232,8 +236,19 @@ wait $asking
 kill -TERM $sender $receiver $emulator
 wait $sender $receiver
 wait $emulator || : # it has reported what it could not keep
+if [ "$recording" ]; then wait $recording; fi
 """
 
 
-def _script(run: Sequence[str]) -> str:
-    return _SCRIPT + "\n".join(run) + "\n" + _END
+_RECORD = """\
+record() { # the sender records the calls of its policy towards its peer
+	mkdir calls
+	mkfifo calls/other.vec
+	gzip -1 <calls/other.vec >$OUT/calls.gz & recording=$!
+	environment="env LINKWEIR_CALLS=$PWD/calls"
+}
+"""
+
+
+def _script(run: Sequence[str], *, calls: bool) -> str:
+    return (_RECORD if calls else "record() { :; }\n") + _SCRIPT + "\n".join(run) + "\n" + _END

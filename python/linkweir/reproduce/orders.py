@@ -217,7 +217,7 @@ class Cell:
 
     Attributes:
         values: rates (Mbit/s) or delays (ms), by class.
-        off: the largest distance of a class from the simulator, as a part of the simulator's value.
+        off: the largest distance of a class from the simulator, as a part.
         bound: the largest distance that is allowed.
     """
 
@@ -231,14 +231,15 @@ class Cell:
         return self.off <= self.bound
 
 
-def cell(values: Sequence[float], simulated: Sequence[float], bound: float, least: float = 0.0) -> Cell:
+def cell(values: Sequence[float], simulated: Sequence[float], bound: float, floor: float = 0.0) -> Cell:
     """Compares the values of a place with the simulator's.
 
     Args:
         values: of the place, by class.
         simulated: of the simulator, by class.
         bound: the largest distance that is allowed, as a part.
-        least: a difference up to this, in the unit of the values, counts as none, for classes that get nearly nothing.
+        floor: differences are a part of the simulator's value, or of this where that is smaller: of a class that gets
+            nearly nothing, a few packets more or less are a large part.
 
     Raises:
         ValueError: there are not as many values in both.
@@ -254,7 +255,7 @@ def cell(values: Sequence[float], simulated: Sequence[float], bound: float, leas
         )
     off = 0.0
     for value, wanted in zip(values, simulated, strict=True):
-        difference = abs(value - wanted)
-        if difference > least:
-            off = max(off, difference / abs(wanted) if wanted else float("inf"))
+        difference, of = abs(value - wanted), max(abs(wanted), floor)
+        if difference:
+            off = max(off, difference / of if of else float("inf"))
     return Cell(tuple(values), off, bound)

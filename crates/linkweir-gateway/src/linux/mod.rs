@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The operating system: devices, sockets, privileges, other programs, and waiting.
 
+pub(crate) mod calls;
 pub mod command;
 pub mod device;
 pub(crate) mod echo;

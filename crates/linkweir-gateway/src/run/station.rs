@@ -10,6 +10,7 @@ use linkweir_core::Fault;
 use super::ways::Ways;
 
 use crate::config::{Config, Peer};
+use crate::linux::calls;
 use crate::linux::command::Running;
 use crate::linux::journal::{tell, Event};
 use crate::linux::paths;
@@ -120,7 +121,8 @@ impl Station {
             }
             _ => None,
         };
-        let link = Link::new(now_ns, config.link_setup(&peer.capacity))
+        let calls = calls::of(&peer.name)?;
+        let link = Link::recorded(now_ns, config.link_setup(&peer.capacity), calls)
             .map_err(|fault| io::Error::other(fault.to_string()))?;
         let mut station = Station {
             link,

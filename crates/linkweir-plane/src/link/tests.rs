@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Tests of links, in virtual time.
 
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
 use super::*;
 use crate::setup::tests::{Links, GROUND};
 
@@ -46,6 +49,42 @@ fn packets_leave_at_the_capacity_and_in_the_policys_order() {
     link.arrive(4 * MS, 0, 1000, &[2]);
     assert_eq!(serve(&mut link, 4 * MS, 6 * MS), [2, 23]);
     assert_eq!(link.waiting_pkts(), 6);
+}
+
+/// Text that is still there when the link is gone.
+#[derive(Clone, Default)]
+struct Text(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Text {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn the_calls_of_a_links_policy_are_recorded() {
+    let config = config("rate = \"8Mbit\"");
+    let text = Text::default();
+    let out: Out = Box::new(text.clone());
+    let mut link = Link::recorded(0, config.of_peer(0), Some(out)).unwrap();
+    link.arrive(0, 2, 1000, &[20]);
+    link.arrive(0, 0, 500, &[1]);
+    assert_eq!(serve(&mut link, 0, 2 * MS), [1, 20]);
+    link.set_capacity(3 * MS, 4_000_000);
+    drop(link);
+    let bytes = text.0.lock().unwrap().clone();
+    let text = String::from_utf8(bytes).unwrap();
+    let (_, calls) = text.split_once("at 0 init\n").unwrap();
+    // 500 bytes take 0.5 ms. The capacity is not reported to the policy, as the link does not follow it.
+    assert_eq!(
+        calls,
+        "at 0 enqueue 2 1000\nat 0 enqueue 0 500\nat 0 pick 0\nat 0 verdict pass\nat 0 send 0\nat 500000 pick 2\n\
+         at 500000 verdict pass\nat 500000 send 2\n# end\n"
+    );
 }
 
 #[test]

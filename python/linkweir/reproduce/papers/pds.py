@@ -180,7 +180,7 @@ class Sum:
 Bins = dict[tuple[int, int], Sum]
 
 
-def _bins(results: Iterable[Tables]) -> Bins:
+def sums(results: Iterable[Tables]) -> Bins:
     """Sums by bin number and class."""
     bins: Bins = {}
     for tables in results:
@@ -194,7 +194,8 @@ def _bins(results: Iterable[Tables]) -> Bins:
     return bins
 
 
-def _over(bins: Bins, from_s: float, to_s: float) -> dict[int, Sum]:
+def sums_over(bins: Bins, from_s: float, to_s: float) -> dict[int, Sum]:
+    """Sums of a stretch of time by class."""
     totals = {i: Sum() for i in CLASSES}
     for number in range(round(from_s / BIN_S), round(to_s / BIN_S)):
         for i in CLASSES:
@@ -211,7 +212,7 @@ def _ratio(a: float | None, b: float | None) -> float | None:
 
 
 def _window_rows(variant: Variant, bins: Bins, from_s: float, to_s: float) -> list[Row]:
-    totals = _over(bins, from_s, to_s)
+    totals = sums_over(bins, from_s, to_s)
     return [
         {
             "figure": variant.figure,
@@ -243,7 +244,7 @@ def rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
     """
     made: list[Row] = []
     for variant, runs in _by_variant(results).items():
-        bins = _bins(tables for _, tables in runs)
+        bins = sums(tables for _, tables in runs)
         end_s = runs[0][0].labels["duration_s"]
         phases = PHASES if variant.pps is None else ((1.0, end_s),)
         windows = [(n * WINDOW_S, (n + 1) * WINDOW_S) for n in range(round(end_s / WINDOW_S))]
@@ -274,12 +275,12 @@ def history_rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
         for phase, from_s, to_s in (("light", 1.0, 4.0), ("loaded", 4.0, 9.0)):
             if to_s > runs[0][0].labels["duration_s"]:
                 continue
-            totals = _over(_bins(tables for _, tables in runs), from_s, to_s)
+            totals = sums_over(sums(tables for _, tables in runs), from_s, to_s)
             errors, firsts = [], []
             for _, tables in runs:
-                bins = _bins([tables])
+                bins = sums([tables])
                 for n in range(round(from_s / WINDOW_S), round(to_s / WINDOW_S)):
-                    window = _over(bins, n * WINDOW_S, (n + 1) * WINDOW_S)
+                    window = sums_over(bins, n * WINDOW_S, (n + 1) * WINDOW_S)
                     ratios = [_ratio(window[i].loss, window[8].loss) for i in CLASSES]
                     errors += [abs(r / nominal[i] - 1) for i, r in enumerate(ratios) if r is not None]
                     firsts += [ratios[0]] if ratios[0] is not None else []

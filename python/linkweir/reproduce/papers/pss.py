@@ -177,6 +177,12 @@ def expected_rates(point: Point, from_s: float, to_s: float) -> theory.Rates:
     return theory.Rates(*_fluid(point, to_s, 0.05).mean_bps(from_s, to_s)[1:])
 
 
+def mean_ef_bps(point: Point, from_s: float, to_s: float) -> float:
+    """What EF, which is served first, gets in the mean of a time, bit/s."""
+    ef_bps = point.ef_share * LINK_BPS
+    return _fluid(point, to_s, 0.05).mean_bps(from_s, to_s)[0] if point.changing else ef_bps
+
+
 @cache
 def _fluid(point: Point, duration_s: float, step_s: float) -> theory.Fluid:
     dwrr = point.scheduler == "dwrr"

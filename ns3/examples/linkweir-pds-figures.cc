@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Figure 4 of Gaidioz, Goutelle and Primet 2002: waiting-time priority with eight classes on 100 Mbit/s.
+// Figures 4 and 6 of Gaidioz, Goutelle and Primet 2002: waiting-time priority with eight classes on 100 Mbit/s. In Figure 6 losses
+// are differentiated, too: the fastest class loses most.
 //
-//   linkweir-pds-figure4 [--seeds=20] [--duration=9] [--record=FILE]
+//   linkweir-pds-figures [--figure=4] [--history=ring] [--seed=1] [--seeds=20] [--duration=9] [--record=FILE]
 //
 // Each class sends 1100 packets/s; classes 8, 1 and 5 in turn dip to 400 for half a second at 1.5, 2.5 and 3.5 s; from 4 to 9 s all
 // rise to 1500. Each gap varies by 30 %; class i starts at (i - 1) * 0.1 s. A packet has 1500 bytes, and 38 more on the wire. Prints
@@ -30,6 +31,14 @@ constexpr uint32_t CLASSES = 8;
 constexpr uint32_t BINS = 90;
 constexpr double BIN_S = 0.1;
 constexpr std::array<uint32_t, CLASSES> COEFFICIENTS = {157, 78, 52, 39, 31, 26, 22, 19};
+
+/// What differs between runs.
+struct Variant
+{
+    int figure;
+    std::string history; // ring, decayed, or peld: decayed with proportional early loss
+    std::string record;
+};
 
 /// Waits of one class by tenths of a second.
 struct Waits
@@ -92,7 +101,7 @@ class Source
 };
 
 void
-Run(uint32_t seed, double durationS, const std::string& record, std::array<Waits, CLASSES>& waits)
+Run(uint32_t seed, double durationS, const Variant& variant, std::array<Waits, CLASSES>& waits)
 {
     RngSeedManager::SetRun(seed);
     NodeContainer nodes;
@@ -100,10 +109,26 @@ Run(uint32_t seed, double durationS, const std::string& record, std::array<Waits
     InternetStackHelper().Install(nodes);
     auto devices = LinkweirHelper::Connect(nodes.Get(0), nodes.Get(1), DataRate(LINK_BPS), Time());
     devices.Get(0)->SetAttribute("Overhead", UintegerValue(OVERHEAD_BYTES));
-    LinkweirHelper helper("pds", "Limit", StringValue("80p"), "History", StringValue("ring"), "K", StringValue("1500p"), "Record", StringValue(record));
-    for (uint32_t i = 1; i <= CLASSES; i++)
+    const bool peld = variant.history == "peld";
+    LinkweirHelper helper("pds",
+                          "Limit",
+                          StringValue("80p"),
+                          "History",
+                          StringValue(peld ? "decayed" : variant.history),
+                          "Early",
+                          StringValue(peld ? "peld" : "off"),
+                          "K",
+                          StringValue("1500p"),
+                          "Record",
+                          StringValue(variant.record));
+    for (uint32_t i = 0; i < CLASSES; i++)
     {
-        helper.AddClass("class " + std::to_string(i), {static_cast<uint8_t>(i)}, "Delay", UintegerValue(COEFFICIENTS[i - 1]));
+        helper.AddClass("class " + std::to_string(i + 1),
+                        {static_cast<uint8_t>(i + 1)},
+                        "Delay",
+                        UintegerValue(COEFFICIENTS[i]),
+                        "Loss",
+                        UintegerValue(variant.figure == 6 ? COEFFICIENTS[CLASSES - 1 - i] : 1));
     }
     auto disc = helper.Install(devices.Get(0));
     const auto to = Ipv4AddressHelper("10.0.0.0", "255.255.255.252").Assign(devices).GetAddress(1);
@@ -122,25 +147,30 @@ Run(uint32_t seed, double durationS, const std::string& record, std::array<Waits
 int
 main(int argc, char* argv[])
 {
+    uint32_t first = 1;
     uint32_t seeds = 20;
     double durationS = 9;
-    std::string record;
+    Variant variant{4, "ring", ""};
     CommandLine command(__FILE__);
+    command.AddValue("figure", "4 or 6", variant.figure);
+    command.AddValue("history", "of losses: ring, decayed, or peld (decayed with early drops)", variant.history);
+    command.AddValue("seed", "first seed", first);
     command.AddValue("seeds", "number of runs", seeds);
     command.AddValue("duration", "simulated seconds, at most 9", durationS);
-    command.AddValue("record", "file that receives the calls of the policy, with one seed only", record);
+    command.AddValue("record", "file that receives the calls of the policy, with one seed only", variant.record);
     command.Parse(argc, argv);
+    NS_ABORT_MSG_IF(variant.figure != 4 && variant.figure != 6, "--figure=" << variant.figure << ": must be 4 or 6");
 
     std::array<Waits, CLASSES> waits;
-    for (uint32_t seed = 1; seed <= seeds; seed++)
+    for (uint32_t seed = first; seed < first + seeds; seed++)
     {
-        Run(seed, durationS, record, waits);
+        Run(seed, durationS, variant, waits);
     }
     std::cout << "t_from_s,t_to_s,class,delay_ms,delay_ratio\n";
     const std::array<std::pair<double, double>, 5> spans{{{0.9, 1.5}, {1, 4}, {4, 5}, {4, 9}, {8, 9}}};
     for (const auto& [fromS, toS] : spans)
     {
-        double first = 0;
+        double fastest = 0;
         for (uint32_t i = 0; i < CLASSES; i++)
         {
             uint64_t packets = 0;
@@ -151,8 +181,8 @@ main(int argc, char* argv[])
                 waitedS += waits[i].waitedS[bin];
             }
             const double mean = packets ? waitedS / static_cast<double>(packets) : 0;
-            first = i ? first : mean;
-            std::cout << fromS << ',' << toS << ',' << i + 1 << ',' << 1e3 * mean << ',' << mean / first << '\n';
+            fastest = i ? fastest : mean;
+            std::cout << fromS << ',' << toS << ',' << i + 1 << ',' << 1e3 * mean << ',' << mean / fastest << '\n';
         }
     }
     return 0;

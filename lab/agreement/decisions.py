@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compares the decisions of all places, packet by packet, for four policies.
+
+    python lab/agreement/decisions.py [--departures N] [--place NAME]... [--into docs/results/agreement.md]
+
+Three classes of constant rates offer 1.15 times a constant capacity. Each place records the calls of its policy with
+their times and answers: the simulator and the gateway themselves, the disc of ns-3 (attribute Record), the qdisc by its
+tracepoints. Then
+
+* the core (core/tests/replay.c) is given the same calls and must decide the same at every departure;
+* the order of departures is compared with the simulator's, and what differs is counted by cause.
+
+No packet arrives when another leaves, in any place with an exact clock: see `scenario`. Recordings are stored, so an
+interrupted comparison continues where it was. Exit code 0: the core decided the same everywhere, and at least 99.9 %
+of the positions agree; or 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).resolve().parent)]
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(1, str(ROOT / "kernel/tests"))
+
+import ns3_programs
+import page
+import trace_vectors
+
+from linkweir import _native
+from linkweir.lab import LaboratoryError, guest, host, kernel
+from linkweir.lab.gateways import VirtualGateways
+from linkweir.lab.world import world
+from linkweir.provenance import write_whole
+from linkweir.reproduce.orders import Agreement, Timing, compare_orders, read_departures
+from linkweir.scenario import Scenario
+
+POLICIES = ("pss", "pds", "drr", "pf")
+LINK_BPS = 20_000_000
+PACKET_BYTES = 1000
+LEAST_PART = 0.999
+"""Of the positions that must agree."""
+BEGIN, END = "<!-- decisions -->", "<!-- end of decisions -->"
+
+OWN_KEYS: Mapping[str, tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]] = {
+    "pss": ({}, ({"level": 0}, {"level": 1, "low_level": 3, "rate": "6Mbit"}, {"level": 2})),
+    "pds": ({"limit": "80p"}, ({"delay": 4, "loss": 1}, {"delay": 2, "loss": 2}, {"delay": 1, "loss": 4})),
+    "drr": ({}, ({"quantum": "1500B"}, {"quantum": "3000B"}, {"quantum": "2000B"})),
+    "pf": ({}, ({"weight": 1}, {"weight": 2}, {"weight": 3})),
+}
+"""Keys of the scheduler and of each class."""
+
+
+def scenario(policy: str, departures: int) -> Scenario:
+    """Three classes of constant rates.
+
+    A first packet at 0 begins a busy period, so packets leave at multiples of 400 us. Others arrive every 1.6, 0.8 and
+    1 ms, whose common divisor with 400 us is 200 us, from 53, 119 and 171 us on: never within 29 us of a departure.
+    """
+    scheduler, rows = OWN_KEYS[policy]
+    flows = [("a", "5Mbit", "53us"), ("b", "10Mbit", "119us"), ("c", "8Mbit", "171us")]
+    lasts_s = departures * 8 * PACKET_BYTES / LINK_BPS
+    cbr = {"kind": "cbr", "packet": f"{PACKET_BYTES}B"}
+    return Scenario.from_dict(
+        {
+            "name": f"decisions of {policy}",
+            "duration": f"{lasts_s:.6f}s",
+            "interval": f"{max(lasts_s / 100, 1.0):.6f}s",
+            "link": {"rate": f"{LINK_BPS}bit"},
+            "scheduler": {"policy": policy, **scheduler},
+            "class": [{"name": name, "limit": "50p", **row} for name, row in zip("abc", rows, strict=True)],
+            "flow": [
+                {"name": "first", "class": "a", "rate": "8Mbit", "stop": "500us", **cbr},
+                *({"name": name, "class": name, "rate": rate, "start": start, **cbr} for name, rate, start in flows),
+            ],
+        }
+    )
+
+
+# --- Recording ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """Where decisions are recorded.
+
+    Attributes:
+        name: in tables.
+        record: writes the calls of a policy into a file.
+        identity: of everything that the place is made of.
+        timing: what of the place can change an order.
+    """
+
+    name: str
+    record: Callable[[str, Scenario, Path], None]
+    identity: str
+    timing: Timing = Timing()
+
+
+def simulator() -> Recorder:
+    """The simulator records its own calls."""
+
+    def record(_policy: str, whole: Scenario, path: Path) -> None:
+        _native.run(whole.native, lambda _table, _columns: None, calls=path)
+
+    return Recorder(page.SIMULATOR, record, f"simulator {_native.sources}")
+
+
+def in_ns3(departures: int) -> Recorder | None:
+    """Discs of ns-3 do, too."""
+    ns3 = ns3_programs.build({f"decisions-{policy}": scenario(policy, departures) for policy in POLICIES})
+    if ns3 is None:
+        return None
+
+    def record(policy: str, _whole: Scenario, path: Path) -> None:
+        ns3.run([f"decisions-{policy}", f"--record={path}"])
+
+    return Recorder(page.NS3, record, f"ns-3 {ns3.identity}")
+
+
+def gateway() -> Recorder:
+    """A gateway in virtual time, with LINKWEIR_CALLS."""
+    gateways = VirtualGateways(calls=True)
+
+    def record(_policy: str, whole: Scenario, path: Path) -> None:
+        path.write_bytes(gzip.decompress(gateways.files(whole)["calls.gz"]))
+
+    return Recorder(page.VIRTUAL, record, gateways.identity)
+
+
+TRACE_FIRST = """\
+mount -t tracefs tracefs /sys/kernel/tracing
+echo 32000 >/sys/kernel/tracing/buffer_size_kb
+echo nocontext-info >/sys/kernel/tracing/trace_options
+mkfifo /tmp/events
+gzip -1 </tmp/events >/out/trace.gz & packing=$!
+cat /sys/kernel/tracing/trace_pipe >/tmp/events & reading=$!
+echo 1 >/sys/kernel/tracing/events/linkweir/enable
+"""
+TRACE_LAST = """\
+echo 0 >/sys/kernel/tracing/events/linkweir/enable
+sleep 1
+kill $reading
+wait $packing
+"""
+
+
+def qdisc(say: Callable[[str], None]) -> Recorder:
+    """A qdisc, by its tracepoints, in a kernel that has them. The module has the core's drr, which Linux has otherwise."""
+    made = guest.prepare(kernel.build("traced", say=say), kinds=POLICIES)
+    choices = _choices()
+
+    def record(_policy: str, whole: Scenario, path: Path) -> None:
+        job = world(whole, made.kinds).job
+        run = TRACE_FIRST.encode() + job["run"] + TRACE_LAST.encode()
+        files = host.start(made, {**job, "run": run}, whole.seed)
+        (vector,) = trace_vectors.vectors(gzip.decompress(files["trace.gz"]).decode(), choices)
+        path.write_text(vector)
+
+    return Recorder(page.QDISC, record, made.identity)
+
+
+def _choices() -> trace_vectors.Choices:
+    """The words of each parameter that is a choice, from the kernel suite's own program."""
+    make = ["make", "--no-print-directory", "-s", "-C", str(ROOT / "kernel"), "build/choices.txt"]
+    subprocess.run(make, check=True)
+    return trace_vectors.read_choices(ROOT / "kernel/build/choices.txt")
+
+
+# --- Comparing ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found in a place for a policy.
+
+    Attributes:
+        place, policy: which.
+        departures: recorded.
+        same: the core, given the same calls, decided the same at all of them.
+        orders: compared with the simulator's; None for the simulator itself.
+    """
+
+    place: str
+    policy: str
+    departures: int
+    same: bool
+    orders: Agreement | None
+
+    @property
+    def kept(self) -> bool:
+        """Whether both hold."""
+        return self.same and (self.orders is None or self.orders.part >= LEAST_PART)
+
+
+def replay_program(folder: Path) -> Path:
+    """The core's checker of vectors."""
+    core, program = ROOT / "core", folder / "replay"
+    sources = [core / "tests/replay.c", *sorted((core / "src").glob("*.c"))]
+    command = ["cc", "-std=gnu11", "-O2", f"-I{core / 'include'}", *map(str, sources), "-o", str(program)]
+    subprocess.run(command, check=True)
+    return program
+
+
+def recorded(place: Recorder, policy: str, departures: int, folder: Path) -> Path:
+    """The calls of a policy in a place, recorded unless they are there."""
+    whole = scenario(policy, departures)
+    depends = hashlib.sha256(f"{place.identity} {whole.resolved}".encode()).hexdigest()[:16]
+    path = folder / f"{place.name}-{policy}-{depends}.vec"
+    if not path.exists():
+        part = path.with_suffix(f".{os.getpid()}.part")
+        place.record(policy, whole, part)
+        part.replace(path)
+    return path
+
+
+def compared(
+    recorders: Sequence[Recorder], departures: int, folder: Path, say: Callable[[str], None]
+) -> list[Found]:
+    """Records, replays and compares; the first recorder is the reference."""
+    replay = replay_program(folder)
+    found = []
+    for policy in POLICIES:
+        reference: list[Any] = []
+        for place in recorders:
+            began = time.monotonic()
+            path = recorded(place, policy, departures, folder)
+            done = subprocess.run([replay, path], capture_output=True, text=True, check=False)
+            order = read_departures(path)
+            orders = compare_orders(reference, order, place.timing) if reference else None
+            reference = reference or order
+            found.append(Found(place.name, policy, len(order), done.returncode == 0, orders))
+            say(f"{place.name}, {policy}: {len(order)} departures, {time.monotonic() - began:.0f} s")
+            if done.returncode:
+                say(done.stderr.strip()[-2000:])
+    return found
+
+
+def table(found: Sequence[Found]) -> str:
+    """A line for each policy and place."""
+    head = ["policy", "place", "departures", "the core decides the same", "positions", "as the simulator", "the others, by cause"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for one in found:
+        orders = one.orders
+        cells = [one.policy, one.place, f"{one.departures:,}", "at all" if one.same else "**no**"]
+        if orders is None:
+            cells += ["", "", ""]
+        else:
+            part = f"{100 * orders.part:.4f} %"
+            causes = ", ".join(f"{cause} {count:,}" for cause, count in sorted(orders.differing.items()))
+            cells += [f"{orders.positions:,}", part if one.kept else f"**{part}**", causes or "none"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Records, compares and shows."""
+    names = (page.NS3, page.VIRTUAL, page.QDISC)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--departures", type=int, default=1_000_000, metavar="N", help="of each policy in each place")
+    parser.add_argument("--place", action="append", choices=names, help="only these and the simulator")
+    parser.add_argument("--store", type=Path, default=ROOT / "runs/agreement/calls", metavar="DIR", help="recordings")
+    parser.add_argument("--into", type=Path, metavar="FILE", help="replaces the marked part of this page")
+    options = parser.parse_args()
+    say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True)  # noqa: E731
+    options.store.mkdir(parents=True, exist_ok=True)
+    recorders = [simulator()]
+    makers: Mapping[str, Callable[[], Recorder | None]] = {
+        page.NS3: lambda: in_ns3(options.departures),
+        page.VIRTUAL: gateway,
+        page.QDISC: lambda: qdisc(say),
+    }
+    for name in names:
+        if options.place and name not in options.place:
+            continue
+        try:
+            made = makers[name]()
+        except LaboratoryError as error:
+            say(f"{name}: NOT RUN: {error}")
+            continue
+        if made is None:
+            say(f"{name}: NOT RUN: it is not here")
+        else:
+            recorders.append(made)
+    found = compared(recorders, options.departures, options.store, say)
+    print(table(found))
+    if options.into:
+        today = time.strftime("%Y-%m-%d", time.gmtime())
+        origin = f"Measured on {today}: commit {_native.commit}."
+        before, rest = options.into.read_text().split(BEGIN)
+        _, after = rest.split(END)
+        write_whole(options.into, f"{before}{BEGIN}\n\n{origin}\n\n{table(found)}\n\n{END}{after}")
+    return int(not all(one.kept for one in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

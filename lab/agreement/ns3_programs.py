@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs scenarios in ns-3: with the module's examples, or as `linkweir export ns3` writes them."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from linkweir.deploy.ns3 import ns3_program
+from linkweir.scenario import Scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "ns3"))
+
+import releases  # noqa: E402
+
+FOLDER = releases.WORK / "3.44"
+"""As `make ns3` builds the module there, too."""
+EXAMPLES = ("linkweir-pss-figures", "linkweir-pds-figures")
+LINES = "class,rate_mbps,sent_pkts"
+"""An exported program prints a line for each class behind this one."""
+
+
+@dataclass(frozen=True)
+class Ns3:
+    """Programs for ns-3.
+
+    Attributes:
+        folder: where they are.
+        identity: hash of the module and all programs.
+    """
+
+    folder: Path
+    identity: str
+
+    def run(self, words: Sequence[str]) -> list[Mapping[str, str]]:
+        """Runs a program with arguments and returns the lines of its CSV.
+
+        Raises:
+            RuntimeError: it failed.
+        """
+        command = [str(self.folder / words[0]), *words[1:]]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(words)}: exit code {done.returncode}: {done.stderr[-2000:]}")
+        lines = [line for line in done.stdout.splitlines() if "," in line]
+        return list(csv.DictReader(lines))
+
+
+def build(exported: Mapping[str, Scenario]) -> Ns3 | None:
+    """Builds the module with the examples and a program for each scenario, by name; None if there is no ns-3."""
+    releases.WORK.mkdir(parents=True, exist_ok=True)
+    prefix = releases.wheel_prefix()
+    if prefix is None:
+        return None
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    programs = [_write(FOLDER / f"{name}.cc", ns3_program(scenario).text) for name, scenario in exported.items()]
+    names = [*EXAMPLES, *exported]
+    options = [
+        f"-DCMAKE_PREFIX_PATH={prefix}",
+        "-DCMAKE_CXX_STANDARD=20",
+        f"-DLINKWEIR_PROGRAMS={';'.join(map(str, programs))}",
+    ]
+    releases.run_or_stop("cmake", "-S", ROOT / "ns3", "-B", FOLDER, *options)
+    releases.run_or_stop("make", "--no-print-directory", "-s", "-C", FOLDER, "-j", releases.JOBS, *names)
+    return Ns3(FOLDER, _hash([FOLDER / "liblinkweir.so", *(FOLDER / name for name in names)]))
+
+
+def _write(path: Path, text: str) -> Path:
+    """Writes a program unless it is there already, so that it is not compiled again."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+    return path
+
+
+def _hash(paths: Iterable[Path]) -> str:
+    whole = hashlib.sha256()
+    for path in paths:
+        whole.update(path.read_bytes())
+    return whole.hexdigest()

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page and the picture of the agreement: how far each place is from the simulator, and the bound that it keeps."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from figures import Group
+
+from linkweir.plot import STYLE
+from linkweir.provenance import write_whole
+from linkweir.reproduce.compact import compact
+from linkweir.reproduce.directory import write_picture
+from linkweir.reproduce.orders import Cell
+from linkweir.reproduce.plot import COLOURS, MARKS
+
+SIMULATOR, THEORY = "simulator", "theory"
+QDISC, VIRTUAL, REAL, NS3 = "qdisc", "gateway", "gateway in real time", "ns-3"
+PLACES = (NS3, QDISC, VIRTUAL, REAL)
+"""Those that are compared with the simulator, in the order in which they run: real time last."""
+COLUMNS = (THEORY, SIMULATOR, QDISC, VIRTUAL, REAL, NS3)
+PICTURE = "agreement"
+BEGIN, END = "<!-- agreement -->", "<!-- end of agreement -->"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A point and what it has in each place.
+
+    Attributes:
+        name: the point.
+        real: it is run in real time, too, and shown in a table.
+        cells: values by place, with their distance from the simulator.
+    """
+
+    name: str
+    real: bool
+    cells: dict[str, Cell]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The points of a group."""
+
+    group: Group
+    lines: Sequence[Line]
+
+    def worst(self, place: str) -> tuple[Cell, Line] | None:
+        """The cell of a place that is furthest from the simulator, and its line; None if there is none."""
+        mine = [(line.cells[place], line) for line in self.lines if place in line.cells]
+        return max(mine, key=lambda pair: pair[0].off) if mine else None
+
+    def count(self, place: str) -> int:
+        """How many points a place has."""
+        return sum(place in line.cells for line in self.lines)
+
+    def expected(self, place: str) -> int:
+        """How many points it should have."""
+        return sum(line.real for line in self.lines) if place == REAL else len(self.lines)
+
+
+def six(group: Group) -> Group:
+    """The points of a group that are also run in real time."""
+    return replace(group, points=tuple(point for point in group.points if point.real))
+
+
+def percent(part: float) -> str:
+    """A distance as it is shown.
+
+    >>> percent(0.0123), percent(0.00004), percent(0.0)
+    ('1.2 %', '0.00 %', '0.00 %')
+    """
+    return f"{100 * part:.{2 if part < 0.00995 else 1}f} %"
+
+
+# --- Text -----------------------------------------------------------------------------------------------------------
+
+
+def summary(tables: Sequence[Table]) -> str:
+    """A line for each group: the largest distance of each place, in bold where it is above its bound."""
+    columns = [place for place in COLUMNS if place != SIMULATOR]
+    lines = ["| figure | " + " | ".join(columns) + " | bound |", "|" + "---|" * (len(columns) + 2)]
+    for table in tables:
+        cells = [_worst(table, place) for place in columns]
+        lines.append(f"| {table.group.name} | " + " | ".join(cells) + f" | {_bounds(table.group)} |")
+    return "\n".join(lines)
+
+
+def _worst(table: Table, place: str) -> str:
+    found = table.worst(place)
+    if found is None:
+        return "none" if place == THEORY else "not run"
+    shown = percent(found[0].off)
+    number, all_ = table.count(place), table.expected(place)
+    points = f"{number} of {all_} points" if number != all_ else f"{number} point{'s' if number > 1 else ''}"
+    return f"{shown if found[0].kept else f'**{shown}**'}, {points}"
+
+
+def _bounds(group: Group) -> str:
+    words = [f"{100 * group.bounds['']:g} %"]
+    words += [f"{place} {100 * bound:g} %" for place, bound in group.bounds.items() if place]
+    return ", ".join(words) + (f" or {group.bounds[''] * group.floor:g} {group.unit}" if group.floor else "")
+
+
+def outside(table: Table) -> list[str]:
+    """A sentence for each cell above its bound."""
+    return [
+        f"{table.group.name}, {line.name}, {place}: {percent(one.off)} from the simulator, above {percent(one.bound)}"
+        for line in table.lines
+        for place, one in line.cells.items()
+        if not one.kept
+    ]
+
+
+def details(table: Table) -> str:
+    """The points that are also run in real time: their values in each place and, in brackets, the distance."""
+    group = table.group
+    shown = [line for line in table.lines if line.real and line.cells]
+    values = f"{', '.join(group.columns)}: {group.unit}."
+    head = ["point", *COLUMNS]
+    lines = [f"### {group.name}: {group.title}", "", values, "", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join([line.name, *(_shown(line, place) for place in COLUMNS)]) + " |" for line in shown]
+    return "\n".join(lines)
+
+
+def _shown(line: Line, place: str) -> str:
+    found = line.cells.get(place)
+    if found is None:
+        return ""
+    values = ", ".join(f"{value:.2f}" for value in found.values)
+    if place == SIMULATOR:
+        return values
+    return f"{values} ({percent(found.off)})" if found.kept else f"**{values} ({percent(found.off)})**"
+
+
+def write_into(path: Path, tables: Sequence[Table], origin: str) -> None:
+    """Replaces the marked part of a page, and its picture."""
+    page = path.read_text()
+    before, rest = page.split(BEGIN)
+    _, after = rest.split(END)
+    sentences = [text for table in tables for text in outside(table)]
+    above = "\n".join(f"* {text}" for text in sentences) or "None."
+    parts = [
+        origin,
+        f"![How far each place is from the simulator](images/{PICTURE}.svg)",
+        summary(tables),
+        f"Above their bounds:\n\n{above}",
+        *(details(table) for table in tables),
+    ]
+    write_whole(path, f"{before}{BEGIN}\n\n" + "\n\n".join(parts) + f"\n\n{END}{after}")
+    (path.parent / "images").mkdir(exist_ok=True)
+    write_picture(path.parent / "images" / f"{PICTURE}.svg", compact(picture(tables)))
+
+
+# --- Picture --------------------------------------------------------------------------------------------------------
+
+LEAST_PART = 1e-5
+"""Smaller distances are drawn here."""
+
+
+def picture(tables: Sequence[Table]) -> str:
+    """The distances of all points from the simulator, for each figure and place, as SVG."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import PercentFormatter
+
+    places = [place for place in COLUMNS if place not in (SIMULATOR, THEORY)]
+    with rc_context(STYLE):
+        drawn = Figure(figsize=(9.5, 3.6), layout="constrained")
+        axes = drawn.add_subplot()
+        for number, place in enumerate(places):
+            found = [
+                (at + 0.18 * (number - 1.5), max(line.cells[place].off, LEAST_PART))
+                for at, table in enumerate(tables)
+                for line in table.lines
+                if place in line.cells
+            ]
+            if found:
+                at, parts = zip(*found, strict=True)
+                look = {"color": COLOURS[number], "marker": MARKS[number], "alpha": 0.6, "markersize": 3.5}
+                axes.plot(at, parts, linestyle="", label=place, **look)
+        for at, table in enumerate(tables):
+            axes.hlines(table.group.bounds[""], at - 0.4, at + 0.4, color="#000000", linewidth=1)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
+        axes.set_xticks(range(len(tables)), [table.group.name for table in tables])
+        axes.set_ylabel("largest distance of a class\nfrom the simulator")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.14), ncols=len(places))
+        out = io.StringIO()
+        drawn.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]

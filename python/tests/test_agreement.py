@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The comparison of places: what it runs, and that planted differences are found. No kernel and no ns-3 runs here."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import REPOSITORY
+
+from linkweir.deploy.ns3 import ns3_program
+from linkweir.lab.tunnel import tunnel
+from linkweir.lab.world import due, flows_of, staggered, world
+from linkweir.reproduce.orders import Agreement
+from linkweir.scenario import Scenario
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+sys.path[:0] = [str(REPOSITORY / "lab/agreement"), str(REPOSITORY / "lab")]
+import agreement  # noqa: E402
+import figures as points  # noqa: E402
+import decisions  # noqa: E402
+import page  # noqa: E402
+
+KINDS = frozenset({"pss", "pds", "codes", "pf"})
+GROUPS = {group.name: group for group in points.groups()}
+
+
+def test_every_figure_of_the_agreement_is_there() -> None:
+    assert list(GROUPS) == ["PSS 5", "PSS 6", "PSS 7", "PSS 12", "PDS 4", "PDS 6", "LTE", "outage"]
+    sizes = {name: (len(group.points), sum(point.real for point in group.points)) for name, group in GROUPS.items()}
+    assert sizes["PSS 6"] == (54, 6)
+    assert sizes["PSS 7"] == (60, 6)
+    assert sizes["PDS 6"] == (9, 9)
+
+
+@pytest.mark.parametrize("group", GROUPS.values(), ids=GROUPS)
+def test_every_place_accepts_the_scenarios(group: points.Group) -> None:
+    point = group.points[-1]
+    scenario = Scenario.from_dict(point.scenario(1, group.duration_s))
+    Scenario.from_dict(staggered(scenario))
+    world(scenario, KINDS)
+    tunnel(scenario)
+    if point.program is None:
+        left_out = [note for note in ns3_program(scenario).notes if "left out" in note]
+        assert left_out == []
+
+
+def results(group: points.Group, point: points.Point, real_s: float) -> dict[agreement.Key, points.Reduced]:
+    """In real time what the simulator has in the same time, ns-3 1 % more CS0."""
+    long_s = group.duration_s
+    of_simulator = {"ef": 5.0, "af": 4.0, "cs0": 11.0}
+    found: dict[agreement.Key, points.Reduced] = {
+        (page.SIMULATOR, group.name, point.name, 1, long_s): of_simulator,
+        (page.SIMULATOR, group.name, point.name, 1, real_s): {**of_simulator, "cs0": 10.0},
+        (page.REAL, group.name, point.name, 1, real_s): {**of_simulator, "cs0": 10.0},
+        (page.NS3, group.name, point.name, 1, long_s): {**of_simulator, "cs0": 11.11},
+        (page.QDISC, group.name, point.name, 1, long_s): {**of_simulator, "cs0": 9.9, "af": 5.1},
+    }
+    return found
+
+
+def table_of(name: str = "PSS 6") -> page.Table:
+    group = GROUPS[name]
+    point = next(point for point in group.points if point.real)
+    (table,) = agreement.compared(results(group, point, 30.0), [group])
+    return table
+
+
+def test_a_run_in_real_time_is_compared_with_a_simulation_as_long() -> None:
+    (line,) = [line for line in table_of().lines if line.cells]
+    assert line.cells[page.REAL].off == 0
+    assert line.cells[page.NS3].off == pytest.approx(0.01)
+    assert line.cells[page.NS3].kept
+    assert line.cells[page.QDISC].off == pytest.approx(1.1 / 4)
+    assert not line.cells[page.QDISC].kept
+    # equations (7) and (8) of the paper
+    assert line.cells[page.THEORY].values == pytest.approx((5, 4, 11))
+
+
+def test_a_rate_below_two_megabits_is_compared_with_two() -> None:
+    group = GROUPS["PSS 6"]
+    point = next(point for point in group.points if point.real)
+    key = (group.name, point.name, 1, 100.0)
+    found = {
+        (page.SIMULATOR, *key): {"ef": 15.0, "af": 5.0, "cs0": 0.01},
+        (page.NS3, *key): {"ef": 15.0, "af": 4.99, "cs0": 0.05},
+    }
+    (table,) = agreement.compared(found, [group])
+    (line,) = [line for line in table.lines if line.cells]
+    assert line.cells[page.NS3].off == pytest.approx(0.04 / 2)
+
+
+def test_a_missing_seed_leaves_the_cell_empty() -> None:
+    group = GROUPS["LTE"]
+    (point,) = group.points
+    run = {"ef": 0.6, "af": 2.0, "cs0": 2.0}
+    found = {(place, "LTE", "LTE", seed, 60.0): run for place, seed in ((page.SIMULATOR, 1), (page.SIMULATOR, 2))}
+    assert agreement.values(found, page.SIMULATOR, group, point, 60.0) == []
+    found[page.SIMULATOR, "LTE", "LTE", 3, 60.0] = {**run, "af": 5.0}
+    assert agreement.values(found, page.SIMULATOR, group, point, 60.0) == pytest.approx([0.6, 3.0, 2.0])
+
+
+def test_delays_of_seeds_are_added_up_before_they_are_divided() -> None:
+    group = GROUPS["PDS 4"]
+    runs = [
+        {"8": [[10, 1.0], *[[10, 2.0]] * 7]},
+        {"8": [[30, 1.0], *[[30, 2.0]] * 7]},
+    ]
+    # class 1: 2 s of 40 packets; the others 4 s of 40
+    late = next(point for point in group.points if point.name.endswith("8 to 9 s"))
+    assert late.values(runs) == pytest.approx([2.0] * 7)
+
+
+def test_a_page_shows_what_is_above_its_bound(tmp_path: Path) -> None:
+    path = tmp_path / "agreement.md"
+    path.write_text(f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n")
+    page.write_into(path, [table_of()], "Measured.")
+    text = path.read_text()
+    assert text.startswith(f"before\n{page.BEGIN}\n\nMeasured.")
+    assert text.endswith(f"{page.END}\nafter\n")
+    assert "| PSS 6 | 0.00 %, 1 of 54 points | **27.5 %**, 1 of 54 points | not run | 0.00 %, 1 of 6 points |" in text
+    assert "* PSS 6, PSS, memory 0.01 s, EF 0.25, K_AF 0.4, qdisc: 27.5 % from the simulator, above 5.0 %" in text
+    assert "**5.00, 5.10, 9.90 (27.5 %)**" in text
+    assert "old" not in text
+    picture = (tmp_path / "images/agreement.svg").read_text()
+    assert picture.count("<svg") == 1
+
+
+def test_the_jobs_of_a_place_are_runs_by_everything_they_depend_on() -> None:
+    group = GROUPS["PDS 6"]
+    place = agreement.Place(page.QDISC, lambda *_: {}, "kernel")
+    jobs = agreement.jobs_of(place, [group])
+    assert len(jobs) == 9 * 3  # spans share runs: three histories and seeds
+    assert len({str(job.depends) for job in jobs.values()}) == 3 * 3
+    other = agreement.jobs_of(agreement.Place(page.QDISC, lambda *_: {}, "another kernel"), [group])
+    assert not {str(job.depends) for job in other.values()} & {str(job.depends) for job in jobs.values()}
+
+
+# --- Decisions ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", decisions.POLICIES)
+def test_no_packet_arrives_when_another_leaves(policy: str) -> None:
+    scenario = decisions.scenario(policy, 5000)
+    flows = flows_of(tomllib.loads(scenario.resolved), scenario)
+    packets = due(flows, scenario)
+    at_ns = packets["at_ns"].astype(np.int64)
+    service_ns = 8 * decisions.PACKET_BYTES * 10**9 // decisions.LINK_BPS
+    assert at_ns[0] == 0
+    phase_ns = at_ns[1:] % service_ns
+    assert min(phase_ns.min(), (service_ns - phase_ns).min()) >= 29_000
+    assert len(packets) == pytest.approx(1.15 * 5000, rel=0.01)
+    world(scenario, frozenset(decisions.POLICIES))
+    tunnel(scenario, calls=True)
+    assert 'disc->SetAttribute("Record", StringValue(record));' in ns3_program(scenario).text
+
+
+def test_a_place_that_decides_otherwise_is_marked() -> None:
+    orders = Agreement(1000, (0, 0))
+    orders.differing["equal times"] = 2
+    found = [
+        decisions.Found(page.SIMULATOR, "pss", 1000, True, None),
+        decisions.Found(page.NS3, "pss", 1000, True, Agreement(1000, (0, 0))),
+        decisions.Found(page.VIRTUAL, "pss", 1000, False, orders),
+    ]
+    assert [one.kept for one in found] == [True, True, False]
+    lines = decisions.table(found).splitlines()
+    assert lines[3] == "| pss | ns-3 | 1,000 | at all | 1,000 | 100.0000 % | none |"
+    assert lines[4] == "| pss | gateway | 1,000 | **no** | 1,000 | **99.8000 %** | equal times 2 |"
