@@ -46,7 +46,10 @@ if [ $# -gt 0 ]; then
 fi
 
 . /guest/checks.sh
-modprobe dummy
+# before they run at once: busybox's modprobe may fail for a module that another modprobe is loading
+for module in dummy sch_htb sch_hfsc sch_drr sch_qfq sch_ets sch_prio sch_tbf sch_ingress cls_matchall cls_u32 act_gact act_skbedit act_mirred; do
+	modprobe $module 2>/dev/null
+done
 steady
 cpus=$(grep -c ^processor /proc/cpuinfo)
 work() { # work N: every case whose turn it is
