@@ -42,8 +42,8 @@ ABOVE = ({"name": "load", "class": "rest", "kind": "cbr", "rate": "24Mbit", "pac
 TODAY, BEFORE = "linkweir-gateway", "gateway-before"
 """Names of the programs of this version and of one before the present rule of feedback."""
 NUMBERS = {
-    TODAY: ("", "feedback = true"),
-    BEFORE: ('rate = "10Mbit"\nstale = "10s"\nfloor = "1Mbit"\n', 'feedback = { ceiling = "40Mbit" }'),
+    TODAY: "feedback = true",
+    BEFORE: 'rate = "10Mbit"\nstale = "10s"\nfloor = "1Mbit"\nfeedback = { ceiling = "40Mbit" }',
 }
 """What a sender of each version is told: in `[link]`, and of its peer. The one before needs numbers."""
 _CAME = np.dtype([("flow", "<u4"), ("bytes", "<u4"), ("sent_ns", "<u8"), ("came_ns", "<u8")])
@@ -140,9 +140,8 @@ def run(made: Guest, kind: Kind, seed: int, seconds: int, ends: tuple[str, str] 
     job = dict(tunnel.tunnel(scenario).job)
     steps = steps_of(kind, seed, seconds + AFTER_S)
     job["link.toml"] = _emulated(job["link.toml"].decode(), kind, steps).encode()
-    of_link, of_peer = NUMBERS[ends[0]]
     head, rest = job["sender.toml"].decode().split("[link]\n")
-    job["sender.toml"] = f"{head}[link]\n{of_link}\n[scheduler]{rest.split('[scheduler]')[1]}{of_peer}\n".encode()
+    job["sender.toml"] = f"{head}[link]\n[scheduler]{rest.split('[scheduler]')[1]}{NUMBERS[ends[0]]}\n".encode()
     job["receiver.toml"] += b"report = true\n"
     script = job["run"].decode()
     for end, program in zip(("sender", "receiver"), ends, strict=True):
