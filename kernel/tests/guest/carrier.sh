@@ -22,12 +22,6 @@ greedy() { # greedy PORT TOS: more than the link carries
 	traffic send 10.0.0.2 "$1" "$2" 0 1000 700 >/dev/null &
 	senders="$senders $!"
 }
-quiet() {
-	kill $senders
-	wait $senders
-	senders=
-}
-senders=
 starved() { [ "$(credit)" = 0 ]; }
 carrier() { [ "$(cat /sys/class/net/v0/carrier)" = "$1" ]; }
 stopped() { tc qdisc show dev v0 >/dev/null && [ "$(stat dropped_reset 10:2)" != 0p ]; }

@@ -89,6 +89,24 @@ steady() {
 }
 unsteady() { [ ! -e /sys/class/net/steady ] || ip link del steady; }
 
+# senders of this host, which quiet ends, and a counter in b
+begin_measure() { # begin_measure PORT...: in b
+	rm -f /tmp/count
+	ip netns exec b traffic measure "$@" >/tmp/count &
+	counter=$!
+	waits "the counter" grep -q ready /tmp/count
+}
+greedy() { # greedy PORT TOS BYTES PAUSE_US
+	traffic send 10.0.0.2 "$1" "$2" 0 "$3" "$4" >>/tmp/sent &
+	senders="$senders $!"
+}
+quiet() {
+	kill $senders
+	wait $senders
+	senders=
+}
+senders=
+
 clear() { tc qdisc del dev v0 root 2>/dev/null; }
 
 # of `tc -s qdisc show` and `tc -s class show`: the fields of one handle, as shell words

@@ -12,22 +12,6 @@ done
 ports="5011 5012 5013 5014 5021 5022 5023 5024"
 
 sent_by_queue() { tc -s qdisc show dev v0 root | awk '{ for (i = 1; i < NF; i++) if ($i == "sent_by_queue") print $(i + 1) }'; }
-begin_measure() { # begin_measure PORT...: in b
-	rm -f /tmp/count
-	ip netns exec b traffic measure "$@" >/tmp/count &
-	counter=$!
-	waits "the counter" grep -q ready /tmp/count
-}
-greedy() { # greedy PORT TOS BYTES PAUSE_US
-	traffic send 10.0.0.2 "$1" "$2" 0 "$3" "$4" >>/tmp/sent &
-	senders="$senders $!"
-}
-quiet() {
-	kill $senders
-	wait $senders
-	senders=
-}
-senders=
 classes() { # bytes sent by each of three classes
 	tc -s class show dev v0 | awk '$1 == "class" { mine = $2 ~ /^pss/ } mine && $1 == "Sent" { printf "%s ", $2 }'
 }

@@ -5,23 +5,6 @@
 . /guest/checks.sh
 wire
 
-begin_measure() { # begin_measure PORT...: in b
-	rm -f /tmp/count
-	ip netns exec b traffic measure "$@" >/tmp/count &
-	counter=$!
-	waits "the counter" grep -q ready /tmp/count
-}
-greedy() { # greedy PORT TOS BYTES PAUSE_US
-	traffic send 10.0.0.2 "$1" "$2" 0 "$3" "$4" >>/tmp/sent &
-	senders="$senders $!"
-}
-quiet() {
-	kill $senders
-	wait $senders
-	senders=
-}
-senders=
-
 # 10,000 packets and more at three bandwidths; 42 bytes are headers of Ethernet, IP and UDP
 while read -r bandwidth bits bytes packets; do
 	tc qdisc add dev v0 root handle 10: pss classes 1 bandwidth "$bandwidth" limit 20000 2>/dev/null ||
