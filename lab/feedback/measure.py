@@ -31,6 +31,7 @@ from linkweir.lab import LaboratoryError, guest, kernel, namespaces
 from linkweir.lab.guest import Guest
 
 ROOT = Path(__file__).resolve().parents[2]
+STORE = ROOT / "runs/feedback"
 MARKS = ("<!-- feedback over gateways -->", "<!-- end of feedback over gateways -->")
 
 
@@ -56,7 +57,7 @@ class Figures:
         return self.used >= kind.least_used and self.later_ms <= kind.most_later_ms
 
 
-def stored(made: Guest, kind: links.Kind, seed: int, seconds: int, store: Path) -> links.Outcome:
+def stored(made: Guest, kind: links.Kind, seed: int, seconds: int, store: Path = STORE) -> links.Outcome:
     """A run, from the store if it is there."""
     text = f"{made.identity} {kind} {seed} {seconds} {Path(links.__file__).read_text(encoding='utf-8')}"
     path = store / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
@@ -99,7 +100,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=2, metavar="N", help="links of each kind; by default 2")
     parser.add_argument("--seconds", type=int, default=600, metavar="N", help="of each run; by default 600")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time; by default 1")
-    parser.add_argument("--store", type=Path, default=ROOT / "runs/feedback", metavar="DIR", help="results of runs")
+    parser.add_argument("--store", type=Path, default=STORE, metavar="DIR", help="results of runs")
     parser.add_argument("--into", type=Path, metavar="FILE", help="replaces the marked table of this page")
     options = parser.parse_args()
     if options.into and options.only:
