@@ -282,6 +282,7 @@ probe() {
 			need may bc "building that kernel" command -v bc
 			need may make "building that kernel" command -v make
 			need may xz-utils "unpacks its sources" command -v xz
+			need may libelf-dev "building kernels for QEMU" sh -c 'echo "#include <gelf.h>" | gcc -fsyntax-only -x c -'
 			need may busybox-static "user space of that kernel" command -v busybox
 			need may dash "shell of that kernel" command -v dash
 			need may iproute2 "tc" have_sbin tc ;;
