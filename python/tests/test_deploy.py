@@ -11,6 +11,7 @@ import contextlib
 import ipaddress
 import json
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,7 +27,7 @@ from linkweir.deploy.from_tc import from_tc
 from linkweir.deploy.gateway import gateway_configuration, toml_table, toml_value
 from linkweir.deploy.imported import imported
 from linkweir.deploy.matching import CODE_POINTS, Sorting, sorting
-from linkweir.deploy.policy import IN_MODULE
+from linkweir.deploy.policy import IN_MODULE, PREFIXED
 from linkweir.deploy.script import tc_scripts
 from linkweir.fault import ScenarioError
 from linkweir.lab import LaboratoryError, guest, kernel
@@ -243,6 +244,8 @@ def test_the_policies_of_the_module_are_those_that_it_is_built_with() -> None:
     makefile = (REPOSITORY / "kernel/Makefile").read_text()
     in_tree = next(line for line in makefile.splitlines() if line.startswith("IN_TREE := ")).split()[2:]
     assert {policy["name"] for policy in _native.policies()} - set(in_tree) == IN_MODULE
+    prefixed = next(line for line in makefile.splitlines() if line.startswith("PREFIXED := ")).split()[2:]
+    assert set(prefixed) == PREFIXED
 
 
 def test_a_script_names_what_it_needs_and_what_it_leaves_out(tmp_path: Path) -> None:
@@ -402,6 +405,24 @@ def test_what_tc_shows_of_one_that_shapes_itself_becomes_its_link_and_classes() 
     assert (found.classes[1]["rate"], found.classes[1]["memory"]) == ("8Mbit", "5s")
     with pytest.raises(ScenarioError, match=r"atm.*counts cells"):
         from_tc(SHAPER_SHOWN.replace('"mpu_bytes":64', '"cells":"atm"'))
+
+
+def test_policies_whose_disciplines_have_other_names_go_out_and_come_back() -> None:
+    for policy in sorted(PREFIXED):
+        keys = {"scheduler": {"policy": policy}, "class": [{"name": "all"}], "flow": [{**FLOW, "class": "all"}]}
+        scenario = written(link={"rate": {"steps": [["0s", "5Mbit"], ["2s", "1Mbit"]]}, "nominal": "5Mbit"}, **keys)
+        for shaper in ("htb", "module"):
+            up = tc_scripts(scenario, "eth0", shaper=shaper).up
+            assert f" handle 10: lw_{policy} classes 1 " in up
+            assert re.search(rf"qdisc change dev eth0 .* handle 10: lw_{policy} (link|bandwidth) RATE", up)
+            assert f"plugin for lw_{policy}:" in up
+        shown = SHAPER_SHOWN.replace("pss", f"lw_{policy}").replace(
+            '"bandwidth_bps"', '"tc_ns":500000000,"bandwidth_bps"'
+        )
+        found = from_tc(shown)
+        assert found.scheduler["policy"] == policy
+        assert found.scheduler["tc"] == "500000000ns"
+        assert [entry["limit"] for entry in found.classes] == ["100p", "1000p"]
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,10 @@ from typing import Any
 from linkweir import _native
 from linkweir.deploy.found import Found
 from linkweir.deploy.matching import CODE_POINTS
-from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE
+from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE, kind_of, policy_of
 from linkweir.fault import unfit
 
+_KINDS = frozenset(kind_of(policy) for policy in IN_MODULE)
 _SUFFIXES = {"rate": "_bps", "time": "_ns", "size": "_bytes", "packets": "_pkts", "fraction": "_ppm", "bits": "_bits"}
 _UNITS = {"rate": "bit", "time": "ns", "size": "B", "packets": "p", "bits": "bit"}
 _NAMES = {number: name for name, number in reversed(list(CODE_POINTS.items()))}
@@ -39,7 +40,7 @@ def from_tc(text: str) -> Found:
     objects, lines = _parts(text)
     qdiscs = [entry for entry in objects if "kind" in entry and "protocol" not in entry]
     filters = [entry for entry in objects if "options" in entry and "protocol" in entry]
-    own = next((entry for entry in qdiscs if entry["kind"] in IN_MODULE and "bandwidth_bps" in entry["options"]), None)
+    own = next((entry for entry in qdiscs if entry["kind"] in _KINDS and "bandwidth_bps" in entry["options"]), None)
     if own is not None:
         return _own(_link_of(own["options"]), own, _classes(lines), filters)
     shaper = next((entry for entry in qdiscs if entry["kind"] == "htb"), None)
@@ -61,7 +62,7 @@ def from_tc(text: str) -> Found:
     }
     if "mpu" in stab:
         link["mpu"] = f"{stab['mpu']}B"
-    if policy["kind"] in IN_MODULE:
+    if policy["kind"] in _KINDS:
         return _own(link, policy, classes, filters)
     if policy["kind"] == "prio":
         return _in_tree(link, policy, qdiscs, classes, filters)
@@ -145,9 +146,10 @@ def _own(
 ) -> Found:
     """A queueing discipline of linkweir."""
     options = policy["options"]
-    known = next(found for found in _native.policies() if found["name"] == policy["kind"])
+    name = policy_of(policy["kind"])
+    known = next(found for found in _native.policies() if found["name"] == name)
     link = {**link, "nominal": f"{options['link_bps']}bit"}
-    scheduler: dict[str, Any] = {"policy": policy["kind"]}
+    scheduler: dict[str, Any] = {"policy": name}
     for param in known["params"]:
         value = options.get(param["name"] + _SUFFIXES.get(param["unit"], ""))
         if value is not None:

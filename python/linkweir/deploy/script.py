@@ -15,7 +15,7 @@ from linkweir.deploy import left_out
 from linkweir.deploy.copies import classes_of
 from linkweir.deploy.filters import Filters
 from linkweir.deploy.matching import sorting
-from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE, SHAPED, exact, policy_lines
+from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE, SHAPED, exact, kind_of, policy_lines
 from linkweir.fault import unfit
 from linkweir.scenario import Scenario
 
@@ -156,20 +156,19 @@ def _changes(policy: str, device: str, link: Mapping[str, Any], by_itself: bool)
     if "trace" not in link and not isinstance(link.get("rate"), dict):
         return []
     if by_itself:
-        change = f"tc qdisc change dev {device} root handle 10: {policy} bandwidth RATE"
+        change = f"tc qdisc change dev {device} root handle 10: {kind_of(policy)} bandwidth RATE"
         return ["", "When the link's rate changes:", f"  {change}"]
     lines = [f"tc class change dev {device} parent 1: classid {SHAPED} htb rate RATE ceil RATE"]
     if policy in IN_MODULE:
-        lines.append(f"tc qdisc change dev {device} parent {SHAPED} handle 10: {policy} link RATE")
+        lines.append(f"tc qdisc change dev {device} parent {SHAPED} handle 10: {kind_of(policy)} link RATE")
     return ["", "When the link's rate changes:", *(f"  {line}" for line in lines)]
 
 
 def _head(name: str, policy: str, device: str, notes: Sequence[str], changes: Sequence[str]) -> list[str]:
     text = [f"The scheduler of {shlex.quote(name)} for {device}, written by linkweir export tc. Run it as root."]
     if policy in IN_MODULE:
-        text.append(
-            f"It needs linkweir's kernel module and tc's plugin for {policy}: linkweir-dkms, iproute2-linkweir."
-        )
+        kind = kind_of(policy)
+        text.append(f"It needs linkweir's kernel module and tc's plugin for {kind}: linkweir-dkms, iproute2-linkweir.")
     text += ["", "Not as in the scenario:", *(f"  {note}" for note in notes), *changes]
     printable = ("".join(c if c.isprintable() else "?" for c in line) for line in text)
     return ["#!/bin/sh", *(f"# {line}".rstrip() for line in printable), "set -eu"]
