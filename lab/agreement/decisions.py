@@ -36,9 +36,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import ns3_programs
 import page
 import trace_vectors
+from places import available
 
 from linkweir import _native
-from linkweir.lab import LaboratoryError, guest, host, kernel
+from linkweir.lab import guest, host, kernel
 from linkweir.lab.gateways import VirtualGateways
 from linkweir.lab.world import world
 from linkweir.provenance import write_whole
@@ -290,24 +291,13 @@ def main() -> int:
     options = parser.parse_args()
     say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True)  # noqa: E731
     options.store.mkdir(parents=True, exist_ok=True)
-    recorders = [simulator()]
     makers: Mapping[str, Callable[[], Recorder | None]] = {
         page.NS3: lambda: in_ns3(options.departures),
         page.VIRTUAL: gateway,
         page.QDISC: lambda: qdisc(say),
     }
-    for name in names:
-        if options.place and name not in options.place:
-            continue
-        try:
-            made = makers[name]()
-        except LaboratoryError as error:
-            say(f"{name}: NOT RUN: {error}")
-            continue
-        if made is None:
-            say(f"{name}: NOT RUN: it is not here")
-        else:
-            recorders.append(made)
+    wanted = [name for name in names if not options.place or name in options.place]
+    recorders = [simulator(), *available({name: makers[name] for name in wanted}, say)]
     found = compared(recorders, options.departures, options.store, say)
     print(table(found))
     if options.into:
