@@ -168,11 +168,11 @@ def test_a_place_that_decides_otherwise_is_marked() -> None:
     orders = Agreement(1000, (0, 0))
     orders.differing["equal times"] = 2
     found = [
-        decisions.Found(page.SIMULATOR, "pss", 1000, True, None),
-        decisions.Found(page.NS3, "pss", 1000, True, Agreement(1000, (0, 0))),
-        decisions.Found(page.VIRTUAL, "pss", 1000, False, orders),
+        decisions.Found(page.SIMULATOR, "pss", 1000, True, 0, None),
+        decisions.Found(page.NS3, "pss", 1000, True, 0, Agreement(1000, (0, 0))),
+        decisions.Found(page.VIRTUAL, "pss", 1000, False, -42_000, orders),
     ]
     assert [one.kept for one in found] == [True, True, False]
     lines = decisions.table(found).splitlines()
-    assert lines[3] == "| pss | ns-3 | 1,000 | at all | 1,000 | 100.0000 % | none |"
-    assert lines[4] == "| pss | gateway | 1,000 | **no** | 1,000 | **99.8000 %** | equal times 2 |"
+    assert lines[3] == "| pss | ns-3 | 1,000 | at all | 0.000 µs | 1,000 | 100.0000 % | none |"
+    assert lines[4] == "| pss | gateway | 1,000 | **no** | -42.000 µs | 1,000 | **99.8000 %** | equal times 2 |"
