@@ -65,6 +65,12 @@ def test_a_constant_rate_sends_its_first_packet_at_its_start() -> None:
     assert 'flow[0] "voice": left out, its rate is 0' in silent.notes
 
 
+def test_code_points_are_set_after_connecting() -> None:
+    """Before ns-3.42 Connect() of a UDP socket sets the code point to that of the address, which is 0."""
+    text = ns3_program(Scenario.load(ROOT / "scenarios/geo.toml")).text
+    assert re.findall(r"socket->(Connect|SetIpTos)\(", text) == ["Connect", "SetIpTos"] * 2
+
+
 def test_names_of_parameters_differ_in_ns3() -> None:
     for policy in _native.policies():
         for params in (policy["params"], policy["class_params"]):

@@ -371,8 +371,8 @@ AddGreedy(NodeContainer nodes, Ipv4Address to, uint8_t dscp, uint32_t bytes, uin
 {{
     auto socket = Socket::CreateSocket(nodes.Get(0), UdpSocketFactory::GetTypeId());
     socket->Bind();
-    socket->SetIpTos(static_cast<uint8_t>(dscp << 2));
     socket->Connect(InetSocketAddress(to, g_port++));
+    socket->SetIpTos(static_cast<uint8_t>(dscp << 2)); // Connect sets it to 0 before ns-3.42
     g_greedy.push_back(std::make_unique<Greedy>(Greedy{{socket, bytes, start, stop}}));
     for (uint32_t i = 0; i < backlog; i++)
     {{
@@ -411,8 +411,8 @@ AddCbr(NodeContainer nodes, Ipv4Address to, uint8_t dscp, uint64_t bps, uint32_t
     const auto port = g_port++;
     auto socket = Socket::CreateSocket(nodes.Get(0), UdpSocketFactory::GetTypeId());
     socket->Bind();
-    socket->SetIpTos(static_cast<uint8_t>(dscp << 2));
     socket->Connect(InetSocketAddress(to, port));
+    socket->SetIpTos(static_cast<uint8_t>(dscp << 2)); // Connect sets it to 0 before ns-3.42
     g_cbr.push_back(std::make_unique<Cbr>(Cbr{{socket, bytes, bps, stop, 0}}));
     Simulator::Schedule(start, &Cbr::Send, g_cbr.back().get());
     PacketSinkHelper("ns3::UdpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), port)).Install(nodes.Get(1));
