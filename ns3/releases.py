@@ -54,9 +54,14 @@ def build(source: Path, folder: Path, standard: int, *options: str, inside: Path
     )
 
 
+def have_debian_12() -> bool:
+    """Whether 3.37 is installed."""
+    return Path("/usr/lib/x86_64-linux-gnu/libns3-core.so.37").exists()
+
+
 def debian_12() -> bool | None:
     """3.37; None if it is not here."""
-    if not Path("/usr/lib/x86_64-linux-gnu/libns3-core.so.37").exists():
+    if not have_debian_12():
         return None
     return build(ROOT / "ns3", WORK / "3.37", 17)
 

@@ -138,7 +138,8 @@ def simulator() -> Recorder:
 
 def in_ns3(departures: int) -> Recorder | None:
     """Discs of ns-3 do, too."""
-    ns3 = ns3_programs.build({f"decisions-{policy}": scenario(policy, departures) for policy in POLICIES})
+    exported = {f"decisions-{policy}": scenario(policy, departures) for policy in POLICIES}
+    ns3 = ns3_programs.build(exported, examples=False)
     if ns3 is None:
         return None
 

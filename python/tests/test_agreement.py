@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from command import REPOSITORY
 
 from linkweir.deploy.ns3 import ns3_program
+from linkweir.lab import LaboratoryError
 from linkweir.lab.tunnel import tunnel
 from linkweir.lab.world import due, flows_of, staggered, world
 from linkweir.reproduce.orders import Agreement
@@ -26,6 +28,7 @@ import agreement  # noqa: E402
 import decisions  # noqa: E402
 import figures as points  # noqa: E402
 import page  # noqa: E402
+from places import available  # noqa: E402
 
 KINDS = frozenset({"pss", "pds", "codes", "pf"})
 GROUPS = {group.name: group for group in points.groups()}
@@ -133,6 +136,16 @@ def test_a_page_shows_what_is_above_its_bound(tmp_path: Path) -> None:
     assert "old" not in text
     picture = (tmp_path / "images/agreement.svg").read_text()
     assert picture.count("<svg") == 1
+
+
+def test_places_that_cannot_be_had_are_named() -> None:
+    def broken() -> int | None:
+        raise LaboratoryError("flex missing")
+
+    said: list[str] = []
+    makers: dict[str, Callable[[], int | None]] = {"qdisc": broken, "ns-3": lambda: None, "simulator": lambda: 7}
+    assert list(available(makers, said.append)) == [7]
+    assert said == ["qdisc: NOT RUN: flex missing", "ns-3: NOT RUN: it is not here"]
 
 
 def test_the_jobs_of_a_place_are_runs_by_everything_they_depend_on() -> None:
