@@ -531,6 +531,32 @@ def test_indented_output_of_tc_is_read(tmp_path: Path) -> None:
     assert 'policy = "drr"' in imported(text).text
 
 
+def test_classes_shown_as_json_are_refused_with_what_shows_them() -> None:
+    """As tc of iproute2 6.2 and later prints them; q_drr.c prints quanta as text only."""
+    shown = {
+        "class": "htb",
+        "handle": "1:1",
+        "root": True,
+        "leaf": "0x10",
+        "prio": 0,
+        "rate": 1_000_000,
+        "ceil": 1_000_000,
+    }
+    quanta = {"class": "drr", "handle": "22:1", "root": True, "leaf": "0x31"}
+    text = f"{json.dumps(SHOWN)}\n{json.dumps([shown, quanta])}\n{json.dumps(FILTERS)}\n"
+    with pytest.raises(ScenarioError, match=r"shown as JSON.*tc -d class show, without -j"):
+        imported(text)
+
+
+@pytest.mark.parametrize("parent", ["10:", "22:"])
+def test_classes_whose_filters_are_not_shown_are_not_taken_without_match(parent: str) -> None:
+    two = f"{SHAPED}class drr 22:2 root quantum 3000\n"
+    filters = [entry for entry in FILTERS if not str(entry["options"]["classid"]).startswith(parent)]
+    with pytest.raises(ScenarioError, match=f"{parent}: has 2 classes.*tc -j filter show dev DEVICE parent {parent}"):
+        imported(f"{json.dumps(SHOWN)}\n{two}{json.dumps(filters)}\n")
+    assert imported(f"{json.dumps(SHOWN)}\n{two}{json.dumps(FILTERS)}\n").text.count("[[class]]") == 3
+
+
 # --- In a kernel ------------------------------------------------------------------------------------------------------
 
 

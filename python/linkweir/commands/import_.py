@@ -41,7 +41,7 @@ def import_(
 ) -> None:
     """Make a scenario of a gateway's configuration, or of what tc shows.
 
-    For tc, give the output of tc -d -j qdisc show, tc -d -j class show and tc -j filter show one after the other.
+    For tc, give the output of tc -d -j qdisc show, tc -d class show and tc -j filter show one after the other.
     """
     with_flows = None if other is None else _other(other)
     try:
