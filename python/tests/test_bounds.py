@@ -161,6 +161,19 @@ def test_no_run_exceeds_a_bound(policy: str, keys: dict[str, dict[str, Any]], ri
         assert worst.tightness > 0.3
 
 
+def test_the_search_takes_an_overhead_of_a_kilobyte() -> None:
+    """EF's three packets and one in the device, 2,500 B each; a resolved scenario has the overhead as 1kB."""
+    keys = tomllib.loads(scenario("strict", **LEVELS).resolved)
+    keys["link"]["overhead"] = "1000B"
+    case = Scenario.from_dict(keys)
+    curves = dict(envelope(text) for text in ("ef=7500B:1Mbit", "af=2500B:1Mbit", "cs0=2500B:1Mbit"))
+    found = bounds(case, envelopes=curves)
+    assert found[0].delay_s == Fraction(4 * 20000, 10**7)
+    worst, broken = climb(case, found, "ef", 4, 1, dict.fromkeys(("ef", "af", "cs0"), (1500, 1500)))
+    assert broken == []
+    assert worst.tightness > 0.9999
+
+
 def test_strict_of_equal_packets_is_reached() -> None:
     """EF's delay: its burst and one packet in the device, 5 packets of 1.2 ms."""
     case = scenario("strict", **LEVELS)
