@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Link, scheduler and classes of a scenario from what tc shows.
 
-The text is the output of these commands, one after the other (tc shows classes as plain text, also with -j)::
+The text is the output of these commands, one after the other; the last one for each queueing discipline with filters,
+which are 10: and each drr. Since iproute2 6.2, tc shows classes as JSON with -j, but without the quanta of drr::
 
     tc -d -j qdisc show dev eth0
-    tc -d -j class show dev eth0
+    tc -d class show dev eth0
     tc -j filter show dev eth0 parent 10:
 """
 
@@ -38,6 +39,12 @@ def from_tc(text: str) -> Found:
         ScenarioError: there is neither HTB with a policy below it nor a policy that shapes, or the text is cut off.
     """
     objects, lines = _parts(text)
+    if any("class" in entry for entry in objects):
+        raise unfit(
+            "tc",
+            "class",
+            "is shown as JSON, which lacks the quanta of drr; show classes with tc -d class show, without -j",
+        )
     qdiscs = [entry for entry in objects if "kind" in entry and "protocol" not in entry]
     filters = [entry for entry in objects if "options" in entry and "protocol" in entry]
     own = next((entry for entry in qdiscs if entry["kind"] in _KINDS and "bandwidth_bps" in entry["options"]), None)
@@ -107,7 +114,9 @@ def _parts(text: str) -> tuple[list[Object], list[str]]:
         try:
             found, at = decoder.raw_decode(text, at + len(line) - len(line.lstrip()))
         except json.JSONDecodeError as error:
-            raise unfit("tc", line[:40], f"is no JSON: {error.msg}; the text may be cut off") from None
+            raise unfit(
+                "tc", line[:40], f"is no JSON: {error.msg}; the text may be cut off, or has classes shown with -j"
+            ) from None
         objects += [entry for entry in found if isinstance(entry, dict)]
     return objects, lines
 
@@ -207,7 +216,6 @@ def _in_tree(
     found: list[tuple[str, dict[str, Any]]] = []
     shares = False
     matched = _rules(filters, policy["handle"])
-    used = set(matched) | _all(filters, policy["handle"])
     for band in range(1, policy["options"]["bands"] + 1):
         handle = f"{policy['handle']}{band:x}"
         below = next((entry for entry in qdiscs if entry.get("parent") == handle), None)
@@ -218,14 +226,17 @@ def _in_tree(
             continue
         shares = True
         rules = _rules(filters, below["handle"])
-        used |= _all(filters, below["handle"])
-        for kind, place, words in classes:
-            if kind == "drr" and place.startswith(below["handle"]):
-                leaf = next((entry for entry in qdiscs if entry.get("parent") == place), None)
-                entry = {"level": band - 1, "quantum": _word(words["quantum"], "size")}
-                found.append((place, {**entry, **(_fifo(leaf) if leaf else {})}))
-                if place in rules:
-                    matched[place] = rules[place]
+        inside = [
+            (place, words) for kind, place, words in classes if kind == "drr" and place.startswith(below["handle"])
+        ]
+        _check_filters(filters, below["handle"], len(inside))
+        for place, words in inside:
+            leaf = next((entry for entry in qdiscs if entry.get("parent") == place), None)
+            entry = {"level": band - 1, "quantum": _word(words["quantum"], "size")}
+            found.append((place, {**entry, **(_fifo(leaf) if leaf else {})}))
+            if place in rules:
+                matched[place] = rules[place]
+    _check_filters(filters, policy["handle"], len({entry["level"] for _, entry in found}))
     rests = [place for place, _ in found if place not in matched]
     tables = []
     for number, (place, entry) in enumerate(found, 1):
@@ -251,13 +262,11 @@ def _tidy(entry: dict[str, Any], *, rest: bool) -> dict[str, Any]:
 # --- Filters --------------------------------------------------------------------------------------------------------
 
 
-def _all(filters: Sequence[Object], parent: str) -> set[str]:
-    """Places that filters send all other packets to."""
-    return {
-        place
-        for entry in filters
-        if entry["kind"] == "matchall" and (place := _place(entry["options"])) and place.startswith(parent)
-    }
+def _check_filters(filters: Sequence[Object], parent: str, classes: int) -> None:
+    """Refuses a text that does not say how packets come into the classes of a queueing discipline."""
+    if classes > 1 and not any(_place(entry["options"]).startswith(parent) for entry in filters):
+        cure = f"add the output of tc -j filter show dev DEVICE parent {parent}"
+        raise unfit("tc", parent, f"has {classes} classes, but no filters are shown that tell their packets; {cure}")
 
 
 def _place(options: Object) -> str:

@@ -199,7 +199,7 @@ def _in_tree(
     for n, entry in enumerate(classes):
         levels.setdefault(entry.get("level", n), []).append(n)
         if "limit_bytes" in entry:
-            raise unfit("class.limit_bytes", entry["limit_bytes"], f"{name} counts packets here: give limit")
+            raise unfit(f"class[{n}].limit_bytes", entry["limit_bytes"], f"{name} counts packets here: give limit")
     if len(levels) > 16:
         raise unfit("class.level", len(levels), "must be at most 16 levels: the kernel's prio has 16 bands")
     bands = max(2, len(levels))

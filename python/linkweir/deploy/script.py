@@ -76,6 +76,7 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper
     nominal_bps = _native.quantity(link["nominal"], "rate")
     hashed = scheduler["policy"] == "fq_codel"
     own = _bandwidth(link) if shaper == "module" else None
+    _check_times(scheduler["policy"], classes_of(keys))
     lines, _ = policy_lines(scheduler, classes, nominal_bps, at, Filters(at, sorted_by), hashed=hashed, shaper=own)
     shapes = "HTB" if own is None else "the shaper"
     notes = [*sorted_by.notes, *changed, *left_out.of_the_link(link, shapes), *left_out.of_the_run(keys)]
@@ -118,6 +119,15 @@ def _carried(classes: Sequence[Mapping[str, Any]], link: Mapping[str, Any]) -> t
             del own["limit"]
         found.append(own)
     return found, notes
+
+
+def _check_times(policy: object, classes: Sequence[Mapping[str, Any]]) -> None:
+    """Refuses limits that are times where Linux counts packets: they could only become bytes."""
+    if policy in ("drr", "strict"):
+        for number, entry in enumerate(classes):
+            if "limit" in entry and not entry["limit"].endswith("p"):
+                message = f"must be packets here, such as 100p, because {policy} of Linux counts packets"
+                raise unfit(f"class[{number}].limit", entry["limit"], message)
 
 
 def _rate(link: Mapping[str, Any]) -> str:
