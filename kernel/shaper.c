@@ -23,7 +23,7 @@ struct sk_buff *linkweir_wait(struct Qdisc *sch)
 	return NULL;
 }
 
-/* What is left of the packet on the link now takes the time that its bits need at the new bandwidth. */
+/* What is left of the packet on the link now takes the time that its bits need at the new bandwidth: none, if there is none. */
 void linkweir_set_bandwidth(struct linkweir_sched *s, u64 bandwidth_bps)
 {
 	struct linkweir_pace *pace = &s->pace;
@@ -31,7 +31,10 @@ void linkweir_set_bandwidth(struct linkweir_sched *s, u64 bandwidth_bps)
 
 	if (pace->bandwidth_bps == bandwidth_bps)
 		return;
-	if (pace->bandwidth_bps && bandwidth_bps && pace->free_ns > now_ns) {
+	if (!pace->bandwidth_bps || !bandwidth_bps) {
+		pace->free_ns = now_ns;
+		linkweir_rest_pace(pace);
+	} else if (pace->free_ns > now_ns) {
 		left_ns = lw_mul_div(pace->free_ns - now_ns, pace->bandwidth_bps, bandwidth_bps);
 		pace->free_ns = now_ns + min(left_ns, LW_MAX_NOW_NS);
 	}
