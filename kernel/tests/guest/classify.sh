@@ -109,4 +109,21 @@ same "and counted by reason" "$(stat dropped_split 10:1) $(stat dropped_limit 10
 same "by the whole qdisc as well" "$(reasons)" 34
 same "the parent counts none of it as waiting" "$(fields qdisc 1: | cut -d' ' -f4-5)" "0 0"
 clear
+
+# how long a whole super-packet is on the link, to the byte: each of its frames has its headers, and fills cells of 53 bytes with 48
+whole() { # whole WHAT BYTES COMMAND...: sends one of so many bytes
+	what=$1 bytes=$2
+	shift 2
+	tc qdisc add dev v0 root handle 10: pds classes 1 no-split-gso overhead 10 atm class 1 rate 0 limit_bytes $((bytes - 1)) || fault "$what" "no qdisc"
+	"$@"
+	same "$what: no room for it" "$(backlog 10:) $(stat dropped_limit 10:1)" "0 1p"
+	tc qdisc change dev v0 root handle 10: pds class 1 limit_bytes $bytes
+	"$@"
+	same "$what: or there just is" "$(backlog 10:) $(stat dropped_limit 10:1)" "1 1p"
+	clear
+}
+# with 28 bytes of IP and UDP, frames of 1038, 1038 and 538 bytes: 22, 22 and 12 cells
+whole "three frames, the last one shorter" 2968 traffic super 10.0.0.2 7000 0 1 2500 1000
+# with 40 bytes of IP and TCP, frames of 110, 110, 110 and 70 bytes: 3, 3, 3 and 2 cells. Its sender does not say how many frames it is
+whole "four frames, from a packet socket" 583 frame "0800450000f00000000040060000${zeros%????????????????}000000000000000000000000501000000000$(printf %0404d 0)" 1 60
 unwire

@@ -81,13 +81,17 @@ offer 3 2 1000
 same "one is on the link, one waits" "$(backlog 10:)" 1
 tc qdisc change dev v0 root handle 10: pss bandwidth 1mbit
 drained "the second leaves as soon as the link is fast" 10:
-tc qdisc change dev v0 root handle 10: pss bandwidth 1kbit
+sleep 0.1 # it also leaves the link
+tc qdisc change dev v0 root handle 10: pss bandwidth 100bit
 offer 3 2 1000
 same "again" "$(backlog 10:)" 1
 tc qdisc change dev v0 root handle 10: pss bandwidth unlimited
 drained "or without a shaper" 10:
+tc qdisc change dev v0 root handle 10: pss bandwidth 1mbit
+offer 3 1 1000
+drained "nor is it waited for when there is a shaper again" 10:
 end_count
-same "all of them arrive" "$arrived" 4
+same "all of them arrive" "$arrived" 5
 clear
 
 # one message, all or nothing
