@@ -103,9 +103,11 @@ same "each packet waits or was dropped for memory" "$(backlog 10:) $(reasons)" "
 echo "# memory: $(memory) bytes of $(backlog 10:) packets"
 holds "a smaller limit" tc qdisc change dev v0 root handle 10: lw_pf memlimit 20kb
 holds "drops at once" below 20480
+kept=$(waiting_in 10:3)
 show tc -s -j qdisc show dev v0
 holds "no limit" tc qdisc change dev v0 root handle 10: lw_pf memlimit 0
 offer 3 100 1000
+same "without a limit none is dropped" "$(waiting_in 10:3)" $((kept + 100))
 same "holds all" "$(waiting_in 10:3) $(memory)" "$((100 + $(waiting_in 10:3) - 100)) "
 tc qdisc change dev v0 root handle 10: lw_pf memlimit 50kb
 holds "one that comes later counts what waits" below 51200
