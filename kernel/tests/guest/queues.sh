@@ -177,6 +177,7 @@ says "and four" "reserve 32000000 of 10000000 bit/s" sh -c "tc qdisc add dev v0 
 for rate in $(seq 1 1100); do echo "qdisc change dev v0 parent 1:1 handle 11: pss link $((10000000 + rate))bit"; done >/tmp/rates
 tc -batch /tmp/rates >/dev/null 2>/tmp/warnings
 same "each rate of a link has its own warning" "$(sort -u /tmp/warnings | grep -c 'reserve 32000000 of 1000[0-9]* bit/s')" 1100
+tc qdisc change dev v0 parent 1:1 handle 11: pss link 10mbit 2>/dev/null
 says "also by a change of a class" "reserve 30000000 of 10000000 bit/s" tc class change dev v0 parent 13: classid 13:1 pss rate 6mbit
 for queue in 1 2 3; do tc qdisc change dev v0 parent 1:$queue handle 1$queue: pss class 1 rate 2mbit 2>/dev/null; done
 same "not if they share it" "$(tc qdisc change dev v0 parent 1:4 handle 14: pss class 1 rate 2mbit 2>&1)" ""
