@@ -11,7 +11,7 @@ Le Boudec and Thiran 2001, chapters 1 and 3, define the operations.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -64,7 +64,10 @@ class Curve:
 
     def first(self, bits: Number) -> Fraction | None:
         """The first instant at which the curve reaches this many bits; None if it never does."""
-        index = bisect_left(self.segments, bits, key=lambda s: s[1])
+        return self._reaches(bits, bisect_left(self.segments, bits, key=lambda s: s[1]))
+
+    def _reaches(self, bits: Number, index: int) -> Fraction | None:
+        """When it has this many bits: in the segment before `index`, or at the start of that."""
         if index > 0:
             start, value, slope = self.segments[index - 1]
             if slope > 0:
@@ -72,6 +75,14 @@ class Curve:
                 if index == len(self.segments) or t < self.segments[index][0]:
                     return t
         return self.segments[index][0] if index < len(self.segments) else None
+
+    def _sides(self) -> Iterator[Fraction]:
+        """The values before and at each start, which never fall."""
+        last = None
+        for segment in self.segments:
+            yield Fraction(0) if last is None else _at(last, segment[0])
+            yield segment[1]
+            last = segment
 
     def _segment(self, t: Number) -> Point:
         return self.segments[bisect_right(self.segments, t, key=lambda s: s[0]) - 1]
@@ -180,28 +191,65 @@ def horizontal(arrivals: Curve, service: Curve) -> Fraction | None:
     """
     if arrivals.rate > service.rate:
         return None
-    levels = {service(t) for t in service.starts} | {service.before(t) for t in service.starts}
-    instants = set(arrivals.starts)
-    for level in levels:
-        t = arrivals.first(level)
-        if t is not None:
-            instants.add(t)
+    reaches, leaves = _Forward(service), _Forward(service)
     worst = Fraction(0)
-    for t in instants:
-        after, before = arrivals(t), arrivals.before(t)
-        for bits in (after,) if after == before else (after, before):
-            reached = service.first(bits)
+    for t, before, after, slope in _looked_at(arrivals, service):
+        for bits in (after,) if after == before else (before, after):
+            reached = reaches.first(bits)
             if reached is None:
                 return None
             worst = max(worst, reached - t)
         # bits just above this level: the service may stay at the level for a while
-        slope = arrivals._segment(t)[2]
         if slope > 0:
-            leaves = _leaves(service, arrivals(t))
-            if leaves is None:
+            left = leaves.leaves(after)
+            if left is None:
                 return None
-            worst = max(worst, leaves - t)
+            worst = max(worst, left - t)
     return worst
+
+
+def _looked_at(arrivals: Curve, service: Curve) -> Iterator[tuple[Fraction, Fraction, Fraction, Fraction]]:
+    """Where the delay may be longest: instants, the arrivals before and at each, and their slope from there."""
+    reaches = _Forward(arrivals)
+    firsts = [t for bits in service._sides() if (t := reaches.first(bits)) is not None]
+    index = 0
+    last = None
+    for t in sorted(arrivals.starts + firsts):
+        if t == last:
+            continue
+        last = t
+        while index + 1 < len(arrivals.segments) and arrivals.segments[index + 1][0] <= t:
+            index += 1
+        segment = arrivals.segments[index]
+        after = _at(segment, t)
+        if t == 0:
+            yield t, Fraction(0), after, segment[2]
+        elif segment[0] == t:
+            yield t, _at(arrivals.segments[index - 1], t), after, segment[2]
+        else:
+            yield t, after, after, segment[2]
+
+
+class _Forward:
+    """Answers about a curve for numbers of bits that never fall, so that no segment is looked at twice."""
+
+    def __init__(self, curve: Curve) -> None:
+        self.curve = curve
+        self.index = 0
+
+    def first(self, bits: Fraction) -> Fraction | None:
+        """The first instant at which the curve reaches this many bits."""
+        segments = self.curve.segments
+        while self.index < len(segments) and segments[self.index][1] < bits:
+            self.index += 1
+        return self.curve._reaches(bits, self.index)
+
+    def leaves(self, bits: Fraction) -> Fraction | None:
+        """The last instant at which the curve is not above this many bits."""
+        segments = self.curve.segments
+        while self.index < len(segments) and segments[self.index][1] <= bits:
+            self.index += 1
+        return self.curve._reaches(bits, self.index)
 
 
 MOST_STEPS = 4096
@@ -211,8 +259,11 @@ MOST_STEPS = 4096
 def horizontal_at(arrivals: Curve, service: Curve, step_bits: Number) -> Fraction | None:
     """As `horizontal`, but only where a whole number of packets of one size has arrived and been served.
 
-    >>> horizontal_at(token_bucket(12000, 10**6), Curve.of([(0, 0, 10**6), (1, 12000, 0), (2, 12000, 10**6)]), 12000)
-    Fraction(501, 250)
+    >>> pause = Curve.of([(0, 0, 10**6), (Fraction(3, 250), 12000, 0), (2, 12000, 10**6)])
+    >>> horizontal(token_bucket(12000, 10**5), pause)
+    Fraction(2, 1)
+    >>> horizontal_at(token_bucket(12000, 10**5), pause, 12000)
+    Fraction(473, 250)
     """
     if arrivals.rate > service.rate:
         return None
@@ -230,18 +281,6 @@ def horizontal_at(arrivals: Curve, service: Curve, step_bits: Number) -> Fractio
             return None
         worst = max(worst, reached - t)
     return worst
-
-
-def _leaves(curve: Curve, bits: Fraction) -> Fraction | None:
-    """The last instant at which the curve is not above this many bits."""
-    index = bisect_right(curve.segments, bits, key=lambda s: s[1])
-    if index > 0:
-        start, value, slope = curve.segments[index - 1]
-        if slope > 0:
-            t = start + (bits - value) / slope
-            if index == len(curve.segments) or t < curve.segments[index][0]:
-                return t
-    return curve.segments[index][0] if index < len(curve.segments) else None
 
 
 def vertical(arrivals: Curve, service: Curve) -> Fraction | None:
