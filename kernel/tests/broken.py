@@ -384,6 +384,7 @@ class Kernel:
 def build(kernel: Kernel, mutant: Mutant | None) -> Path:
     """Builds the module with one mutant, or unchanged if there is none."""
     tree = BUILD / (f"broken-{kernel.release}" if kernel.image else "broken")
+    tree.mkdir(parents=True, exist_ok=True)
     for source in (BUILD / "tree").rglob("*"):  # by content: an interrupted run may have left a fault
         target = tree / source.relative_to(BUILD / "tree")
         if source.is_dir():
