@@ -67,18 +67,19 @@ def gateway() -> Path:
 
 
 @pytest.fixture(scope="module")
-def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def before() -> Path:
     """The gateway of the version before, built from the history."""
     if shutil.which("git") is None:
         pytest.skip("NO GATEWAY OF THE VERSION BEFORE: git is missing")
-    folder = tmp_path_factory.mktemp("before")
+    # Crates that both versions use are not compiled again. Build scripts hold the folder in which they were compiled.
+    target = REPOSITORY / "target/before"
+    folder = target / "tree"
+    folder.mkdir(parents=True, exist_ok=True)
     archive = ["git", "-C", str(REPOSITORY), "archive", "--format=tar", "--output", str(folder / "tree.tar")]
     done = subprocess.run([*archive, RULE_BEFORE], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"NO GATEWAY OF THE VERSION BEFORE: the history is not here: {done.stderr.strip()}")
     subprocess.run(["tar", "-xf", "tree.tar"], cwd=folder, check=True)
-    # Crates that both versions use are not compiled again.
-    target = REPOSITORY / "target/before"
     build = ["cargo", "build", "--locked", "--release", "--quiet", "-j2", "-p", "linkweir-gateway"]
     subprocess.run(build, cwd=folder, env={**os.environ, "CARGO_TARGET_DIR": str(target)}, check=True)
     built = folder / links.BEFORE
