@@ -87,6 +87,9 @@ demo: build
 # Tests in Rust modules named `long` run in test-long only.
 NOT_LONG := --skip long::
 
+# Two processes; files are not divided, so what the tests of a file share is made once.
+PYTEST := $(PYTHON) -m pytest --quiet -n 2 --dist loadfile
+
 # The kernels of the suite in QEMU leave the machine idle at times.
 BUILD_TESTS := cargo test --locked --workspace --quiet --no-run
 
@@ -105,7 +108,7 @@ test: $(VENV)/.built $(VENV)/.test-packages
 	$(PYTHON) oracle/generate.py --check
 	$(PYTHON) oracle/queues.py --check
 	cargo test --locked --workspace --quiet -- $(NOT_LONG)
-	$(PYTHON) -m pytest --quiet -rs -n 2 --dist loadfile -m "not long" oracle python/tests
+	$(PYTEST) -rs -m "not long" oracle python/tests
 	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then $(MAKE) site; \
 	else echo "test: NOT CHECKED: make site, which needs Python 3.11"; fi
 
@@ -143,7 +146,7 @@ check: $(VENV)/.built $(VENV)/.test-packages
 	$(VENV)/bin/mypy
 	$(MAKE) -C core quick
 	cargo test --locked --workspace --quiet -- $(NOT_LONG)
-	$(PYTHON) -m pytest --quiet -m "not slow and not long" oracle python/tests
+	$(PYTEST) -m "not slow and not long" oracle python/tests
 
 # --- documentation --------------------------------------------------------------------------------------------------
 
