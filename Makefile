@@ -105,7 +105,7 @@ test: $(VENV)/.built $(VENV)/.test-packages
 	$(PYTHON) oracle/generate.py --check
 	$(PYTHON) oracle/queues.py --check
 	cargo test --locked --workspace --quiet -- $(NOT_LONG)
-	$(PYTHON) -m pytest --quiet -rs -m "not long" oracle python/tests
+	$(PYTHON) -m pytest --quiet -rs -n 2 --dist loadfile -m "not long" oracle python/tests
 	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then $(MAKE) site; \
 	else echo "test: NOT CHECKED: make site, which needs Python 3.11"; fi
 

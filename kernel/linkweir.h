@@ -13,17 +13,18 @@
 #include "compat/compat.h"
 #include "linkweir_netlink.h"
 
-/* one qdisc kind: a policy of the core, with the same name */
+/* one qdisc kind: a policy of the core, with the same name or lw_NAME */
 struct linkweir_kind {
+	const char *name;
 	struct Qdisc_ops ops;
 	const struct lw_policy *policy;
 	int (*enqueue)(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
 	struct sk_buff *(*dequeue)(struct Qdisc *sch);
 };
 
-#define LW_POLICY(name) extern struct linkweir_kind linkweir_kind_##name;
+#define LINKWEIR_KIND(name) extern struct linkweir_kind linkweir_kind_##name;
 #include "kinds.h"
-#undef LW_POLICY
+#undef LINKWEIR_KIND
 
 /* the kind NAME_mq of a policy: one scheduler for all transmission queues of a device (mq.c) */
 struct linkweir_mq_kind {
@@ -34,9 +35,9 @@ struct linkweir_mq_kind {
 	struct sk_buff *(*dequeue)(struct Qdisc *queue);
 };
 
-#define LW_POLICY(name) extern struct linkweir_mq_kind linkweir_mq_kind_##name;
+#define LINKWEIR_KIND(name) extern struct linkweir_mq_kind linkweir_mq_kind_##name;
 #include "mq_kinds.h"
-#undef LW_POLICY
+#undef LINKWEIR_KIND
 
 struct linkweir_class_settings {
 	u64 limit_bytes;

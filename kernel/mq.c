@@ -5,9 +5,9 @@
  * The root is the qdisc that tc shows and changes. Each transmission queue gets a qdisc of its own, as below mq, so that
  * processors can hand packets to the driver at the same time; tc does not show these. mq_plane.h is the packet path.
  *
- * Always somebody must act next: while packets wait, the transmission queue with the next packet is running, scheduled, stopped by
- * its driver (which schedules it later), or has a timer for when the link is free. Who finds out that it is another queue's turn
- * schedules that queue.
+ * While packets wait, a transmission queue must be about to ask the policy: the one with the next packet is running, scheduled, stopped
+ * by its driver (which schedules it later), or has a timer for when the link is free. A queue that asks and learns that another queue
+ * is next schedules that one.
  *
  * The device drops its references to the root and to the queues in any order. Each queue has a reference to the root, so that
  * the root is the last to go.
@@ -44,7 +44,10 @@ void linkweir_mq_next(struct Qdisc *sch, u32 q, const struct linkweir_mq_queue *
 	}
 }
 
-/* Any queue with a packet asks the policy at this time; with the root's lock. */
+/*
+ * A queue with a packet asks the policy at this time; with the root's lock. It need not be the queue that is next. If its driver has
+ * stopped it, it asks when the driver wakes it, or another queue asks earlier for a packet that arrives.
+ */
 void linkweir_mq_wake(struct Qdisc *sch, u64 at_ns)
 {
 	struct linkweir_mq *mq = qdisc_priv(sch);

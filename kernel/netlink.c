@@ -254,7 +254,7 @@ static int linkweir_parse_param(const struct lw_policy *policy, const struct lw_
 	param = linkweir_param_of(tb[TCA_LINKWEIR_PARAM_NAME], params, nparams);
 	if (!param) {
 		NL_SET_BAD_ATTR(extack, attr);
-		linkweir_refuse(extack, "%s of this module has no %s param of that name", policy->name, number ? "class" : "qdisc");
+		linkweir_refuse(extack, "policy %s of this module has no %s param of that name", policy->name, number ? "class" : "qdisc");
 		return -EINVAL;
 	}
 	value = nla_get_u64(tb[TCA_LINKWEIR_PARAM_VALUE]);

@@ -2,7 +2,7 @@
 /*
  * plane.h - the packet path of a qdisc: the data plane of one policy, with a FIFO for each class.
  *
- * For each policy the Makefile writes a file that defines LINKWEIR_POLICY, its name, and includes its source of the core and then
+ * For each kind the Makefile writes a file that defines LINKWEIR_NAME and LINKWEIR_POLICY, and includes the policy's source and then
  * this file. So the compiler inlines the policy's functions into enqueue and dequeue, and leaves out optional functions that the
  * policy lacks. Indirect calls (retpolines) can cost as much as the policy itself. Rare cases are in drop.c, shared by all
  * policies.
@@ -235,7 +235,8 @@ static struct sk_buff * __flatten linkweir_dequeue(struct Qdisc *sch)
 	return linkweir_leave(sch, q, verdict == LW_MARK);
 }
 
-struct linkweir_kind __PASTE(linkweir_kind_, LINKWEIR_POLICY) = {
+struct linkweir_kind __PASTE(linkweir_kind_, LINKWEIR_NAME) = {
+	.name = __stringify(LINKWEIR_NAME),
 	.policy = &__PASTE(lw_policy_, LINKWEIR_POLICY),
 	.enqueue = linkweir_enqueue,
 	.dequeue = linkweir_dequeue,

@@ -15,17 +15,17 @@
 /* Rate of channels if neither theirs nor the link's is known; policies only compare channels, so any number will do. */
 #define LINKWEIR_ANY_RATE_BPS 1000000000u
 
-#define LW_POLICY(name) &linkweir_kind_##name,
+#define LINKWEIR_KIND(name) &linkweir_kind_##name,
 static struct linkweir_kind *const linkweir_kinds[] = {
 #include "kinds.h"
 };
-#undef LW_POLICY
+#undef LINKWEIR_KIND
 
-#define LW_POLICY(name) &linkweir_mq_kind_##name,
+#define LINKWEIR_KIND(name) &linkweir_mq_kind_##name,
 static struct linkweir_mq_kind *const linkweir_mq_kinds[] = {
 #include "mq_kinds.h"
 };
-#undef LW_POLICY
+#undef LINKWEIR_KIND
 
 /* Has the device ask again. */
 static void linkweir_wake(struct Qdisc *sch, u64 at_ns)
@@ -706,7 +706,7 @@ static int __init linkweir_load(void)
 		kind->ops = linkweir_ops;
 		kind->ops.enqueue = kind->enqueue;
 		kind->ops.dequeue = kind->dequeue;
-		strscpy(kind->ops.id, kind->policy->name, sizeof(kind->ops.id));
+		strscpy(kind->ops.id, kind->name, sizeof(kind->ops.id));
 		err = register_qdisc(&kind->ops);
 		if (err)
 			break;
@@ -732,13 +732,13 @@ module_init(linkweir_load);
 module_exit(linkweir_unload);
 
 /* exported for linkweir_vectors */
-#define LW_POLICY(name) MODULE_ALIAS_NET_SCH(#name); MODULE_ALIAS("sch_" #name); EXPORT_SYMBOL_GPL(linkweir_kind_##name);
+#define LINKWEIR_KIND(name) MODULE_ALIAS_NET_SCH(#name); MODULE_ALIAS("sch_" #name); EXPORT_SYMBOL_GPL(linkweir_kind_##name);
 #include "kinds.h"
-#undef LW_POLICY
+#undef LINKWEIR_KIND
 
-#define LW_POLICY(name) MODULE_ALIAS_NET_SCH(#name "_mq"); MODULE_ALIAS("sch_" #name "_mq");
+#define LINKWEIR_KIND(name) MODULE_ALIAS_NET_SCH(#name "_mq"); MODULE_ALIAS("sch_" #name "_mq");
 #include "mq_kinds.h"
-#undef LW_POLICY
+#undef LINKWEIR_KIND
 
 MODULE_DESCRIPTION("Linkweir's scheduling policies as queueing disciplines");
 MODULE_VERSION(LINKWEIR_VERSION);

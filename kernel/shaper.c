@@ -5,6 +5,8 @@
  * Lengths on the link have cake's meaning: `overhead` replaces what lies in front of the network header, `mpu` is the least length,
  * and `atm` or `ptm` add what the cells of a DSL line cost.
  */
+#include <linux/tcp.h>
+#include <linux/udp.h>
 #include <net/netlink.h>
 #include <uapi/linux/pkt_sched.h>
 
@@ -23,7 +25,7 @@ struct sk_buff *linkweir_wait(struct Qdisc *sch)
 	return NULL;
 }
 
-/* What is left of the packet on the link now takes the time that its bits need at the new bandwidth. */
+/* What is left of the packet on the link now takes the time that its bits need at the new bandwidth: none, if there is none. */
 void linkweir_set_bandwidth(struct linkweir_sched *s, u64 bandwidth_bps)
 {
 	struct linkweir_pace *pace = &s->pace;
@@ -31,7 +33,10 @@ void linkweir_set_bandwidth(struct linkweir_sched *s, u64 bandwidth_bps)
 
 	if (pace->bandwidth_bps == bandwidth_bps)
 		return;
-	if (pace->bandwidth_bps && bandwidth_bps && pace->free_ns > now_ns) {
+	if (!pace->bandwidth_bps || !bandwidth_bps) {
+		pace->free_ns = now_ns;
+		linkweir_rest_pace(pace);
+	} else if (pace->free_ns > now_ns) {
 		left_ns = lw_mul_div(pace->free_ns - now_ns, pace->bandwidth_bps, bandwidth_bps);
 		pace->free_ns = now_ns + min(left_ns, LW_MAX_NOW_NS);
 	}
@@ -57,16 +62,37 @@ static u32 linkweir_frame(const struct linkweir_framing *framing, s64 bytes, int
 	}
 }
 
-/* A super-packet that stays whole is several frames: all of one length, but for the last. */
+/* bytes of headers that each frame of a super-packet has, as qdisc_pkt_len_init() counts them */
+static u32 linkweir_header_bytes(const struct sk_buff *skb)
+{
+	int offset = skb->encapsulation ? skb_inner_transport_offset(skb) : skb_transport_offset(skb);
+	const struct tcphdr *header;
+	struct tcphdr copy;
+
+	if (!(skb_shinfo(skb)->gso_type & (SKB_GSO_TCPV4 | SKB_GSO_TCPV6)))
+		return offset + sizeof(struct udphdr);
+	header = skb_header_pointer(skb, offset, sizeof(copy), &copy);
+	return offset + (header ? __tcp_hdrlen(header) : 0);
+}
+
+/*
+ * A super-packet that stays whole is several frames: all of one length, but for the last. Their number is computed, as that of a packet
+ * socket or a virtual machine has none with it. SCTP has frames of any length, which are taken for equal.
+ */
 u32 linkweir_framed_bytes(const struct linkweir_framing *framing, const struct sk_buff *skb)
 {
-	u32 bytes = qdisc_pkt_len(skb), frames = skb_is_gso(skb) ? max_t(u32, skb_shinfo(skb)->gso_segs, 1) : 1, each;
+	const struct skb_shared_info *info = skb_shinfo(skb);
 	int offset = skb_network_offset(skb);
+	u32 headers, data, each, frames;
 
-	if (frames == 1)
-		return linkweir_frame(framing, bytes, offset);
-	each = DIV_ROUND_UP(bytes, frames);
-	return (frames - 1) * linkweir_frame(framing, each, offset) + linkweir_frame(framing, (s64)bytes - (s64)(frames - 1) * each, offset);
+	if (!skb_is_gso(skb))
+		return linkweir_frame(framing, qdisc_pkt_len(skb), offset);
+	headers = min(linkweir_header_bytes(skb), skb->len - 1);
+	data = skb->len - headers;
+	each = info->gso_size == GSO_BY_FRAGS ? DIV_ROUND_UP(data, max_t(u32, info->gso_segs, 1)) : info->gso_size;
+	frames = DIV_ROUND_UP(data, each);
+	return (frames - 1) * linkweir_frame(framing, (s64)headers + each, offset) +
+	       linkweir_frame(framing, (s64)headers + data - (s64)(frames - 1) * each, offset);
 }
 
 /* ---- the shaper of a parent ---- */

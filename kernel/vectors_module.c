@@ -7,11 +7,11 @@
 
 #include "linkweir.h"
 
-#define LW_POLICY(name) &linkweir_kind_##name,
+#define LINKWEIR_KIND(name) &linkweir_kind_##name,
 static struct linkweir_kind *const linkweir_tested_kinds[] __initconst = {
 #include "kinds.h"
 };
-#undef LW_POLICY
+#undef LINKWEIR_KIND
 
 static int __init linkweir_vectors_load(void)
 {

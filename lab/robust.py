@@ -23,6 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import linkweir
+from linkweir.deploy.policy import kind_of
 from linkweir.lab import guest, host, kernel
 from linkweir.lab.collect import tables
 from linkweir.lab.fault import LaboratoryError
@@ -181,7 +182,7 @@ def user_mode(record: Record) -> None:
             programs[program] = compiled(
                 source, work / program, "-std=gnu11", f"-I{ROOT}/core/include", *map(str, core)
             )
-        kinds = sorted(ready.kinds)
+        kinds = sorted(kind_of(policy) for policy in ready.kinds)
         facts = {"kinds": "\n".join([*kinds, ""]).encode()}
         for fact, option in {"bounds": (), "choices": ("--choices",), "defaults": ("--defaults",)}.items():
             facts[fact] = subprocess.run([work / "bounds", *option, *kinds], check=True, capture_output=True).stdout

@@ -54,19 +54,27 @@ def build(source: Path, folder: Path, standard: int, *options: str, inside: Path
     )
 
 
+def have_debian_12() -> bool:
+    """Whether 3.37 is installed."""
+    return Path("/usr/lib/x86_64-linux-gnu/libns3-core.so.37").exists()
+
+
 def debian_12() -> bool | None:
     """3.37; None if it is not here."""
-    if not Path("/usr/lib/x86_64-linux-gnu/libns3-core.so.37").exists():
+    if not have_debian_12():
         return None
     return build(ROOT / "ns3", WORK / "3.37", 17)
 
 
 def wheel_prefix() -> Path | None:
-    """Where the CMake files of PyPI's wheel are, which is installed if it is not yet; None if it cannot be had."""
+    """Where the CMake files of PyPI's wheel are, which is installed if it is not yet; None if it cannot be had.
+
+    The packages that it depends on are for Python programs only, and take minutes to build.
+    """
     venv, pattern = WORK / "venv", "lib/python*/site-packages/ns3/lib64/cmake"
     if not any(venv.glob(pattern)):
         made = venv.exists() or run(sys.executable, "-m", "venv", venv)
-        if not made or not run(venv / "bin/pip", "install", "--quiet", "ns3==3.44.post0"):
+        if not made or not run(venv / "bin/pip", "install", "--quiet", "--no-deps", "ns3==3.44.post0"):
             return None
     return next(venv.glob(pattern))
 

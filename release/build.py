@@ -296,7 +296,9 @@ class Release:
         for package, purpose in purposes.items():
             [path] = (ROOT / "kernel/build").glob(f"{package}_*.deb")
             shown = run("dpkg-deb", "--contents", path)
-            kinds = re.findall(r"^LW_POLICY\((.*)\)$", (ROOT / "kernel/build/tree/kinds.h").read_text(), re.MULTILINE)
+            kinds = re.findall(
+                r"^LINKWEIR_KIND\((.*)\)$", (ROOT / "kernel/build/tree/kinds.h").read_text(), re.MULTILINE
+            )
             parts = ("kind_{}.c",) if package == "linkweir-dkms" else ("/q_{}.so", "/tc-{}.8.gz")
             lacking = [part.format(kind) for kind in kinds for part in parts if part.format(kind) not in shown]
             need(not lacking, f"{path.name} lacks {lacking}")

@@ -2,10 +2,10 @@
 /*
  * message.c - refusal texts with numbers, for kernels whose extended acknowledgements hold only a pointer to a constant text.
  *
- * A text must outlive the request, since the kernel copies it after it has released the lock. So every text is kept until the
- * module is unloaded, and used again. RTNL, which every caller holds, protects the list. There are about as many texts as
- * combinations of parameter and class that were ever refused, as no text repeats a name made up by the sender. Above a bound
- * one constant text is used.
+ * A text must outlive the request, since the kernel copies it after it has released the lock. So texts are kept until the module is
+ * unloaded, and used again. RTNL, which every caller holds, protects the list. There are about as many texts as combinations of
+ * parameter and class that were ever refused, but a warning repeats rates, and they change all the time on a link that fades. Above a
+ * bound, the text that was not used for longest gets the new words: as many others came since, so its request was answered long ago.
  */
 #include <linux/list.h>
 #include <linux/slab.h>
@@ -31,14 +31,21 @@ static const char *keep(const char *wanted)
 
 	ASSERT_RTNL();
 	list_for_each_entry(text, &texts, list)
-		if (!strcmp(text->text, wanted))
+		if (!strcmp(text->text, wanted)) {
+			list_move(&text->list, &texts);
 			return text->text;
-	text = ntexts < MOST_TEXTS ? kmalloc(sizeof(*text), GFP_KERNEL) : NULL;
-	if (!text)
-		return "refused: see the ranges in the help";
+		}
+	if (ntexts == MOST_TEXTS) {
+		text = list_last_entry(&texts, struct text, list);
+		list_del(&text->list);
+	} else {
+		text = kmalloc(sizeof(*text), GFP_KERNEL);
+		if (!text)
+			return "refused: see the ranges in the help";
+		ntexts++;
+	}
 	strscpy(text->text, wanted, sizeof(text->text));
 	list_add(&text->list, &texts);
-	ntexts++;
 	return text->text;
 }
 

@@ -7,7 +7,7 @@
  *   bounds --choices KIND...     a line for each parameter that is a choice: KIND SCOPE NAME a|b|c
  *   bounds --defaults KIND...    a line for each parameter: KIND SCOPE NAME VALUE, its default as tc writes it
  *
- * SCOPE is qdisc or class.
+ * SCOPE is qdisc or class. A kind has its policy's name, perhaps after lw_.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
 
 	for (k = 1; k < argc; k++) {
 		for (i = 0; i < lw_npolicies; i++) {
-			if (strcmp(lw_policies[i]->name, argv[k]) != 0)
+			if (strcmp(lw_policies[i]->name, argv[k] + (strncmp(argv[k], "lw_", 3) ? 0 : 3)) != 0)
 				continue;
 			show(argv[k], "qdisc", lw_policies[i]->params, lw_policies[i]->nparams);
 			show(argv[k], "class", lw_policies[i]->qparams, lw_policies[i]->nqparams);

@@ -243,12 +243,14 @@ static void make(struct request *m, uint32_t ifindex, const char *kind, const st
 		mangle(m, options);
 }
 
-/* of a kind, which has its name, perhaps with _mq */
+/* of a kind, which has its name, perhaps after lw_ or with _mq */
 static const struct lw_policy *policy_of(const char *name)
 {
-	size_t length = strlen(name);
+	size_t length;
 	uint32_t i;
 
+	name += strncmp(name, "lw_", 3) ? 0 : 3;
+	length = strlen(name);
 	if (length > 3 && !strcmp(name + length - 3, "_mq"))
 		length -= 3;
 	for (i = 0; i < lw_npolicies; i++)

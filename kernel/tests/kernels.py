@@ -292,12 +292,16 @@ def source(system: Path) -> Path:
 PARTS: dict[str, Callable[[str | None], list[str]]] = {"newest": newest, "rt": rt, "i386": i386, "powerpc": powerpc}
 
 
-def main() -> int:
+def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Builds the module for other kernels, and tests it on the newest.")
     parser.add_argument("--mirror", help="Debian mirror; by default this machine's own")
     parser.add_argument("--source", action="store_true", help="print the archive of the newest sources")
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART", default=list(PARTS))
-    options = parser.parse_args()
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART", default=[])
+    return parser.parse_args(words)
+
+
+def main() -> int:
+    options = arguments()
     mirror = options.mirror or bare.mirror("Debian")
     if os.geteuid() != 0:
         print("kernel: NOT TESTED on other kernels: that needs root", file=sys.stderr)
@@ -307,7 +311,7 @@ def main() -> int:
     LOG.unlink(missing_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # a second run waits here
-        return print_source(mirror) if options.source else test(options.parts, mirror)
+        return print_source(mirror) if options.source else test(options.parts or list(PARTS), mirror)
 
 
 def print_source(mirror: str | None) -> int:

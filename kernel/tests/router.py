@@ -164,17 +164,21 @@ def follow(name: str, mirror: str | None) -> list[str]:
     return wrong
 
 
-def main() -> int:
+def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Follows docs/howto/router.md on bare Debians.")
     parser.add_argument("--mirror", help="Debian mirror; by default this machine's own")
-    parser.add_argument("systems", nargs="*", choices=[*SUITES, []], default=list(SUITES))
-    options = parser.parse_args()
+    parser.add_argument("systems", nargs="*", choices=[*SUITES, []], default=[])
+    return parser.parse_args(words)
+
+
+def main() -> int:
+    options = arguments()
     if os.geteuid() != 0:
         print("kernel: NOT TESTED on bare Debians: that needs root", file=sys.stderr)
         return 3
     WORK.mkdir(parents=True, exist_ok=True)
     mirror = options.mirror or bare.mirror("Debian")
-    wrong = [line for name in options.systems for line in follow(name, mirror)]
+    wrong = [line for name in options.systems or SUITES for line in follow(name, mirror)]
     print("\n".join(wrong))
     return 1 if wrong else 0
 

@@ -116,6 +116,15 @@ def add_modules(root: Path, release: str, modroot: Path | None, modules: list[Pa
     run("depmod", "-b", root, release)
 
 
+def taken(modroot: Path, release: str, kinds: list[str]) -> list[str]:
+    """Complains about each kind of ours whose name a qdisc of this kernel has, as far as its lists of modules tell."""
+    lists = [modroot / "lib" / "modules" / release / name for name in ("modules.order", "modules.builtin")]
+    own = re.findall(r"/sch_(\w+)\.", "".join(path.read_text() for path in lists))
+    if not own:
+        return [f"no qdisc in {lists[0]}"]
+    return [f"this kernel has a qdisc {kind} of its own" for kind in kinds if kind in own]
+
+
 CHANGES = 80
 """Rates of each kind of link that fades, of which shaper.sh reports 20 a second."""
 
@@ -349,6 +358,8 @@ def main() -> int:
         log = BUILD / f"{args.log or '-'.join(args.scripts)}-{args.kernel}.log"
         text = boot(kernel, initramfs, log, args.seconds, args.checks, args.processors)
     wrong = judge(text, args.scripts) + replay(text, args.kernel, BUILD / "traces" / log.stem)
+    if modroot:
+        wrong += taken(modroot, args.kernel, (BUILD / "kinds.txt").read_text().split())
     for line in re.findall(r"^cost \S+ [\d ]+$", text, re.M):
         print(f"{args.kernel}: {line}")
     held = len(re.findall(r"^ok ", text, re.M))

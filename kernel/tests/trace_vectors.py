@@ -28,11 +28,11 @@ class UnreadableError(Exception):
 
 
 def read_choices(path: Path) -> Choices:
-    """The words of each parameter that is a choice: lines `KIND qdisc|class NAME a|b|c`."""
+    """The words of each parameter that is a choice: lines `KIND qdisc|class NAME a|b|c`, by policy."""
     choices: Choices = {}
     for line in path.read_text().splitlines():
         kind, scope, name, words = line.split()
-        choices[kind, scope, name] = words.split("|")
+        choices[kind.removeprefix("lw_"), scope, name] = words.split("|")
     return choices
 
 

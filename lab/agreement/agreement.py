@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import ns3_programs
 import page
 from figures import REAL_S, Group, Point, Reduced, groups, identity_of
+from places import available
 from stored import Job, Store, run_all
 
 import linkweir
@@ -132,7 +133,7 @@ def words_of(place: str, group: Group, point: Point, duration_s: float) -> list[
 
 
 def places(names: Sequence[str], wanted: Sequence[Group], say: Callable[[str], None]) -> Iterator[Place]:
-    """The places of these names that can be had here, one after the other; others are said."""
+    """The places of these names that can be had here, one after the other."""
     makers: Mapping[str, Callable[[], Place | None]] = {
         SIMULATOR: simulated,
         page.BACKLOGGED: backlogged,
@@ -142,16 +143,7 @@ def places(names: Sequence[str], wanted: Sequence[Group], say: Callable[[str], N
         page.VIRTUAL: lambda: on_kernels(page.VIRTUAL, VirtualGateways(say=say)),
         page.REAL: lambda: on_kernels(page.REAL, Gateways()),
     }
-    for name in names:
-        try:
-            made = makers[name]()
-        except LaboratoryError as error:
-            say(f"{name}: NOT RUN: {error}")
-            continue
-        if made is None:
-            say(f"{name}: NOT RUN: it is not here")
-        else:
-            yield made
+    return available({name: makers[name] for name in names}, say)
 
 
 def jobs_of(place: Place, wanted: Sequence[Group]) -> dict[Key, Job]:

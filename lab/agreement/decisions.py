@@ -9,7 +9,8 @@ their times and answers: the simulator and the gateway themselves, the disc of n
 tracepoints. Then
 
 * the core (core/tests/replay.c) is given the same calls and must decide the same at every departure;
-* the order of departures is compared with the simulator's, and what differs is counted by cause.
+* the order of departures is compared with the simulator's, and what differs is counted by cause. The simulator gets the
+  arrival times of the place: its packets arrive as much later or earlier than departures as they do there.
 
 No packet arrives when another leaves, in any place with an exact clock: see `scenario`. Recordings are stored, so an
 interrupted comparison continues where it was. Exit code 0: the core decided the same everywhere, and at least 99.9 %
@@ -36,13 +37,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import ns3_programs
 import page
 import trace_vectors
+from places import available
 
 from linkweir import _native
-from linkweir.lab import LaboratoryError, guest, host, kernel
+from linkweir.lab import guest, host, kernel
 from linkweir.lab.gateways import VirtualGateways
 from linkweir.lab.world import world
 from linkweir.provenance import write_whole
-from linkweir.reproduce.orders import Agreement, Timing, Urgency, compare_orders, read_departures
+from linkweir.reproduce.orders import Agreement, Departure, Timing, Urgency, compare_orders, later_ns, read_departures
 from linkweir.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,14 +70,22 @@ URGENCIES: Mapping[str, Urgency] = {
 """Of policies that go by waits."""
 
 
-def scenario(policy: str, departures: int) -> Scenario:
+def scenario(policy: str, departures: int, later_ns: int = 0) -> Scenario:
     """Three classes of constant rates.
 
     A first packet at 0 begins a busy period, so packets leave at multiples of 400 us. Others arrive every 1.6, 0.8 and
     1 ms, whose common divisor with 400 us is 200 us, from 53, 119 and 171 us on: never within 29 us of a departure.
+
+    Args:
+        policy: of the three classes.
+        departures: how many packets leave.
+        later_ns: all but the first packet arrive so much later.
     """
     scheduler, rows = OWN_KEYS[policy]
-    flows = [("a", "5Mbit", "53us"), ("b", "10Mbit", "119us"), ("c", "8Mbit", "171us")]
+    flows = [
+        (name, rate, f"{start_ns + later_ns}ns")
+        for name, rate, start_ns in (("a", "5Mbit", 53_000), ("b", "10Mbit", 119_000), ("c", "8Mbit", 171_000))
+    ]
     lasts_s = departures * 8 * PACKET_BYTES / LINK_BPS
     cbr = {"kind": "cbr", "packet": f"{PACKET_BYTES}B"}
     return Scenario.from_dict(
@@ -128,7 +138,8 @@ def simulator() -> Recorder:
 
 def in_ns3(departures: int) -> Recorder | None:
     """Discs of ns-3 do, too."""
-    ns3 = ns3_programs.build({f"decisions-{policy}": scenario(policy, departures) for policy in POLICIES})
+    exported = {f"decisions-{policy}": scenario(policy, departures) for policy in POLICIES}
+    ns3 = ns3_programs.build(exported, examples=False)
     if ns3 is None:
         return None
 
@@ -198,6 +209,8 @@ class Found:
         place, policy: which.
         departures: recorded.
         same: the core, given the same calls, decided the same at all of them.
+        later_ns: how much later than in the simulator's own run packets arrive, counted from departures. Those of the
+            simulation that it is compared with arrive as late.
         orders: compared with the simulator's; None for the simulator itself.
     """
 
@@ -205,6 +218,7 @@ class Found:
     policy: str
     departures: int
     same: bool
+    later_ns: int
     orders: Agreement | None
 
     @property
@@ -222,9 +236,8 @@ def replay_program(folder: Path) -> Path:
     return program
 
 
-def recorded(place: Recorder, policy: str, departures: int, folder: Path) -> Path:
+def recorded(place: Recorder, policy: str, whole: Scenario, folder: Path) -> Path:
     """The calls of a policy in a place, recorded unless they are there."""
-    whole = scenario(policy, departures)
     depends = hashlib.sha256(f"{place.identity(policy)} {whole.resolved}".encode()).hexdigest()[:16]
     path = folder / f"{place.name}-{policy}-{depends}.vec"
     if not path.exists():
@@ -235,19 +248,24 @@ def recorded(place: Recorder, policy: str, departures: int, folder: Path) -> Pat
 
 
 def compared(recorders: Sequence[Recorder], departures: int, folder: Path, say: Callable[[str], None]) -> list[Found]:
-    """Records, replays and compares; the first recorder is the reference."""
+    """Records, replays and compares; the first recorder is the simulator."""
     replay = replay_program(folder)
     found = []
     for policy in POLICIES:
-        reference: list[Any] = []
+        reference: list[Departure] = []
         for place in recorders:
             began = time.monotonic()
-            path = recorded(place, policy, departures, folder)
+            path = recorded(place, policy, scenario(policy, departures), folder)
             done = subprocess.run([replay, path], capture_output=True, text=True, check=False)
             order = read_departures(path)
-            orders = compare_orders(reference, order, place.timing, URGENCIES.get(policy)) if reference else None
-            reference = reference or order
-            found.append(Found(place.name, policy, len(order), done.returncode == 0, orders))
+            same, orders, later = done.returncode == 0, None, 0
+            if reference:
+                later = later_ns(reference, order)
+                aligned = recorded(recorders[0], policy, scenario(policy, departures, later), folder)
+                orders = compare_orders(read_departures(aligned), order, place.timing, URGENCIES.get(policy))
+            else:
+                reference = order
+            found.append(Found(place.name, policy, len(order), same, later, orders))
             say(f"{place.name}, {policy}: {len(order)} departures, {time.monotonic() - began:.0f} s")
             if done.returncode:
                 say(done.stderr.strip()[-2000:])
@@ -261,6 +279,7 @@ def table(found: Sequence[Found]) -> str:
         "place",
         "departures",
         "the core decides the same",
+        "arrivals later by",
         "positions",
         "as the simulator",
         "the others, by cause",
@@ -270,11 +289,12 @@ def table(found: Sequence[Found]) -> str:
         orders = one.orders
         cells = [one.policy, one.place, f"{one.departures:,}", "at all" if one.same else "**no**"]
         if orders is None:
-            cells += ["", "", ""]
+            cells += ["", "", "", ""]
         else:
             part = f"{100 * orders.part:.4f} %"
             causes = ", ".join(f"{cause} {count:,}" for cause, count in sorted(orders.differing.items()))
-            cells += [f"{orders.positions:,}", part if one.kept else f"**{part}**", causes or "none"]
+            later = f"{one.later_ns / 1e3:.3f} µs"
+            cells += [later, f"{orders.positions:,}", part if one.kept else f"**{part}**", causes or "none"]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -290,24 +310,13 @@ def main() -> int:
     options = parser.parse_args()
     say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True)  # noqa: E731
     options.store.mkdir(parents=True, exist_ok=True)
-    recorders = [simulator()]
     makers: Mapping[str, Callable[[], Recorder | None]] = {
         page.NS3: lambda: in_ns3(options.departures),
         page.VIRTUAL: gateway,
         page.QDISC: lambda: qdisc(say),
     }
-    for name in names:
-        if options.place and name not in options.place:
-            continue
-        try:
-            made = makers[name]()
-        except LaboratoryError as error:
-            say(f"{name}: NOT RUN: {error}")
-            continue
-        if made is None:
-            say(f"{name}: NOT RUN: it is not here")
-        else:
-            recorders.append(made)
+    wanted = [name for name in names if not options.place or name in options.place]
+    recorders = [simulator(), *available({name: makers[name] for name in wanted}, say)]
     found = compared(recorders, options.departures, options.store, say)
     print(table(found))
     if options.into:

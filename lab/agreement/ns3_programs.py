@@ -19,8 +19,6 @@ sys.path.insert(0, str(ROOT / "ns3"))
 
 import releases  # noqa: E402
 
-FOLDER = releases.WORK / "3.44"
-"""As `make ns3` builds the module there, too."""
 EXAMPLES = ("linkweir-pss-figures", "linkweir-pds-figures")
 LINES = "class,rate_mbps,sent_pkts"
 """An exported program prints a line for each class behind this one."""
@@ -52,23 +50,30 @@ class Ns3:
         return list(csv.DictReader(lines))
 
 
-def build(exported: Mapping[str, Scenario]) -> Ns3 | None:
-    """Builds the module with the examples and a program for each scenario, by name; None if there is no ns-3."""
+def build(exported: Mapping[str, Scenario], *, examples: bool = True) -> Ns3 | None:
+    """Builds the module and a program for each scenario, by name; None if there is no ns-3.
+
+    Args:
+        exported: the scenarios.
+        examples: builds the examples, too. They and scenarios with TCP need PyPI's ns-3; without them it is Debian 12's
+            if that is installed. Each is built in the folder in which `make ns3` builds the module.
+    """
     releases.WORK.mkdir(parents=True, exist_ok=True)
-    prefix = releases.wheel_prefix()
-    if prefix is None:
-        return None
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    programs = [_write(FOLDER / f"{name}.cc", ns3_program(scenario).text) for name, scenario in exported.items()]
-    names = [*EXAMPLES, *exported]
-    options = [
-        f"-DCMAKE_PREFIX_PATH={prefix}",
-        "-DCMAKE_CXX_STANDARD=20",
-        f"-DLINKWEIR_PROGRAMS={';'.join(map(str, programs))}",
-    ]
-    releases.run_or_stop("cmake", "-S", ROOT / "ns3", "-B", FOLDER, *options)
-    releases.run_or_stop("make", "--no-print-directory", "-s", "-C", FOLDER, "-j", releases.JOBS, *names)
-    return Ns3(FOLDER, {name: _hash([FOLDER / "liblinkweir.so", FOLDER / name]) for name in names})
+    if releases.have_debian_12() and not examples:
+        folder, options = releases.WORK / "3.37", ["-DCMAKE_CXX_STANDARD=17"]
+    else:
+        prefix = releases.wheel_prefix()
+        if prefix is None:
+            return None
+        folder = releases.WORK / "3.44"
+        options = [f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_STANDARD=20"]
+    folder.mkdir(parents=True, exist_ok=True)
+    programs = [_write(folder / f"{name}.cc", ns3_program(scenario).text) for name, scenario in exported.items()]
+    names = [*(EXAMPLES if examples else ()), *exported]
+    options.append(f"-DLINKWEIR_PROGRAMS={';'.join(map(str, programs))}")
+    releases.run_or_stop("cmake", "-S", ROOT / "ns3", "-B", folder, *options)
+    releases.run_or_stop("make", "--no-print-directory", "-s", "-C", folder, "-j", releases.JOBS, *names)
+    return Ns3(folder, {name: _hash([folder / "liblinkweir.so", folder / name]) for name in names})
 
 
 def _write(path: Path, text: str) -> Path:

@@ -12,19 +12,18 @@ an interrupted measurement continues where it was. Exit code 0: each run holds i
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import links
+import stored_runs
 
 from linkweir import _native
 from linkweir.lab import LaboratoryError, guest, kernel, namespaces
@@ -56,25 +55,11 @@ class Figures:
         return self.used >= kind.least_used and self.later_ms <= kind.most_later_ms
 
 
-def stored(made: Guest, kind: links.Kind, seed: int, seconds: int, store: Path) -> links.Outcome:
-    """A run, from the store if it is there."""
-    text = f"{made.identity} {kind} {seed} {seconds} {Path(links.__file__).read_text(encoding='utf-8')}"
-    path = store / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
-    if not path.exists():
-        run = links.run(made, kind, seed, seconds)
-        store.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps({**asdict(run), "took_ms": list(run.took_ms.items())}))
-        part.replace(path)
-    found = json.loads(path.read_text())
-    return links.Outcome(**{**found, "took_ms": dict(found["took_ms"])})
-
-
 def measured(case: Case, made: Guest, seconds: int, store: Path) -> Figures:
     """The figures of a case."""
     kind = links.KINDS[case.kind]
-    empty = stored(made, links.without_load(kind), case.seed, seconds, store)
-    loaded = stored(made, kind, case.seed, seconds, store)
+    empty = stored_runs.run(made, links.without_load(kind), case.seed, seconds, store)
+    loaded = stored_runs.run(made, kind, case.seed, seconds, store)
     period_ns = loaded.feedback["period_ns"]
     period_s = period_ns / 1e9 if isinstance(period_ns, int) else None
     return Figures(loaded.used, links.later_ms(loaded, empty), loaded.dropped_pkts, period_s)
@@ -99,7 +84,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=2, metavar="N", help="links of each kind; by default 2")
     parser.add_argument("--seconds", type=int, default=600, metavar="N", help="of each run; by default 600")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time; by default 1")
-    parser.add_argument("--store", type=Path, default=ROOT / "runs/feedback", metavar="DIR", help="results of runs")
+    parser.add_argument("--store", type=Path, default=stored_runs.STORE, metavar="DIR", help="results of runs")
     parser.add_argument("--into", type=Path, metavar="FILE", help="replaces the marked table of this page")
     options = parser.parse_args()
     if options.into and options.only:

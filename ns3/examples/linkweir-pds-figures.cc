@@ -73,8 +73,8 @@ class Source
           m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
     {
         m_socket->Bind();
-        m_socket->SetIpTos(static_cast<uint8_t>(number << 2));
         m_socket->Connect(InetSocketAddress(to, 9));
+        m_socket->SetIpTos(static_cast<uint8_t>(number << 2)); // Connect sets it to 0 before ns-3.42
         queue->TraceConnectWithoutContext("Sojourn", MakeCallback(&Source::Left, this));
         Simulator::Schedule(MilliSeconds(100 * (number - 1)), &Source::Send, this);
     }

@@ -87,8 +87,8 @@ class Source
           m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
     {
         m_socket->Bind();
-        m_socket->SetIpTos(static_cast<uint8_t>(DSCP_EF << 2));
         m_socket->Connect(InetSocketAddress(to, port));
+        m_socket->SetIpTos(static_cast<uint8_t>(DSCP_EF << 2)); // Connect sets it to 0 before ns-3.42
         Simulator::ScheduleNow(&Source::Send, this);
     }
 
@@ -113,8 +113,8 @@ class Backlog
         : m_socket(Socket::CreateSocket(node, UdpSocketFactory::GetTypeId()))
     {
         m_socket->Bind();
-        m_socket->SetIpTos(static_cast<uint8_t>(dscp << 2));
         m_socket->Connect(InetSocketAddress(to, port));
+        m_socket->SetIpTos(static_cast<uint8_t>(dscp << 2)); // Connect sets it to 0 before ns-3.42
         queue->TraceConnectWithoutContext("Sent", MakeCallback(&Backlog::Left, this));
         for (uint32_t i = 0; i < BACKLOG_PKTS; i++)
         {

@@ -47,7 +47,11 @@ def write_whole(path: Path, content: str | bytes) -> None:
         file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())  # before the renaming, or a power cut may leave the new name with no content
-    part.replace(path)
+    try:
+        part.replace(path)
+    except OSError as fault:
+        part.unlink()
+        raise OSError(fault.errno, fault.strerror, str(path)) from fault
 
 
 def dump(value: object) -> str:

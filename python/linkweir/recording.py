@@ -90,6 +90,8 @@ class Recording:
             files.extend(found)
         if not files:
             raise PlanError("no recording is given; name files that a gateway with [record] wrote")
+        # A file that was given by itself and in its folder would count twice.
+        files = list({file.resolve(): file for file in files}.values())
         files.sort(key=lambda file: file.name)
         name = str(files[0]) if len(files) == 1 else f"{files[0]} .. {files[-1].name}"
         return cls(name, [file.read_bytes() for file in files])

@@ -131,7 +131,7 @@ def prepare(
         raise PlanError(f"{keys.show(fault.key)}: {fault}") from fault
     notes.extend(_about_flows(part))
     notes.extend(_about_tcp(totals, with_tcp, closed, rtt))
-    scenario = _checked(written, folder, part.recording.name, trace)
+    scenario = _checked(written, folder, part.recording.name, rate, trace)
     return Replay(part, written, scenario, with_tcp, tuple(notes))
 
 
@@ -180,7 +180,7 @@ def _is_bulk(total: Sums) -> bool:
     return tcp and total.arrived_bytes > _BULK_BYTES * total.arrived_pkts
 
 
-def _checked(written: Mapping[str, Any], folder: Path, name: str, trace: Path | None) -> Scenario:
+def _checked(written: Mapping[str, Any], folder: Path, name: str, rate: str | None, trace: Path | None) -> Scenario:
     """The scenario; its faults name the recording and not a file that nobody wrote."""
     try:
         return Scenario.from_dict(written, path=folder / SCENARIO)
@@ -189,6 +189,8 @@ def _checked(written: Mapping[str, Any], folder: Path, name: str, trace: Path | 
             raise
         if fault.key == "link.trace" and trace is not None:
             raise PlanError(f"--trace {trace}: {fault.message}") from fault
+        if fault.key in ("link.rate", "link.nominal") and rate is not None and rate in fault.value:
+            raise PlanError(f"--rate {rate}: {fault.message}") from fault
         given = f" = {fault.value}" if fault.value else ""
         raise PlanError(f"replay of {name}: {fault.key}{given}: {fault.message}; --set changes this") from fault
 

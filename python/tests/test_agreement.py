@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from command import REPOSITORY
 
 from linkweir.deploy.ns3 import ns3_program
+from linkweir.lab import LaboratoryError
 from linkweir.lab.tunnel import tunnel
 from linkweir.lab.world import due, flows_of, staggered, world
 from linkweir.reproduce.orders import Agreement
@@ -26,6 +28,7 @@ import agreement  # noqa: E402
 import decisions  # noqa: E402
 import figures as points  # noqa: E402
 import page  # noqa: E402
+from places import available  # noqa: E402
 
 KINDS = frozenset({"pss", "pds", "codes", "pf"})
 GROUPS = {group.name: group for group in points.groups()}
@@ -135,6 +138,16 @@ def test_a_page_shows_what_is_above_its_bound(tmp_path: Path) -> None:
     assert picture.count("<svg") == 1
 
 
+def test_places_that_cannot_be_had_are_named() -> None:
+    def broken() -> int | None:
+        raise LaboratoryError("flex missing")
+
+    said: list[str] = []
+    makers: dict[str, Callable[[], int | None]] = {"qdisc": broken, "ns-3": lambda: None, "simulator": lambda: 7}
+    assert list(available(makers, said.append)) == [7]
+    assert said == ["qdisc: NOT RUN: flex missing", "ns-3: NOT RUN: it is not here"]
+
+
 def test_the_jobs_of_a_place_are_runs_by_everything_they_depend_on() -> None:
     group = GROUPS["PDS 6"]
     place = agreement.Place(page.QDISC, lambda *_: {}, "kernel")
@@ -168,11 +181,11 @@ def test_a_place_that_decides_otherwise_is_marked() -> None:
     orders = Agreement(1000, (0, 0))
     orders.differing["equal times"] = 2
     found = [
-        decisions.Found(page.SIMULATOR, "pss", 1000, True, None),
-        decisions.Found(page.NS3, "pss", 1000, True, Agreement(1000, (0, 0))),
-        decisions.Found(page.VIRTUAL, "pss", 1000, False, orders),
+        decisions.Found(page.SIMULATOR, "pss", 1000, True, 0, None),
+        decisions.Found(page.NS3, "pss", 1000, True, 0, Agreement(1000, (0, 0))),
+        decisions.Found(page.VIRTUAL, "pss", 1000, False, -42_000, orders),
     ]
     assert [one.kept for one in found] == [True, True, False]
     lines = decisions.table(found).splitlines()
-    assert lines[3] == "| pss | ns-3 | 1,000 | at all | 1,000 | 100.0000 % | none |"
-    assert lines[4] == "| pss | gateway | 1,000 | **no** | 1,000 | **99.8000 %** | equal times 2 |"
+    assert lines[3] == "| pss | ns-3 | 1,000 | at all | 0.000 µs | 1,000 | 100.0000 % | none |"
+    assert lines[4] == "| pss | gateway | 1,000 | **no** | -42.000 µs | 1,000 | **99.8000 %** | equal times 2 |"

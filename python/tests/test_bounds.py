@@ -16,13 +16,14 @@ import pytest
 from typer.testing import CliRunner
 
 from linkweir.bounds import capacity, policies
-from linkweir.bounds.answer import bounds, envelope
+from linkweir.bounds.answer import bounds, envelope, framing_of
 from linkweir.bounds.arrivals import empirical
 from linkweir.bounds.attack import Sender, climb, packets
 from linkweir.bounds.curve import Curve, add, horizontal, minimum, rate_latency, residual, token_bucket, vertical
 from linkweir.bounds.page import Distance, largest_backlog, longest_delay
 from linkweir.bounds.policies import compose, shared, smooth
 from linkweir.cli import app
+from linkweir.provenance import write_whole
 from linkweir.scenario import Scenario
 from linkweir.simulate import run
 
@@ -160,6 +161,19 @@ def test_no_run_exceeds_a_bound(policy: str, keys: dict[str, dict[str, Any]], ri
         assert worst.tightness > 0.3
 
 
+def test_the_search_takes_an_overhead_of_a_kilobyte() -> None:
+    """EF's three packets and one in the device, 2,500 B each; a resolved scenario has the overhead as 1kB."""
+    keys = tomllib.loads(scenario("strict", **LEVELS).resolved)
+    keys["link"]["overhead"] = "1000B"
+    case = Scenario.from_dict(keys)
+    curves = dict(envelope(text) for text in ("ef=7500B:1Mbit", "af=2500B:1Mbit", "cs0=2500B:1Mbit"))
+    found = bounds(case, envelopes=curves)
+    assert found[0].delay_s == Fraction(4 * 20000, 10**7)
+    worst, broken = climb(case, found, "ef", 4, 1, dict.fromkeys(("ef", "af", "cs0"), (1500, 1500)))
+    assert broken == []
+    assert worst.tightness > 0.9999
+
+
 def test_strict_of_equal_packets_is_reached() -> None:
     """EF's delay: its burst and one packet in the device, 5 packets of 1.2 ms."""
     case = scenario("strict", **LEVELS)
@@ -251,6 +265,45 @@ def test_a_class_with_an_envelope_and_no_flow_may_send_packets_of_1500_bytes() -
     keys["flow"][1]["packet"] = "200B"
     ef = delays(Scenario.from_dict(keys), "ef=1500B:1Mbit", "af=1500B:1Mbit", "cs0=9kB:1Mbit")[0]
     assert ef == Fraction(2 * 12000, 10**7)
+
+
+def test_calls_have_packets_of_their_codec_and_of_the_links_overhead() -> None:
+    """Three calls of G.711: 3 x (160 + 40 + 60 B) at once, one packet of 1,560 B before them, at 10 Mbit/s. The flow's
+    own packets of 1,500 B are not those of the calls."""
+    keys = tomllib.loads(scenario("strict", **LEVELS).resolved)
+    keys["link"]["overhead"] = "60B"
+    case = Scenario.from_dict(keys)
+    name, curve = envelope("ef=3xg711", framing_of(keys["link"]))
+    found = bounds(case, envelopes={name: curve})[0]
+    assert found.delay_s == Fraction(8 * (3 * 260 + 1560), 10**7)
+    assert found.limit_pkts is not None
+    assert found.limit_pkts >= 3
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (["ef=-15kB:1Mbit"], "is below 0"),
+        (["ef=15kB:-1Mbit"], "is below 0"),
+        (["ef=1:2:3"], "write it as CLASS=BURST:RATE"),
+        (["ef=0B:0bit"], "a burst of 0 B lets no packet of the class pass: the smallest has 1500 B"),
+        (["ef=1kB:1Mbit,100B:5Mbit"], "a burst of 100 B lets no packet of the class pass"),
+        (["ef=2kB:1Mbit", "ef=9kB:9Mbit"], "ef has an envelope already"),
+    ],
+)
+def test_an_envelope_in_which_no_packet_fits_gets_no_bound(texts: list[str], said: str) -> None:
+    options = [word for text in texts for word in ("--envelope", text)]
+    done = CliRunner().invoke(app, ["bounds", str(SCENARIOS / "geo.toml"), *options])
+    assert done.exit_code == 2
+    assert said in done.output
+    assert "unpack" not in done.output  # a word of Python
+
+
+def test_a_report_in_the_place_of_a_folder_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "page").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"page'$"):
+        write_whole(tmp_path / "page", "x")
+    assert [path.name for path in tmp_path.iterdir()] == ["page"]
 
 
 def longest_s(case: Scenario, name: str) -> float:

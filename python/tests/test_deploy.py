@@ -11,6 +11,7 @@ import contextlib
 import ipaddress
 import json
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,7 +27,7 @@ from linkweir.deploy.from_tc import from_tc
 from linkweir.deploy.gateway import gateway_configuration, toml_table, toml_value
 from linkweir.deploy.imported import imported
 from linkweir.deploy.matching import CODE_POINTS, Sorting, sorting
-from linkweir.deploy.policy import IN_MODULE
+from linkweir.deploy.policy import IN_MODULE, PREFIXED
 from linkweir.deploy.script import tc_scripts
 from linkweir.fault import ScenarioError
 from linkweir.lab import LaboratoryError, guest, kernel
@@ -243,6 +244,8 @@ def test_the_policies_of_the_module_are_those_that_it_is_built_with() -> None:
     makefile = (REPOSITORY / "kernel/Makefile").read_text()
     in_tree = next(line for line in makefile.splitlines() if line.startswith("IN_TREE := ")).split()[2:]
     assert {policy["name"] for policy in _native.policies()} - set(in_tree) == IN_MODULE
+    prefixed = next(line for line in makefile.splitlines() if line.startswith("PREFIXED := ")).split()[2:]
+    assert set(prefixed) == PREFIXED
 
 
 def test_a_script_names_what_it_needs_and_what_it_leaves_out(tmp_path: Path) -> None:
@@ -276,7 +279,14 @@ def test_names_from_a_scenario_cannot_become_commands() -> None:
     ("changes", "said"),
     [
         ({"scheduler": {"policy": "wrr"}, "class": [{"name": "rest"}], "flow": []}, "must be one of .* on Linux"),
-        ({"class": [{"name": "rest", "limit_bytes": "9kB"}], "scheduler": {"policy": "strict"}}, "give limit"),
+        (
+            {"class": [{"name": "rest", "limit_bytes": "9kB"}], "scheduler": {"policy": "strict"}},
+            r"class\[0\]\.limit_bytes = 9kB.*give limit",
+        ),
+        (
+            {"class": [{"name": "rest", "limit": "100ms"}], "scheduler": {"policy": "strict"}},
+            r"class\[0\]\.limit = 100ms: must be packets here",
+        ),
     ],
 )
 def test_what_linux_has_not_is_refused_with_what_it_has(changes: dict[str, Any], said: str) -> None:
@@ -404,6 +414,24 @@ def test_what_tc_shows_of_one_that_shapes_itself_becomes_its_link_and_classes() 
         from_tc(SHAPER_SHOWN.replace('"mpu_bytes":64', '"cells":"atm"'))
 
 
+def test_policies_whose_disciplines_have_other_names_go_out_and_come_back() -> None:
+    for policy in sorted(PREFIXED):
+        keys = {"scheduler": {"policy": policy}, "class": [{"name": "all"}], "flow": [{**FLOW, "class": "all"}]}
+        scenario = written(link={"rate": {"steps": [["0s", "5Mbit"], ["2s", "1Mbit"]]}, "nominal": "5Mbit"}, **keys)
+        for shaper in ("htb", "module"):
+            up = tc_scripts(scenario, "eth0", shaper=shaper).up
+            assert f" handle 10: lw_{policy} classes 1 " in up
+            assert re.search(rf"qdisc change dev eth0 .* handle 10: lw_{policy} (link|bandwidth) RATE", up)
+            assert f"plugin for lw_{policy}:" in up
+        shown = SHAPER_SHOWN.replace("pss", f"lw_{policy}").replace(
+            '"bandwidth_bps"', '"tc_ns":500000000,"bandwidth_bps"'
+        )
+        found = from_tc(shown)
+        assert found.scheduler["policy"] == policy
+        assert found.scheduler["tc"] == "500000000ns"
+        assert [entry["limit"] for entry in found.classes] == ["100p", "1000p"]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -471,6 +499,39 @@ def test_a_folder_that_is_not_there_is_named_without_names_of_our_own(tmp_path: 
     assert done.stderr.splitlines()[-1] == f"linkweir: {path}: No such file or directory"
 
 
+def test_a_key_that_linux_has_not_is_named_with_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "case.toml"
+    path.write_text(written(scheduler={"policy": "codel"}, **{"class": [{"name": "rest"}], "flow": [FLOW]}).resolved)
+    done = linkweir("export", "tc", path, "--device", "eth0")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"linkweir: {path}: scheduler.policy = codel: must be one of"), done.stderr
+
+
+def test_peers_without_names_get_one_each_and_keys_are_given_once() -> None:
+    text = gateway_configuration(written(), [{}, {}, {"allowed_ips": "10.0.0.3/32"}], mode="cleartext").text
+    peers = tomllib.loads(text)["peer"]
+    assert [peer["name"] for peer in peers] == ["other", "other-2", "other-3"]
+    # In cleartext a peer is told by its address, so it must have one.
+    assert peers[2]["endpoint"].startswith("<address and port")
+    done = linkweir("export", "gateway", SCENARIOS / "geo.toml", "--peer", "name=a,name=b")
+    assert done.returncode == 2
+    assert "has name twice" in done.stderr
+
+
+def test_a_gateway_that_knows_no_rate_takes_that_of_the_other_scenario() -> None:
+    text = gateway_configuration(written()).text
+    head, rest = text.split("[link]\n")
+    unknown = f'{head}[link]\nfeedback = true\n{rest[rest.index("[scheduler]") - 1 :]}\n[record]\nfolder = "/x"\n'
+    with pytest.raises(ScenarioError, match=r"link\.rate: is missing.*--with SCENARIO"):
+        imported(unknown)
+    found = imported(unknown, written())
+    link = tomllib.loads(found.text)["link"]
+    assert (link["rate"], link["nominal"]) == ("8Mbit", "8Mbit")
+    assert any("link.rate: the file has none" in note for note in found.notes)
+    assert "record: concerns the gateway, not its scheduler" in found.notes
+    assert "link.feedback: how the gateway learns the rate" in found.notes
+
+
 SHOWN = [
     {
         "kind": "htb",
@@ -529,6 +590,32 @@ def test_indented_output_of_tc_is_read(tmp_path: Path) -> None:
     plain = f"{json.dumps(SHOWN)}\n{SHAPED}{json.dumps(FILTERS)}\n"
     assert imported(text).text == imported(plain).text
     assert 'policy = "drr"' in imported(text).text
+
+
+def test_classes_shown_as_json_are_refused_with_what_shows_them() -> None:
+    """As tc of iproute2 6.2 and later prints them; q_drr.c prints quanta as text only."""
+    shown = {
+        "class": "htb",
+        "handle": "1:1",
+        "root": True,
+        "leaf": "0x10",
+        "prio": 0,
+        "rate": 1_000_000,
+        "ceil": 1_000_000,
+    }
+    quanta = {"class": "drr", "handle": "22:1", "root": True, "leaf": "0x31"}
+    text = f"{json.dumps(SHOWN)}\n{json.dumps([shown, quanta])}\n{json.dumps(FILTERS)}\n"
+    with pytest.raises(ScenarioError, match=r"shown as JSON.*tc -d class show, without -j"):
+        imported(text)
+
+
+@pytest.mark.parametrize("parent", ["10:", "22:"])
+def test_classes_whose_filters_are_not_shown_are_not_taken_without_match(parent: str) -> None:
+    two = f"{SHAPED}class drr 22:2 root quantum 3000\n"
+    filters = [entry for entry in FILTERS if not str(entry["options"]["classid"]).startswith(parent)]
+    with pytest.raises(ScenarioError, match=f"{parent}: has 2 classes.*tc -j filter show dev DEVICE parent {parent}"):
+        imported(f"{json.dumps(SHOWN)}\n{two}{json.dumps(filters)}\n")
+    assert imported(f"{json.dumps(SHOWN)}\n{two}{json.dumps(FILTERS)}\n").text.count("[[class]]") == 3
 
 
 # --- In a kernel ------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from linkweir.lab import guest, kernel, namespaces
 
 sys.path.insert(0, str(REPOSITORY / "lab/feedback"))
 import links
+import stored_runs
 
 RULE_BEFORE = "dace0b5^"
 """The last commit before the rule of feedback was written again."""
@@ -91,7 +92,8 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_feedback_alone_uses_a_link_that_nobody_knows_and_keeps_voice_short(name: str, gateway: Path) -> None:
     kind = links.KINDS[name]
     made = guest.prepare(kernel.build("fast"), gateway)
-    empty, loaded = (links.run(made, one, 1, SECONDS) for one in (links.without_load(kind), kind))
+    # Runs of this kernel and this gateway that measure.py has stored are not made again.
+    empty, loaded = (stored_runs.run(made, one, 1, SECONDS) for one in (links.without_load(kind), kind))
     later_ms = links.later_ms(loaded, empty)
     print(f"{name}: {100 * loaded.used:.1f} % of the link, voice {later_ms:.1f} ms later")
     assert len(loaded.took_ms) > 0.97 * SECONDS * 1e9 / links.VOICE_NS

@@ -36,7 +36,7 @@ def test_every_scenario_becomes_a_program_or_a_refusal(path: Path) -> None:
     for note in program.notes:
         assert "".join(c if c.isprintable() else "?" for c in note) in program.text
     flows = len(re.findall(r"^\[\[flow\]\]", scenario.resolved, re.MULTILINE))
-    made = len(re.findall(r"^        Add(?:Tcp|OnOff|Greedy)\(", program.text, re.MULTILINE))
+    made = len(re.findall(r"^        Add(?:Tcp|Cbr|OnOff|Greedy)\(", program.text, re.MULTILINE))
     left_out = len({note.split(" ")[0] for note in program.notes if note.startswith("flow[") and "left out" in note})
     assert made <= flows <= made + left_out
 
@@ -53,6 +53,22 @@ def test_a_changing_capacity_is_in_the_program() -> None:
     text = ns3_program(Scenario.load(ROOT / "scenarios/pss-fade.toml")).text
     assert "{NanoSeconds(10000000000), DataRate(3000000)}," in text
     assert "capacity->Attach(devices.Get(0), nullptr);" in text
+
+
+def test_a_constant_rate_sends_its_first_packet_at_its_start() -> None:
+    """As the simulator does; OnOffApplication would send it a gap later."""
+    text = (ROOT / "scenarios/geo.toml").read_text()
+    program = ns3_program(Scenario.parse(text.replace('"10Mbit"', '"10Mbit"\nstart = "53us"'))).text
+    assert "AddCbr(nodes, to, 1, 10000000, 1500, start, stop);" in program
+    assert "const Time start = NanoSeconds(53000) + i * NanoSeconds(0);" in program
+    silent = ns3_program(Scenario.parse(text.replace('"10Mbit"', '"0bit"')))
+    assert 'flow[0] "voice": left out, its rate is 0' in silent.notes
+
+
+def test_code_points_are_set_after_connecting() -> None:
+    """Before ns-3.42 Connect() of a UDP socket sets the code point to that of the address, which is 0."""
+    text = ns3_program(Scenario.load(ROOT / "scenarios/geo.toml")).text
+    assert re.findall(r"socket->(Connect|SetIpTos)\(", text) == ["Connect", "SetIpTos"] * 2
 
 
 def test_names_of_parameters_differ_in_ns3() -> None:

@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from linkweir.reproduce import orders
-from linkweir.reproduce.orders import CallsError, Departure, Timing, cell, compare_orders, departures, read_departures
+from linkweir.reproduce.orders import (
+    CallsError,
+    Departure,
+    Timing,
+    cell,
+    compare_orders,
+    departures,
+    later_ns,
+    read_departures,
+)
 
 STEP_NS = 600_000
 EXACT = Timing()
@@ -100,6 +109,15 @@ def test_another_decision_because_of_other_waits_is_told_from_a_wrong_one() -> N
     assert compare_orders(turns(1000), late, EXACT, urgency).differing == {"waits": 2}
     assert compare_orders(turns(1000), late, EXACT).differing == {"unexplained": 2}
     assert compare_orders(turns(1000), order, EXACT, lambda queue, _wait_ns: -queue).differing == {"unexplained": 2}
+
+
+def test_how_much_later_packets_arrive_is_counted_from_departures() -> None:
+    """The place begins 1 s later. All packets but one arrive 42 us earlier before departures; one is never sent."""
+    place = [replace(one, arrived_ns=one.arrived_ns + 10**9 - 42_000, left_ns=one.left_ns + 10**9) for one in turns(99)]
+    place[7] = replace(place[7], arrived_ns=place[7].arrived_ns + 300_000)
+    del place[50]
+    assert later_ns(turns(100), place) == -42_000
+    assert later_ns(turns(100), []) == 0
 
 
 def test_departures_of_a_recording() -> None:

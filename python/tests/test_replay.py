@@ -213,6 +213,11 @@ def test_a_file_that_was_just_begun_spoils_no_folder(tmp_path: Path) -> None:
         assert Recording.load([folder]).peers["ship"].arrived_pkts == 1500
 
 
+def test_a_file_given_by_itself_and_in_its_folder_counts_once(tmp_path: Path) -> None:
+    path = simple(tmp_path)
+    assert Recording.load([tmp_path, path, path]).peers["ship"].arrived_pkts == 1500
+
+
 def test_recordings_of_two_gateways_are_not_read_as_one(tmp_path: Path) -> None:
     for device, origin_s in (("lw0", 1_769_824_800), ("lw1", 1_769_824_801)):
         begin = head(origin_s, ["all"], f'policy = "fifo"\n[extra]\ndevice = "{device}"')
@@ -312,6 +317,8 @@ def second_of_packets(draw: random.Random) -> tuple[bytes, int]:
     ("arguments", "said"),
     [
         (["--rate", "0bit"], "Invalid value for --rate: 0bit: must be above 0"),
+        (["--rate", "900Gbit"], "--rate 900Gbit: must be 0bit .. 400Gbit"),
+        (["--rate", "1bit"], "--rate 1bit: must be 1kbit .. 400Gbit"),
         (["--rtt", "-3ms", "--closed"], "Invalid value for --rtt: -3ms: must be 0s .. 7200s"),
         (["--rtt", "3h"], "Invalid value for --rtt: 3h: must be 0s .. 7200s"),
         (["--trace", "gone.csv"], "--trace gone.csv: "),

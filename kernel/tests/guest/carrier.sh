@@ -104,9 +104,9 @@ offer 3 25 100
 same "pds: and counted on" "$(stat received 10:1) $(backlog 10:)" "50p 20"
 clear
 
-# pf and codes: means of what was sent
+# lw_pf and lw_codes: means of what was sent
 mean() { stat mean 10:1 | awk '{ f = /Gbit/ ? 1e9 : /Mbit/ ? 1e6 : /Kbit/ ? 1e3 : 1; sub(/[GMK]?bit/, ""); printf "%.0f", $1 * f }'; }
-for kind in pf codes; do
+for kind in lw_pf lw_codes; do
 	holds "$kind" tc qdisc add dev v0 root handle 10: $kind classes 2 default 1 tc 100s class 1 rate 1mbit
 	offer 3 20 1000
 	drained "$kind: drains" 10:

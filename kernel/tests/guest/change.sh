@@ -48,9 +48,9 @@ for round in 1 2 3 4 5 6; do
 done
 all_arrived pds
 
-for kind in pf codes; do
+for kind in lw_pf lw_codes; do
 	timeout=
-	[ $kind = codes ] && timeout="timeout 0"
+	[ $kind = lw_codes ] && timeout="timeout 0"
 	under $kind classes 3 dscp EF=1,AF11=2 class 1 limit 30000 $timeout class 2 limit 30000 $timeout class 3 limit 30000 $timeout
 	for round in 1 2 3 4 5 6; do
 		for class in 1 2 3; do
@@ -63,12 +63,12 @@ for kind in pf codes; do
 done
 
 # limits of a class
-tc qdisc add dev v0 root handle 10: pf classes 1 class 1 rate 0 limit 10
+tc qdisc add dev v0 root handle 10: lw_pf classes 1 class 1 rate 0 limit 10
 traffic send 10.0.0.2 5003 0 25 100 0
-tc class change dev v0 parent 10: classid 10:1 pf limit 20
+tc class change dev v0 parent 10: classid 10:1 lw_pf limit 20
 traffic send 10.0.0.2 5003 0 25 100 0
 same "a larger limit makes room" "$(backlog 10:)" 20
-tc class change dev v0 parent 10: classid 10:1 pf limit 5
+tc class change dev v0 parent 10: classid 10:1 lw_pf limit 5
 traffic send 10.0.0.2 5003 0 1 100 0
 same "a smaller one drops the newest, and refuses more" "$(backlog 10:) $(stat dropped_limit 10:1)" "5 46p"
 clear
@@ -76,14 +76,14 @@ clear
 # a limit far below the backlog, also of bytes: all that is above it is dropped, below a parent that counts it
 tc qdisc add dev v0 root handle 1: htb default 1
 tc class add dev v0 parent 1: classid 1:1 htb rate 1gbit
-tc qdisc add dev v0 parent 1:1 handle 10: pf classes 1 class 1 rate 0 limit 1000
+tc qdisc add dev v0 parent 1:1 handle 10: lw_pf classes 1 class 1 rate 0 limit 1000
 offer 3 300 100
 offer 3 300 100
-tc class change dev v0 parent 10: classid 10:1 pf limit 7
+tc class change dev v0 parent 10: classid 10:1 lw_pf limit 7
 same "a limit far below drops the rest" "$(backlog 10:) $(stat dropped_limit 10:1) $(reasons)" "7 593p 593"
 agrees "and the parent knows"
 # 142 bytes each
-tc class change dev v0 parent 10: classid 10:1 pf limit_bytes 500
+tc class change dev v0 parent 10: classid 10:1 lw_pf limit_bytes 500
 same "so does one in bytes" "$(fields qdisc 10: | cut -d' ' -f4-5) $(stat dropped_limit 10:1)" "426 3 597p"
 agrees "and the parent knows that"
 clear
@@ -92,7 +92,7 @@ clear
 memory() { tc -s -j qdisc show dev v0 root | grep -o '"memory_bytes":[0-9]*' | cut -d: -f2; }
 waiting_in() { fields class "$1" | cut -d' ' -f5; }
 below() { [ "$(memory)" -gt 0 ] && [ "$(memory)" -le "$1" ]; }
-tc qdisc add dev v0 root handle 10: pf classes 3 dscp EF=1,AF11=2 memlimit 100kb class 1 rate 0 class 2 rate 0 class 3 rate 0
+tc qdisc add dev v0 root handle 10: lw_pf classes 3 dscp EF=1,AF11=2 memlimit 100kb class 1 rate 0 class 2 rate 0 class 3 rate 0
 says "memlimit is shown" "memlimit 100Kb" tc qdisc show dev v0 root
 offer 1 5 1000
 offer 3 100 1000
@@ -101,51 +101,52 @@ holds "memory stays below its limit" below 102400
 same "the others lose nothing" "$(waiting_in 10:1) $(waiting_in 10:2) $(stat dropped_memory 10:1) $(stat dropped_memory 10:2)" "5 5 0p 0p"
 same "each packet waits or was dropped for memory" "$(backlog 10:) $(reasons)" "$((10 + $(waiting_in 10:3))) $((100 - $(waiting_in 10:3)))"
 echo "# memory: $(memory) bytes of $(backlog 10:) packets"
-holds "a smaller limit" tc qdisc change dev v0 root handle 10: pf memlimit 20kb
+holds "a smaller limit" tc qdisc change dev v0 root handle 10: lw_pf memlimit 20kb
 holds "drops at once" below 20480
+kept=$(waiting_in 10:3)
 show tc -s -j qdisc show dev v0
-holds "no limit" tc qdisc change dev v0 root handle 10: pf memlimit 0
+holds "no limit" tc qdisc change dev v0 root handle 10: lw_pf memlimit 0
 offer 3 100 1000
-same "holds all" "$(waiting_in 10:3) $(memory)" "$((100 + $(waiting_in 10:3) - 100)) "
-tc qdisc change dev v0 root handle 10: pf memlimit 50kb
+same "holds all" "$(waiting_in 10:3) $(memory)" "$((kept + 100)) "
+tc qdisc change dev v0 root handle 10: lw_pf memlimit 50kb
 holds "one that comes later counts what waits" below 51200
 clear
 
 # an estimator of the qdisc, and none of a class
-holds "an estimator" tc qdisc add dev v0 root handle 10: est 1sec 4sec pf classes 1 class 1 rate 10mbit
+holds "an estimator" tc qdisc add dev v0 root handle 10: est 1sec 4sec lw_pf classes 1 class 1 rate 10mbit
 for round in 1 2 3 4 5 6 7 8; do
 	offer 3 25 1000
 	sleep 0.5
 done
 same "is obeyed" "$(tc -s qdisc show dev v0 root | awk '{ for (i = 1; i < NF; i++) if ($i == "rate" && $(i + 2) ~ /pps$/) print ($(i + 2) + 0 > 5) }')" 1
 refused "one of a class" "est is not for a class: give it to the qdisc" \
-	tc class change dev v0 parent 10: classid 10:1 est 1sec 4sec pf rate 1mbit
+	tc class change dev v0 parent 10: classid 10:1 est 1sec 4sec lw_pf rate 1mbit
 clear
 
 # another number of classes, in one step
 tc qdisc add dev v0 root handle 1: htb default 1
 tc class add dev v0 parent 1: classid 1:1 htb rate 1gbit
-tc qdisc add dev v0 parent 1:1 handle 10: pf classes 3 dscp EF=1,AF11=2,CS1=3 class 1 rate 0 weight 3 class 2 rate 0 class 3 rate 0
+tc qdisc add dev v0 parent 1:1 handle 10: lw_pf classes 3 dscp EF=1,AF11=2,CS1=3 class 1 rate 0 weight 3 class 2 rate 0 class 3 rate 0
 begin_count 5001 5002 5003
 offer 1 10 500
 offer 2 20 500
 offer 3 30 500
-holds "fewer classes" tc qdisc replace dev v0 parent 1:1 handle 10: pf classes 2
+holds "fewer classes" tc qdisc replace dev v0 parent 1:1 handle 10: lw_pf classes 2
 same "packets stay in their classes" "$(waiting_in 10:1) $(waiting_in 10:2)" "10 20"
 same "those of the one that is gone are dropped, for a reason" "$(fields qdisc 10: | cut -d' ' -f3-5) $(reasons)" "30 16260 30 30"
 agrees "and the parent knows it"
-same "two classes are shown" "$(tc class show dev v0 | grep -c '^class pf')" 2
+same "two classes are shown" "$(tc class show dev v0 | grep -c '^class lw_pf')" 2
 says "what was set stays" "rate 0bit weight 3" tc class show dev v0 classid 10:1
 says "its code points go to the default, which is the last" "classes 2 default 2 dscp AF11=2,EF=1 tc" tc qdisc show dev v0
 offer 3 5 500
 same "as do its packets" "$(waiting_in 10:2)" 25
-holds "more classes, and what a class of them is" tc qdisc change dev v0 parent 1:1 handle 10: pf classes 4 default 4 class 4 rate 0 limit 3 class 1 weight 1
+holds "more classes, and what a class of them is" tc qdisc change dev v0 parent 1:1 handle 10: lw_pf classes 4 default 4 class 4 rate 0 limit 3 class 1 weight 1
 offer 3 5 500
 same "packets stay, and come" "$(waiting_in 10:1) $(waiting_in 10:2) $(waiting_in 10:3) $(waiting_in 10:4)" "10 25 0 3"
 agrees "and the parent agrees"
-refused "a change that is refused" "weight of class 1 is outside" tc qdisc change dev v0 parent 1:1 handle 10: pf classes 2 class 1 weight 0
+refused "a change that is refused" "weight of class 1 is outside" tc qdisc change dev v0 parent 1:1 handle 10: lw_pf classes 2 class 1 weight 0
 same "changes nothing" "$(waiting_in 10:4) $(reasons)" "3 32"
-for class in 1 2 4; do tc class change dev v0 parent 10: classid 10:$class pf rate 10mbit; done
+for class in 1 2 4; do tc class change dev v0 parent 10: classid 10:$class lw_pf rate 10mbit; done
 drained "all drains" 10:
 end_count
 same "and arrived" "$arrived_sum" 38

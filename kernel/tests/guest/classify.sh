@@ -65,7 +65,7 @@ clear
 # one super-packet of 20 pieces of 1000 bytes: 20 packets of 1042
 tc qdisc add dev v0 root handle 1: htb default 1
 tc class add dev v0 parent 1: classid 1:1 htb rate 1gbit
-tc qdisc add dev v0 parent 1:1 handle 10: pf classes 1 class 1 rate 0 limit 50
+tc qdisc add dev v0 parent 1:1 handle 10: lw_pf classes 1 class 1 rate 0 limit 50
 begin_count 7000
 traffic super 10.0.0.2 7000 0 1 20000 1000
 same "a super-packet is split" "$(fields qdisc 10: | cut -d' ' -f3-5)" "0 20840 20"
@@ -76,31 +76,31 @@ same "in both counters" "$(fields qdisc 1: | cut -d' ' -f4-5)" "52100 50"
 traffic super 10.0.0.2 7000 0 1 20000 1000
 same "all of it" "$(fields qdisc 10: | cut -d' ' -f3-5)" "30 52100 50"
 same "in the parent's as well" "$(fields qdisc 1: | cut -d' ' -f4-5)" "52100 50"
-tc class change dev v0 parent 10: classid 10:1 pf rate 1mbit
+tc class change dev v0 parent 10: classid 10:1 lw_pf rate 1mbit
 drained "it drains" 10:
 end_count
 same "the pieces arrived" "$arrived" "50"
 same "the parent is empty" "$(fields qdisc 1: | cut -d' ' -f4-5)" "0 0"
 
 # or kept whole, if so wanted: one packet, of the length of its pieces
-holds "no-split-gso" tc qdisc change dev v0 parent 1:1 handle 10: pf no-split-gso class 1 rate 0
+holds "no-split-gso" tc qdisc change dev v0 parent 1:1 handle 10: lw_pf no-split-gso class 1 rate 0
 says "is shown" "no-split-gso" tc qdisc show dev v0
 begin_count 7000
 traffic super 10.0.0.2 7000 0 1 20000 1000
 same "a super-packet is one packet" "$(fields qdisc 10: | cut -d' ' -f3-5)" "30 20840 1"
 agrees "for the parent, too"
 # with overhead 10 each of its 20 frames has 1038 bytes
-tc qdisc change dev v0 parent 1:1 handle 10: pf overhead 10 class 1 limit_bytes 41599
+tc qdisc change dev v0 parent 1:1 handle 10: lw_pf overhead 10 class 1 limit_bytes 41599
 traffic super 10.0.0.2 7000 0 1 20000 1000
 same "and 20 frames on the link: there is no room for it" "$(fields qdisc 10: | cut -d' ' -f3-5)" "31 20840 1"
-tc qdisc change dev v0 parent 1:1 handle 10: pf class 1 limit_bytes 41600
+tc qdisc change dev v0 parent 1:1 handle 10: lw_pf class 1 limit_bytes 41600
 traffic super 10.0.0.2 7000 0 1 20000 1000
 same "or there just is" "$(fields qdisc 10: | cut -d' ' -f3-5)" "31 41680 2"
-tc class change dev v0 parent 10: classid 10:1 pf rate 1mbit limit_bytes 1mb
+tc class change dev v0 parent 10: classid 10:1 lw_pf rate 1mbit limit_bytes 1mb
 drained "the whole ones drain" 10:
 end_count
 same "their pieces arrived" "$arrived" "40"
-holds "split-gso" tc qdisc change dev v0 parent 1:1 handle 10: pf split-gso raw class 1 limit_bytes 1mb
+holds "split-gso" tc qdisc change dev v0 parent 1:1 handle 10: lw_pf split-gso raw class 1 limit_bytes 1mb
 
 # super-packets that cannot be split: marked as TCP, but of a protocol that the kernel does not know
 frame "0800450000000000000040fd0000${zeros}000000005$(printf %0391d 0)" 3 100
@@ -109,4 +109,21 @@ same "and counted by reason" "$(stat dropped_split 10:1) $(stat dropped_limit 10
 same "by the whole qdisc as well" "$(reasons)" 34
 same "the parent counts none of it as waiting" "$(fields qdisc 1: | cut -d' ' -f4-5)" "0 0"
 clear
+
+# how long a whole super-packet is on the link, to the byte: each of its frames has its headers, and fills cells of 53 bytes with 48
+whole() { # whole WHAT BYTES COMMAND...: sends one of so many bytes
+	what=$1 bytes=$2
+	shift 2
+	tc qdisc add dev v0 root handle 10: pds classes 1 no-split-gso overhead 10 atm class 1 rate 0 limit_bytes $((bytes - 1)) || fault "$what" "no qdisc"
+	"$@"
+	same "$what: no room for it" "$(backlog 10:) $(stat dropped_limit 10:1)" "0 1p"
+	tc qdisc change dev v0 root handle 10: pds class 1 limit_bytes $bytes
+	"$@"
+	same "$what: or there just is" "$(backlog 10:) $(stat dropped_limit 10:1)" "1 1p"
+	clear
+}
+# with 28 bytes of IP and UDP, frames of 1038, 1038 and 538 bytes: 22, 22 and 12 cells
+whole "three frames, the last one shorter" 2968 traffic super 10.0.0.2 7000 0 1 2500 1000
+# with 40 bytes of IP and TCP, frames of 110, 110, 110 and 70 bytes: 3, 3, 3 and 2 cells. Its sender does not say how many frames it is
+whole "four frames, from a packet socket" 583 frame "0800450000f00000000040060000${zeros%????????????????}000000000000000000000000501000000000$(printf %0404d 0)" 1 60
 unwire

@@ -24,12 +24,12 @@ parent() { # parent KIND: a qdisc 1: whose class 1:1 gets everything
 parents="htb tbf"
 grep -q checks=full /proc/cmdline && parents="htb tbf drr prio"
 for parent in $parents; do
-	for kind in pds pf codes; do
+	for kind in pds lw_pf lw_codes; do
 		case="$kind under $parent"
 		parent $parent
 		options="class 1 rate 0 limit 20 class 2 rate 0 limit 30 class 3 rate 0 limit 40"
 		[ $kind = pds ] && options="limit 60 $options"
-		[ $kind = codes ] && options="class 1 rate 0 limit 20 timeout 0 class 2 rate 0 limit 30 timeout 0 class 3 rate 0 limit 40 timeout 0"
+		[ $kind = lw_codes ] && options="class 1 rate 0 limit 20 timeout 0 class 2 rate 0 limit 30 timeout 0 class 3 rate 0 limit 40 timeout 0"
 		holds "$case" tc qdisc add dev v0 parent 1:1 handle 10: $kind classes 3 dscp EF=1,AF11=2 $options
 		begin_count 5001 5002 5003
 		for round in 1 2; do
@@ -80,9 +80,9 @@ clear
 
 # dropped by age, when leaving and to make room; a child that returns no packet though it had some
 for parent in $parents; do
-	case="codes under $parent"
+	case="lw_codes under $parent"
 	parent $parent
-	holds "$case, with timeouts" tc qdisc add dev v0 parent 1:1 handle 10: codes classes 2 default 1 class 1 rate 0 limit 10 timeout 10ms class 2 rate 0
+	holds "$case, with timeouts" tc qdisc add dev v0 parent 1:1 handle 10: lw_codes classes 2 default 1 class 1 rate 0 limit 10 timeout 10ms class 2 rate 0
 	begin_count 5001 5002 5003
 	offer 3 10 500
 	sleep 0.1
@@ -90,11 +90,11 @@ for parent in $parents; do
 	same "$case: the old made room" "$(stat dropped_expired 10:1)" 5p
 	agrees "$case: backlogs after these drops"
 	sleep 0.1
-	tc class change dev v0 parent 10: classid 10:1 codes rate 10mbit
+	tc class change dev v0 parent 10: classid 10:1 lw_codes rate 10mbit
 	drained "$case: all the others were dropped by age" 10:
 	same "$case: when their turn came" "$(stat dropped_leaving 10:1)" 10p
 	agrees "$case: backlogs when nothing waits"
-	tc class change dev v0 parent 10: classid 10:1 codes timeout 1000s
+	tc class change dev v0 parent 10: classid 10:1 lw_codes timeout 1000s
 	offer 3 3 500
 	drained "$case: still carries packets" 10:
 	end_count
@@ -110,13 +110,13 @@ for class in 1 2; do
 	tc class add dev v0 parent 1: classid 1:$class drr
 	tc filter add dev v0 parent 1: protocol ip prio $class flower ip_proto udp dst_port 500$class classid 1:$class
 done
-holds "codes and a fifo under drr" tc qdisc add dev v0 parent 1:1 handle 10: codes classes 1 class 1 rate 0 timeout 10ms
+holds "lw_codes and a fifo under drr" tc qdisc add dev v0 parent 1:1 handle 10: lw_codes classes 1 class 1 rate 0 timeout 10ms
 begin_count 5001 5002
 offer 1 100 500
 offer 2 5 500
 same "the blocked one holds up the other" "$(backlog 1:)" 105
 sleep 0.1
-tc class change dev v0 parent 10: classid 10:1 codes rate 10mbit
+tc class change dev v0 parent 10: classid 10:1 lw_codes rate 10mbit
 drained "the other still sends when the packets of the first are dropped" 1:
 same "all of them" "$(stat dropped_leaving 10:1)" 100p
 end_count
@@ -124,7 +124,7 @@ same "what arrived is the other's" "$arrived" "0 5"
 clear
 
 # bounds in bytes: 5 packets of 1042 bytes fit into 5500
-tc qdisc add dev v0 root handle 10: pf classes 1 class 1 rate 0 limit_bytes 5500
+tc qdisc add dev v0 root handle 10: lw_pf classes 1 class 1 rate 0 limit_bytes 5500
 offer 3 9 1000
 same "a bound in bytes" "$(fields qdisc 10: | cut -d' ' -f3-5)" "4 5210 5"
 same "counted as such" "$(stat dropped_limit 10:1)" 4p
@@ -156,7 +156,7 @@ for parent in $parents; do
 done
 
 # old packets are dropped to make room, at most 64 per arrival
-holds "codes" tc qdisc add dev v0 root handle 10: codes classes 1 class 1 rate 0 limit_bytes 30000 timeout 10ms
+holds "lw_codes" tc qdisc add dev v0 root handle 10: lw_codes classes 1 class 1 rate 0 limit_bytes 30000 timeout 10ms
 ip link set v0 mtu 30000
 offer 3 100 100
 offer 3 100 100

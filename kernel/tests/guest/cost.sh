@@ -59,19 +59,19 @@ measure pds 3 0 pds $classes limit 1000
 bounded pds
 measure pds-ring 3 0 pds $classes limit 1000 history ring
 bounded pds-ring
-measure pf 3 0 pf $classes
-bounded pf
-measure codes 3 0 codes $classes
-bounded codes
+measure lw_pf 3 0 lw_pf $classes
+bounded lw_pf
+measure lw_codes 3 0 lw_codes $classes
+bounded lw_codes
 eight="classes 8 dscp EF=1,AF11=2,CS0=3,AF21=4,AF31=5,AF41=6,CS1=7,CS2=8"
 measure pss-8 8 0 pss $eight link 1gbit class 2 low_level 9 rate 400mbit
 bounded pss-8
 measure pds-8 8 0 pds $eight limit 1000
 bounded pds-8
-measure pf-8 8 0 pf $eight
-bounded pf-8
-measure codes-8 8 0 codes $eight
-bounded codes-8
+measure lw_pf-8 8 0 lw_pf $eight
+bounded lw_pf-8
+measure lw_codes-8 8 0 lw_codes $eight
+bounded lw_codes-8
 
 # as root of a device with four transmission queues: cost, without the locks, and how often a lock is taken for a packet
 device=d4

@@ -11,15 +11,15 @@ datagrams() { # datagrams NUMBER: sent through X, a dummy that drops them
 ip link add X type dummy
 ip link set X up
 ip addr add 192.0.2.1/24 dev X
-kinds=$(sed -n 's/^LW_POLICY(\(.*\))$/\1/p' /linkweir/kernel/build/tree/kinds.h)
+kinds=$(sed -n 's/^LINKWEIR_KIND(\(.*\))$/\1/p' /linkweir/kernel/build/tree/kinds.h)
 test -n "$kinds"
 judge $? "the module's kinds are known" "kinds.h lists none"
 for kind in $kinds; do
 	case $kind in
 	pss) options="classes 3 link 20mbit dscp EF=1,AF=2 class 2 level 1 low_level 3 rate 8mbit class 3 level 2" ;;
-	codes) options="classes 2 class 1 rate 5mbit timeout 100ms" ;;
+	lw_codes) options="classes 2 class 1 rate 5mbit timeout 100ms" ;;
 	pds) options="classes 8" ;;
-	pf) options="classes 2" ;;
+	lw_pf) options="classes 2" ;;
 	*) options="classes 2 link 20mbit" ;;
 	esac
 	output=$(tc qdisc add dev X root $kind $options 2>&1)

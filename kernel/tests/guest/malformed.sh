@@ -73,8 +73,8 @@ refused "a class without a number" "number of a class is outside 1 .. 2 (at clas
 says_of qdisc 17/4 "options: there is no attribute 17"
 says_of class 9/4 "options of class 2: there is no attribute 9"
 says_of class_param 9/4 "param of class 2: there is no attribute 9"
-refused "a parameter that is none" "pss of this module has no qdisc param of that name (at param{)" $qdisc param{ name=hue value=1 } }
-refused "one of a class that is none" "pss of this module has no class param of that name (at param{)" $qdisc class{ number=2 param{ name=sat value=1 } } }
+refused "a parameter that is none" "policy pss of this module has no qdisc param of that name (at param{)" $qdisc param{ name=hue value=1 } }
+refused "one of a class that is none" "policy pss of this module has no class param of that name (at param{)" $qdisc class{ number=2 param{ name=sat value=1 } } }
 refused "options that are cut off" "options: the last attribute is cut off (at options{)" $qdisc cut }
 refused "a class that is cut off" "options of class 2: the last attribute is cut off (at class{)" $qdisc class{ number=2 cut } }
 refused "a parameter that is cut off" "param: the last attribute is cut off (at param{)" $qdisc param{ name=sat cut } }
@@ -112,9 +112,9 @@ same "and was changed" "$(tc class show dev v0 classid 1:1 | sed 's/ *$//')" "cl
 clear
 
 # a class in two nests, which tc sends as one
-holds "a limit, then one in bytes" attributes v0 add pf options{ classes=2 class{ number=1 limit=7 } class{ number=1 limit_bytes=5000 } class{ number=2 limit_bytes=5000 } }
-same "both hold" "$(tc class show dev v0 classid 1:1 | sed 's/ *$//')" "class pf 1:1 parent 1: limit 7p limit_bytes 5000b weight 1"
-same "and bytes alone where only they are given" "$(tc class show dev v0 classid 1:2 | sed 's/ *$//')" "class pf 1:2 parent 1: limit_bytes 5000b weight 1"
+holds "a limit, then one in bytes" attributes v0 add lw_pf options{ classes=2 class{ number=1 limit=7 } class{ number=1 limit_bytes=5000 } class{ number=2 limit_bytes=5000 } }
+same "both hold" "$(tc class show dev v0 classid 1:1 | sed 's/ *$//')" "class lw_pf 1:1 parent 1: limit 7p limit_bytes 5000b weight 1"
+same "and bytes alone where only they are given" "$(tc class show dev v0 classid 1:2 | sed 's/ *$//')" "class lw_pf 1:2 parent 1: limit_bytes 5000b weight 1"
 clear
 unwire
 unsteady

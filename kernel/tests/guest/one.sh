@@ -8,7 +8,7 @@ says "it was sent" "Sent 98 bytes 1 pkt" tc -s qdisc show dev v0 root
 clear
 holds "the vectors pass" modprobe linkweir_vectors
 says "they were replayed" "all as expected" dmesg
-for kind in pds pf codes; do
+for kind in pds lw_pf lw_codes; do
 	refused "$kind is not there" "" tc qdisc add dev v0 root handle 1: $kind classes 2 link 20mbit
 done
 unwire

@@ -173,6 +173,11 @@ same "one below mq may reserve" "$(tc qdisc add dev v0 parent 1:1 handle 11: pss
 says "two reserve more than the link" "Warning: qdiscs below mq reserve 16000000 of 10000000 bit/s: use pss_mq as root" \
 	tc qdisc add dev v0 parent 1:2 handle 12: pss $reserve
 says "and four" "reserve 32000000 of 10000000 bit/s" sh -c "tc qdisc add dev v0 parent 1:3 handle 13: pss $reserve; tc qdisc add dev v0 parent 1:4 handle 14: pss $reserve"
+# the texts of these warnings have numbers that change with the link; more of them than the module keeps
+for rate in $(seq 1 1100); do echo "qdisc change dev v0 parent 1:1 handle 11: pss link $((10000000 + rate))bit"; done >/tmp/rates
+tc -batch /tmp/rates >/dev/null 2>/tmp/warnings
+same "each rate of a link has its own warning" "$(sort -u /tmp/warnings | grep -c 'reserve 32000000 of 1000[0-9]* bit/s')" 1100
+tc qdisc change dev v0 parent 1:1 handle 11: pss link 10mbit 2>/dev/null
 says "also by a change of a class" "reserve 30000000 of 10000000 bit/s" tc class change dev v0 parent 13: classid 13:1 pss rate 6mbit
 for queue in 1 2 3; do tc qdisc change dev v0 parent 1:$queue handle 1$queue: pss class 1 rate 2mbit 2>/dev/null; done
 same "not if they share it" "$(tc qdisc change dev v0 parent 1:4 handle 14: pss class 1 rate 2mbit 2>&1)" ""

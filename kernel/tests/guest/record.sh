@@ -66,27 +66,27 @@ done
 record pds
 
 parent htb 6mbit
-holds "codes" tc qdisc add dev v0 parent 1:1 handle 10: codes $dscp class 1 rate 2mbit timeout 15ms limit 30 class 2 rate 3mbit timeout 30ms limit 15 class 3 timeout 0 limit 80
+holds "lw_codes" tc qdisc add dev v0 parent 1:1 handle 10: lw_codes $dscp class 1 rate 2mbit timeout 15ms limit 30 class 2 rate 3mbit timeout 30ms limit 15 class 3 timeout 0 limit 80
 flows
 beat
 for rate in 0 5mbit 1mbit; do
-	holds "codes rate $rate" tc class change dev v0 parent 10: classid 10:1 codes rate $rate timeout 25ms
+	holds "lw_codes rate $rate" tc class change dev v0 parent 10: classid 10:1 lw_codes rate $rate timeout 25ms
 	beat
 done
-holds "codes blocked" tc qdisc change dev v0 parent 1:1 handle 10: codes class 1 rate 0 class 2 rate 0 class 3 rate 0
+holds "lw_codes blocked" tc qdisc change dev v0 parent 1:1 handle 10: lw_codes class 1 rate 0 class 2 rate 0 class 3 rate 0
 beat
-holds "codes open" tc qdisc change dev v0 parent 1:1 handle 10: codes class 1 rate 1mbit class 2 rate 2mbit class 3 rate 1mbit weight 3
+holds "lw_codes open" tc qdisc change dev v0 parent 1:1 handle 10: lw_codes class 1 rate 1mbit class 2 rate 2mbit class 3 rate 1mbit weight 3
 beat
 quiet
 clear
-record codes
+record lw_codes
 
 for unit in bytes airtime packets; do
 	parent htb 6mbit
-	holds "pf $unit" tc qdisc add dev v0 parent 1:1 handle 10: pf $dscp unit $unit tc 100ms class 1 rate 2mbit limit 50 class 2 rate 3mbit limit 50 class 3 limit_bytes 40kb
+	holds "lw_pf $unit" tc qdisc add dev v0 parent 1:1 handle 10: lw_pf $dscp unit $unit tc 100ms class 1 rate 2mbit limit 50 class 2 rate 3mbit limit 50 class 3 limit_bytes 40kb
 	flows
 	beat
-	tc class change dev v0 parent 10: classid 10:2 pf rate 1mbit weight 2
+	tc class change dev v0 parent 10: classid 10:2 lw_pf rate 1mbit weight 2
 	beat
 	ip link set v0 down
 	ip link set v0 up
@@ -95,7 +95,7 @@ for unit in bytes airtime packets; do
 	quiet
 	clear
 done
-record pf
+record lw_pf
 
 for kind in mlwdf exp_rule exp_pf; do
 	parent htb 6mbit
@@ -127,25 +127,25 @@ echo 0 >events/linkweir/enable
 echo >trace
 typed=$(ls -d events/qdisc/qdisc_drop 2>/dev/null)
 for event in events/skb/kfree_skb $typed; do echo 1 >$event/enable; done
-tc qdisc add dev v0 root handle 10: codes classes 1 class 1 rate 0 limit 10 timeout 100ms
+tc qdisc add dev v0 root handle 10: lw_codes classes 1 class 1 rate 0 limit 10 timeout 100ms
 traffic send 10.0.0.2 5003 0 12 500 0
 sleep 0.2
 traffic send 10.0.0.2 5003 0 1 500 0
-tc class change dev v0 parent 10: classid 10:1 codes rate 10mbit
+tc class change dev v0 parent 10: classid 10:1 lw_codes rate 10mbit
 drained "packets go by limit and by age" 10:
 for event in events/skb/kfree_skb $typed; do echo 0 >$event/enable; done
 same "at the limit, to make room and when leaving" "$(stat dropped_limit 10:1) $(stat dropped_expired 10:1) $(stat dropped_leaving 10:1)" "2p 1p 9p"
 same "each is a drop of a queue" "$(grep -c 'kfree_skb: .*reason: QDISC_DROP' trace)" 12
-[ -z "$typed" ] || same "the reasons of a queue" "$(sed -n 's/.*qdisc_drop: .*kind=codes .*reason=//p' trace | sort | uniq -c | xargs)" \
+[ -z "$typed" ] || same "the reasons of a queue" "$(sed -n 's/.*qdisc_drop: .*kind=lw_codes .*reason=//p' trace | sort | uniq -c | xargs)" \
 	"2 BAND_LIMIT 10 CONGESTED"
 clear
 
 # packets above a lower limit are freed at once, although nothing is sent any more
-tc qdisc add dev v0 root handle 10: codes classes 1 class 1 rate 0 limit 100 timeout 10s
+tc qdisc add dev v0 root handle 10: lw_codes classes 1 class 1 rate 0 limit 100 timeout 10s
 traffic send 10.0.0.2 5003 0 100 500 0
 echo >trace
 echo 1 >events/skb/kfree_skb/enable
-tc class change dev v0 parent 10: classid 10:1 codes limit 10
+tc class change dev v0 parent 10: classid 10:1 lw_codes limit 10
 tc qdisc del dev v0 root
 echo 0 >events/skb/kfree_skb/enable
 same "drops above a lower limit" "$(grep -c 'kfree_skb: .*reason: QDISC_DROP' trace)" 90

@@ -41,6 +41,6 @@ holds "and comes again" modprobe sch_linkweir
 rmmod sch_linkweir
 ip link add d0 type dummy
 ip link set d0 up
-holds "tc asks for it by the kind" tc qdisc add dev d0 root codes classes 2
+holds "tc asks for it by the kind" tc qdisc add dev d0 root lw_codes classes 2
 same "it is there" "$(lsmod | grep -c '^sch_linkweir')" 1
 ip link del d0

@@ -36,7 +36,7 @@ same "eight classes" "$(tc class show dev v0 | grep -c '^class pds 2:')" 8
 holds "delete" tc qdisc del dev v0 root
 refused "delete again" "" tc qdisc del dev v0 root handle 1:
 
-for kind in pf codes; do
+for kind in lw_pf lw_codes; do
 	holds "$kind" tc qdisc add dev v0 root handle 1: $kind classes 2 tc 500ms unit airtime idle freeze class 1 weight 3 rate 5mbit
 	same "$kind shows the qdisc" "$(options)" "classes 2 default 2 tc 500ms unit airtime idle freeze"
 	holds "$kind rate at run time" tc class change dev v0 parent 1: classid 1:1 $kind rate 1500kbit
@@ -45,11 +45,11 @@ for kind in pf codes; do
 	says "$kind shows that" "rate 0bit weight 3" class 1:1
 	holds "$kind delete" tc qdisc del dev v0 root
 done
-holds "limit_bytes alone" tc qdisc add dev v0 root handle 1: codes classes 1 class 1 limit_bytes 30kb timeout 50ms
+holds "limit_bytes alone" tc qdisc add dev v0 root handle 1: lw_codes classes 1 class 1 limit_bytes 30kb timeout 50ms
 same "leaves packets unbounded" "$(class 1:1)" "limit_bytes 30Kb weight 1 timeout 50ms"
 clear
-holds "the most classes" tc qdisc add dev v0 root handle 1: pf classes 4096
-same "all of them are shown" "$(tc class show dev v0 | grep -c '^class pf 1:')" 4096
+holds "the most classes" tc qdisc add dev v0 root handle 1: lw_pf classes 4096
+same "all of them are shown" "$(tc class show dev v0 | grep -c '^class lw_pf 1:')" 4096
 clear
 for kind in mlwdf exp_rule exp_pf; do
 	holds "$kind" tc qdisc add dev v0 root handle 1: $kind classes 2 class 1 target 50ms delta 1% rate 2mbit
@@ -70,10 +70,10 @@ refused "default above" "default is outside 1 .. 2" $add pds classes 2 default 3
 refused "class 0" "number of a class is outside 1 .. 2" $add pds classes 2 class 0
 refused "class above" "number of a class is outside 1 .. 2" $add pds classes 2 class 3
 refused "code point to no class" "dscp 46: its class is outside 0 .. 2" $add pds classes 2 dscp EF=3
-refused "limit 0" "limit of class 2 is outside 1 .. 100000000 packets" $add codes classes 2 class 2 limit 0
-refused "limit above" "limit of class 2 is outside 1 .. 100000000 packets" $add codes classes 2 class 2 limit 100000001
-refused "limit_bytes 0" "limit_bytes of class 2 is outside 1 .. 1000000000000 bytes" $add codes classes 2 class 2 limit_bytes 0
-refused "rate above" "rate of class 1 is outside 0 .. 1000000000000 bit/s" $add codes classes 2 class 1 rate 1000000000001
+refused "limit 0" "limit of class 2 is outside 1 .. 100000000 packets" $add lw_codes classes 2 class 2 limit 0
+refused "limit above" "limit of class 2 is outside 1 .. 100000000 packets" $add lw_codes classes 2 class 2 limit 100000001
+refused "limit_bytes 0" "limit_bytes of class 2 is outside 1 .. 1000000000000 bytes" $add lw_codes classes 2 class 2 limit_bytes 0
+refused "rate above" "rate of class 1 is outside 0 .. 1000000000000 bit/s" $add lw_codes classes 2 class 1 rate 1000000000001
 refused "pss without link" "the capacity of the link must be known: give it" $add pss classes 2
 refused "a rule across parameters" "class 2: a queue with a low_level needs a reservation: give rate or share" $add pss classes 3 link 20mbit class 2 low_level 4
 refused "a reservation above the link" "rate of class 2: the reservation must be below the link's capacity" $add pss classes 3 link 20mbit class 2 low_level 4 rate 20mbit
@@ -132,7 +132,7 @@ refused "a part in hexadecimal" "share takes a part such as 40%, not \"0x10%\"" 
 refused "a choice that is none" "sat takes exact|paper, not \"half\"" $add pss classes 2 sat half
 refused "a value that is missing" "a value must follow \"link\"" $add pss classes 2 link
 refused "a code point that is none" "dscp takes CODE=CLASS,..., not \"AF99=1\"" $add pss classes 2 dscp AF99=1
-refused "help" "Usage: ... codes classes N" $add codes help
+refused "help" "Usage: ... lw_codes classes N" $add lw_codes help
 
 # --- as default qdisc, which gets no options: the device stays without a qdisc ---
 modprobe tun

@@ -81,13 +81,17 @@ offer 3 2 1000
 same "one is on the link, one waits" "$(backlog 10:)" 1
 tc qdisc change dev v0 root handle 10: pss bandwidth 1mbit
 drained "the second leaves as soon as the link is fast" 10:
-tc qdisc change dev v0 root handle 10: pss bandwidth 1kbit
+sleep 0.1 # it also leaves the link
+tc qdisc change dev v0 root handle 10: pss bandwidth 100bit
 offer 3 2 1000
 same "again" "$(backlog 10:)" 1
 tc qdisc change dev v0 root handle 10: pss bandwidth unlimited
 drained "or without a shaper" 10:
+tc qdisc change dev v0 root handle 10: pss bandwidth 1mbit
+offer 3 1 1000
+drained "nor is it waited for when there is a shaper again" 10:
 end_count
-same "all of them arrive" "$arrived" 4
+same "all of them arrive" "$arrived" 5
 clear
 
 # one message, all or nothing
@@ -114,9 +118,9 @@ clear
 refused "a preset that is none" "preset takes voice, not \"games\"" tc qdisc add dev v0 root pss preset games bandwidth 18mbit
 
 # a channel's rate that is the link's again
-tc qdisc add dev v0 root handle 10: pf classes 1 link 5mbit class 1 rate 2mbit
+tc qdisc add dev v0 root handle 10: lw_pf classes 1 link 5mbit class 1 rate 2mbit
 says "a rate" "rate 2Mbit" tc class show dev v0 classid 10:1
-holds "no rate" tc class change dev v0 parent 10: classid 10:1 pf rate unset
+holds "no rate" tc class change dev v0 parent 10: classid 10:1 lw_pf rate unset
 same "is not shown" "$(tc class show dev v0 classid 10:1 | grep -c 'rate ')" 0
 clear
 
@@ -124,10 +128,10 @@ clear
 framed() { # framed WHAT BYTES WORD...: so many packets of so many bytes fit
 	what=$1 bytes=$2
 	shift 2
-	tc qdisc add dev v0 root handle 10: pf classes 1 bandwidth 1mbit "$@" class 1 rate 0 limit_bytes $((10 * bytes)) || fault "$what" "no qdisc"
+	tc qdisc add dev v0 root handle 10: lw_pf classes 1 bandwidth 1mbit "$@" class 1 rate 0 limit_bytes $((10 * bytes)) || fault "$what" "no qdisc"
 	offer 3 20 100
 	same "$what" "$(backlog 10:)" 10
-	tc qdisc change dev v0 root handle 10: pf class 1 limit_bytes $((12 * bytes - 1))
+	tc qdisc change dev v0 root handle 10: lw_pf class 1 limit_bytes $((12 * bytes - 1))
 	offer 3 20 100
 	same "$what, to the byte" "$(backlog 10:)" 11
 	clear

@@ -159,7 +159,7 @@ available_kb() { awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo; }
 use() { # use TIMES
 	times=$1
 	while [ $times -gt 0 ]; do
-		tc qdisc add dev v0 root handle 1: pf classes 4096 && tc qdisc del dev v0 root || fault "a large qdisc" "$times"
+		tc qdisc add dev v0 root handle 1: lw_pf classes 4096 && tc qdisc del dev v0 root || fault "a large qdisc" "$times"
 		times=$((times - 1))
 	done
 	tc qdisc add dev v0 root handle 10: pds classes 1 limit 10 class 1 rate 0 limit 20

@@ -25,6 +25,8 @@ else:
 
 SIZES_WITHOUT_FLOWS_BYTES = (20, 1500)
 """The smallest and the largest packet of a class with an envelope and no flow: an IPv4 header, and Ethernet's MTU."""
+PLAIN = Framing(0, 0)
+"""A link that adds nothing to packets."""
 VOICE_HEADER_BYTES = 40
 """IPv4, UDP and RTP (RFC 3550), as flows of kind voice have by default."""
 
@@ -93,7 +95,7 @@ def _bound(queue: Queue, service: Service) -> Bound:
     return Bound(
         queue.name,
         arrivals,
-        min(curves, key=lambda c: horizontal(together, c) or Fraction(10**30)),
+        curves[0] if len(curves) == 1 else min(curves, key=lambda c: horizontal(together, c) or Fraction(10**30)),
         delay,
         min(backlogs),
         -(-min(backlogs) // queue.envelope.least_bits),
@@ -120,7 +122,7 @@ def setting_of(
         for key in ("flows", "least", "max_age"):
             if c.get(key) not in (None, 0, 0.0, "0%", "none"):
                 return None, f"no bound is known with {key} (class {c['name']})"
-    framing = Framing(int(quantity(link["overhead"], "size")), int(quantity(link["mpu"], "size")))
+    framing = framing_of(link)
     replayed = scenario.native.replayed
     nominal = quantity(link["nominal"], "rate")
     curve, reported = _capacity(scenario, link, nominal, worst)
@@ -128,6 +130,11 @@ def setting_of(
     return Setting(
         keys["scheduler"]["policy"], keys["scheduler"], curve, int(link["ring"]), nominal, reported, queues
     ), ""
+
+
+def framing_of(link: Mapping[str, Any]) -> Framing:
+    """What the link of a resolved scenario adds to packets."""
+    return Framing(int(quantity(link["overhead"], "size")), int(quantity(link["mpu"], "size")))
 
 
 def _expanded(classes: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -157,9 +164,15 @@ def _envelope(
     least = min((p.least_bits for p in parts), default=8)
     most = max((p.most_bits for p in parts), default=8)
     if c["name"] in envelopes:
-        if not parts:
+        given = envelopes[c["name"]]
+        if isinstance(given, Calls):
+            least = most = given.packet_bits
+        elif not parts:
             least, most = (framing.bits(size) for size in SIZES_WITHOUT_FLOWS_BYTES)
-        return Envelope(envelopes[c["name"]], "", least, most)
+        if given(0) < least:
+            burst = f"a burst of {int(given(0) // 8)} B lets no packet of the class pass"
+            raise OptionError("--envelope", c["name"], f"{burst}: the smallest has {least // 8} B; give at least that")
+        return Envelope(given, "", least, most)
     for part in parts:
         if part.curve is None:
             return part if len(parts) == 1 else Envelope(None, part.why_none, least, most)
@@ -194,10 +207,17 @@ def _reported(nominal: Fraction, reports: Sequence[float]) -> tuple[Fraction, Fr
     return min(nominal, Fraction(math.floor(min(rates)))), max(nominal, Fraction(math.ceil(max(rates))))
 
 
-def envelope(text: str) -> tuple[str, Curve]:
+@dataclass(frozen=True)
+class Calls(Curve):
+    """What calls send: all packets have this length on the link."""
+
+    packet_bits: int = 0
+
+
+def envelope(text: str, framing: Framing = PLAIN) -> tuple[str, Curve]:
     """An arrival curve as typed: CLASS=BURST:RATE, or several pairs with commas, of which the lowest counts.
 
-    In place of a pair, COUNTxCODEC stands for so many calls.
+    In place of a pair, COUNTxCODEC stands for so many calls, each packet of which grows by `framing` on the link.
 
     >>> envelope("ef=15000B:2Mbit")[1](0)
     Fraction(120000, 1)
@@ -208,7 +228,7 @@ def envelope(text: str) -> tuple[str, Curve]:
     curve: Curve | None = None
     try:
         for part in rest.split(","):
-            one = _calls(part) if ":" not in part else _pair(part)
+            one = _calls(part, framing) if ":" not in part else _pair(part)
             curve = one if curve is None else minimum(curve, one)
     except ValueError as error:
         raise OptionError(
@@ -221,19 +241,23 @@ def envelope(text: str) -> tuple[str, Curve]:
 
 
 def _pair(text: str) -> Curve:
-    burst, rate = text.split(":")
-    return token_bucket(8 * Fraction(_native.quantity(burst, "size")), Fraction(_native.quantity(rate, "rate")))
+    burst_text, _, rate_text = text.partition(":")
+    burst, rate = (Fraction(_native.quantity(burst_text, "size")), Fraction(_native.quantity(rate_text, "rate")))
+    if burst < 0 or rate < 0:
+        raise ValueError(f'"{text}" is below 0')
+    return token_bucket(8 * burst, rate)
 
 
-def _calls(text: str) -> Curve:
+def _calls(text: str, framing: Framing) -> Curve:
     count, _, name = text.partition("x")
     codecs = {codec["name"]: codec for codec in _native.codecs()}
     if not count.isdigit() or int(count) < 1:
         raise ValueError(f'"{count}" is no number of calls')
     if name not in codecs:
         raise ValueError(f'"{name}" is no codec: {", ".join(codecs)}')
-    bits = 8 * (codecs[name]["payload_bytes"] + VOICE_HEADER_BYTES)
-    return token_bucket(int(count) * bits, int(count) * bits / quantity(codecs[name]["interval_s"], "time"))
+    bits = framing.bits(codecs[name]["payload_bytes"] + VOICE_HEADER_BYTES)
+    rate = int(count) * bits / quantity(codecs[name]["interval_s"], "time")
+    return Calls(token_bucket(int(count) * bits, rate).segments, bits)
 
 
 def as_json(found: list[Bound], scenario: Scenario) -> dict[str, Any]:

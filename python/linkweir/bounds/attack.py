@@ -133,7 +133,7 @@ def candidate(scenario: Scenario, found: list[Bound], case: Case, folder: Path, 
         keys["link"]["rate"] = _outages(worst, keys["link"]["nominal"], case.outage_ns)
         for key in TRACE_KEYS:
             keys["link"].pop(key, None)
-    overhead = int(keys["link"]["overhead"].removesuffix("B"))
+    overhead = int(quantity(keys["link"]["overhead"], "size"))
     for bound in found:
         sender = case.senders[bound.name]
         common = {"class": bound.name, "name": f"to-{bound.name}"}
@@ -342,7 +342,7 @@ def attack(
         seed: of the search.
         worst: the capacity's worst case, as the bounds were asked for.
     """
-    overhead = int(tomllib.loads(scenario.resolved)["link"]["overhead"].removesuffix("B"))
+    overhead = int(quantity(tomllib.loads(scenario.resolved)["link"]["overhead"], "size"))
     sizes = {b.name: (max(b.sizes_bits[0] // 8 - overhead, 1), b.sizes_bits[1] // 8 - overhead) for b in found}
     targets = [b.name for b in found if b.delay_s]
     with ProcessPoolExecutor() as pool:

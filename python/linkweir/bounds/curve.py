@@ -188,7 +188,8 @@ def horizontal(arrivals: Curve, service: Curve) -> Fraction | None:
             instants.add(t)
     worst = Fraction(0)
     for t in instants:
-        for bits in (arrivals(t), arrivals.before(t)):
+        after, before = arrivals(t), arrivals.before(t)
+        for bits in (after,) if after == before else (after, before):
             reached = service.first(bits)
             if reached is None:
                 return None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,29 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from linkweir.bounds.answer import Bound, as_json, bounds, envelope
+from linkweir.bounds.answer import Bound, as_json, bounds, envelope, framing_of
 from linkweir.bounds.attack import attack, write
+from linkweir.bounds.curve import Curve
 from linkweir.provenance import write_whole
+from linkweir.quantity import OptionError
 from linkweir.scenario import Scenario
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
 def compute(scenario: Scenario, envelopes: list[str], worst: str | None) -> tuple[list[Bound], dict[str, Any]]:
     """The bounds, and the same for JSON."""
-    found = bounds(scenario, envelopes=dict(envelope(text) for text in envelopes), worst=worst)
+    framing = framing_of(tomllib.loads(scenario.resolved)["link"])
+    curves: dict[str, Curve] = {}
+    for text in envelopes:
+        name, curve = envelope(text, framing)
+        if name in curves:
+            raise OptionError("--envelope", text, f"{name} has an envelope already; put commas between its pairs")
+        curves[name] = curve
+    found = bounds(scenario, envelopes=curves, worst=worst)
     return found, as_json(found, scenario)
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +13,7 @@ import typer
 from linkweir.deploy.gateway import gateway_configuration
 from linkweir.deploy.ns3 import ns3_program
 from linkweir.deploy.script import tc_scripts
-from linkweir.fault import unfit
+from linkweir.fault import PlanError, ScenarioError, unfit
 from linkweir.present import emit, say
 from linkweir.provenance import write_whole
 from linkweir.scenario import Scenario
@@ -49,7 +51,8 @@ def tc(
 
     What could not be carried over is said, a line each. With --undo the script takes it away again.
     """
-    found = tc_scripts(Scenario.load(scenario), device, ingress=ingress, shaper=shaper)
+    with _naming(scenario):
+        found = tc_scripts(Scenario.load(scenario), device, ingress=ingress, shaper=shaper)
     _say_notes(found.notes)
     if out is None:
         emit(found.down if undo else found.up)
@@ -82,7 +85,8 @@ def gateway(
     Where no peer is given, placeholders stand in its place; linkweir-gateway check names them.
     """
     peers = [_peer(text) for text in peer or []]
-    found = gateway_configuration(Scenario.load(scenario), peers, mode=mode, tunnel_counted=tunnel_counted)
+    with _naming(scenario):
+        found = gateway_configuration(Scenario.load(scenario), peers, mode=mode, tunnel_counted=tunnel_counted)
     _say_notes(found.notes)
     if out is None:
         emit(found.text)
@@ -100,13 +104,25 @@ def ns3(
 
     What could not be carried over is said, a line each.
     """
-    found = ns3_program(Scenario.load(scenario))
+    with _naming(scenario):
+        found = ns3_program(Scenario.load(scenario))
     _say_notes(found.notes)
     if out is None:
         emit(found.text)
     else:
         write_whole(out, found.text)
         emit(f"{out}\n")
+
+
+@contextmanager
+def _naming(scenario: Path) -> Iterator[None]:
+    """Names the scenario's file where one of its keys has no place on a machine."""
+    try:
+        yield
+    except ScenarioError as fault:
+        if fault.file is not None or not fault.key or fault.key.startswith("--"):
+            raise
+        raise PlanError(f"{scenario}: {fault}") from fault
 
 
 def _say_notes(notes: tuple[str, ...]) -> None:
@@ -120,5 +136,8 @@ def _peer(text: str) -> dict[str, str]:
         key, sign, value = part.partition("=")
         if not sign or not value:
             raise unfit("--peer", text, "must be KEY=VALUE, with a comma between two of these")
+        if key.strip() in keys:
+            cure = "several values of allowed_ips have + between them, and another peer a --peer of its own"
+            raise unfit("--peer", text, f"has {key.strip()} twice; {cure}")
         keys[key.strip()] = value.strip()
     return keys

@@ -41,7 +41,7 @@ def import_(
 ) -> None:
     """Make a scenario of a gateway's configuration, or of what tc shows.
 
-    For tc, give the output of tc -d -j qdisc show, tc -d -j class show and tc -j filter show one after the other.
+    For tc, give the output of tc -d -j qdisc show, tc -d class show and tc -j filter show one after the other.
     """
     with_flows = None if other is None else _other(other)
     try:
@@ -67,7 +67,9 @@ def _other(path: Path) -> Scenario:
     if path.suffix != ENDING:
         return Scenario.load(path)
     with tempfile.TemporaryDirectory(prefix="linkweir-import-") as folder:
-        # The link is that of the imported file, so its rate is of no matter here.
-        keys = prepare(Recording.load([path]).part(), Path(folder), rate="1Gbit").keys
+        part = Recording.load([path]).part()
+        # The link is that of the imported file; this rate counts only where that has none.
+        most_bps = max((bps for _, bps in part.capacity), default=0) or 10**9
+        keys = prepare(part, Path(folder), rate=f"{most_bps}bit").keys
     flows = [{**flow, "file": str(path.resolve())} for flow in keys["flow"]]
     return Scenario.from_dict({**keys, "flow": flows})

@@ -18,15 +18,20 @@ _TRACE = ("trace", "trace_format", "trace_column", "columns", "end")
 _OF_A_LINK = ("rate", *_TRACE, "nominal", "follow", "overhead", "mpu")
 _OF_A_PEER = (*_OF_A_LINK, *_LEARNED, "across")
 """Keys of a link that a peer may have, too."""
+_READ = ("gateway", "link", "scheduler", "class", "peer")
+"""Tables of which something is read."""
 
 
-def from_gateway(keys: Mapping[str, Any], *, tunnel_counted: bool = False, folder: Path | None = None) -> Found:
+def from_gateway(
+    keys: Mapping[str, Any], *, tunnel_counted: bool = False, folder: Path | None = None, rate_elsewhere: bool = False
+) -> Found:
     """Reads the tables of a configuration.
 
     Args:
         keys: the configuration, as TOML has it.
         tunnel_counted: add the bytes of the tunnel's headers to the link's overhead.
         folder: where the configuration is, because a trace is looked for there; this folder if none is given.
+        rate_elsewhere: a configuration without a rate gives a link without one; otherwise it is an error.
 
     Raises:
         ScenarioError: it is no configuration of a gateway, or says no rate.
@@ -37,7 +42,9 @@ def from_gateway(keys: Mapping[str, Any], *, tunnel_counted: bool = False, folde
     peers = keys.get("peer", [])
     # A peer's own link counts where there is no other.
     of_peer = {key: value for key, value in peers[0].items() if key in _OF_A_PEER} if len(peers) == 1 else {}
-    link, notes = _link({**_without_rates(keys.get("link", {}), of_peer), **of_peer})
+    link, notes = _link({**_without_rates(keys.get("link", {}), of_peer), **of_peer}, rate_elsewhere)
+    notes += [f"{table}: concerns the gateway, not its scheduler" for table in keys if table not in _READ]
+    notes += [f"link.{key}: a scenario has no such key" for key in keys.get("link", {}) if key not in _OF_A_PEER]
     if "trace" in link:
         link["trace"] = str((folder or Path()).resolve() / link["trace"])
     if tunnel_counted:
@@ -54,7 +61,7 @@ def from_gateway(keys: Mapping[str, Any], *, tunnel_counted: bool = False, folde
     return Found(link, dict(keys["scheduler"]), [dict(entry) for entry in keys["class"]], tuple(notes))
 
 
-def _link(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _link(given: Mapping[str, Any], rate_elsewhere: bool) -> tuple[dict[str, Any], list[str]]:
     link = {key: given[key] for key in _OF_A_LINK if key in given}
     notes = [f"link.{key}: how the gateway learns the rate" for key in _LEARNED if key in given]
     notes += ["link.across: the policy among peers; a scenario has one link"] * ("across" in given)
@@ -62,8 +69,11 @@ def _link(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         feedback = given.get("feedback")
         known = [given.get("nominal"), feedback.get("ceiling") if isinstance(feedback, Mapping) else None]
         rates = [rate for rate in (*known, given.get("floor")) if rate is not None]
+        if not rates and rate_elsewhere:
+            return link, notes
         if not rates:
-            raise unfit("link.rate", "", "is missing, and nominal, too: give the link a rate to simulate")
+            cure = "give --with SCENARIO, whose link has one, or write nominal in [link]"
+            raise unfit("link.rate", "", f"is missing, and nominal, too: {cure}")
         link["rate"] = rates[0]
         notes.append(f"link.rate = {rates[0]}: the file has none, so this is its nominal rate, ceiling or floor")
     if isinstance(link.get("rate"), str):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Link, scheduler and classes of a scenario from what tc shows.
 
-The text is the output of these commands, one after the other (tc shows classes as plain text, also with -j)::
+The text is the output of these commands, one after the other; the last one for each queueing discipline with filters,
+which are 10: and each drr. Since iproute2 6.2, tc shows classes as JSON with -j, but without the quanta of drr::
 
     tc -d -j qdisc show dev eth0
-    tc -d -j class show dev eth0
+    tc -d class show dev eth0
     tc -j filter show dev eth0 parent 10:
 """
 
@@ -18,9 +19,10 @@ from typing import Any
 from linkweir import _native
 from linkweir.deploy.found import Found
 from linkweir.deploy.matching import CODE_POINTS
-from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE
+from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE, kind_of, policy_of
 from linkweir.fault import unfit
 
+_KINDS = frozenset(kind_of(policy) for policy in IN_MODULE)
 _SUFFIXES = {"rate": "_bps", "time": "_ns", "size": "_bytes", "packets": "_pkts", "fraction": "_ppm", "bits": "_bits"}
 _UNITS = {"rate": "bit", "time": "ns", "size": "B", "packets": "p", "bits": "bit"}
 _NAMES = {number: name for name, number in reversed(list(CODE_POINTS.items()))}
@@ -37,9 +39,15 @@ def from_tc(text: str) -> Found:
         ScenarioError: there is neither HTB with a policy below it nor a policy that shapes, or the text is cut off.
     """
     objects, lines = _parts(text)
+    if any("class" in entry for entry in objects):
+        raise unfit(
+            "tc",
+            "class",
+            "is shown as JSON, which lacks the quanta of drr; show classes with tc -d class show, without -j",
+        )
     qdiscs = [entry for entry in objects if "kind" in entry and "protocol" not in entry]
     filters = [entry for entry in objects if "options" in entry and "protocol" in entry]
-    own = next((entry for entry in qdiscs if entry["kind"] in IN_MODULE and "bandwidth_bps" in entry["options"]), None)
+    own = next((entry for entry in qdiscs if entry["kind"] in _KINDS and "bandwidth_bps" in entry["options"]), None)
     if own is not None:
         return _own(_link_of(own["options"]), own, _classes(lines), filters)
     shaper = next((entry for entry in qdiscs if entry["kind"] == "htb"), None)
@@ -61,7 +69,7 @@ def from_tc(text: str) -> Found:
     }
     if "mpu" in stab:
         link["mpu"] = f"{stab['mpu']}B"
-    if policy["kind"] in IN_MODULE:
+    if policy["kind"] in _KINDS:
         return _own(link, policy, classes, filters)
     if policy["kind"] == "prio":
         return _in_tree(link, policy, qdiscs, classes, filters)
@@ -106,7 +114,9 @@ def _parts(text: str) -> tuple[list[Object], list[str]]:
         try:
             found, at = decoder.raw_decode(text, at + len(line) - len(line.lstrip()))
         except json.JSONDecodeError as error:
-            raise unfit("tc", line[:40], f"is no JSON: {error.msg}; the text may be cut off") from None
+            raise unfit(
+                "tc", line[:40], f"is no JSON: {error.msg}; the text may be cut off, or has classes shown with -j"
+            ) from None
         objects += [entry for entry in found if isinstance(entry, dict)]
     return objects, lines
 
@@ -145,9 +155,10 @@ def _own(
 ) -> Found:
     """A queueing discipline of linkweir."""
     options = policy["options"]
-    known = next(found for found in _native.policies() if found["name"] == policy["kind"])
+    name = policy_of(policy["kind"])
+    known = next(found for found in _native.policies() if found["name"] == name)
     link = {**link, "nominal": f"{options['link_bps']}bit"}
-    scheduler: dict[str, Any] = {"policy": policy["kind"]}
+    scheduler: dict[str, Any] = {"policy": name}
     for param in known["params"]:
         value = options.get(param["name"] + _SUFFIXES.get(param["unit"], ""))
         if value is not None:
@@ -205,7 +216,6 @@ def _in_tree(
     found: list[tuple[str, dict[str, Any]]] = []
     shares = False
     matched = _rules(filters, policy["handle"])
-    used = set(matched) | _all(filters, policy["handle"])
     for band in range(1, policy["options"]["bands"] + 1):
         handle = f"{policy['handle']}{band:x}"
         below = next((entry for entry in qdiscs if entry.get("parent") == handle), None)
@@ -216,14 +226,17 @@ def _in_tree(
             continue
         shares = True
         rules = _rules(filters, below["handle"])
-        used |= _all(filters, below["handle"])
-        for kind, place, words in classes:
-            if kind == "drr" and place.startswith(below["handle"]):
-                leaf = next((entry for entry in qdiscs if entry.get("parent") == place), None)
-                entry = {"level": band - 1, "quantum": _word(words["quantum"], "size")}
-                found.append((place, {**entry, **(_fifo(leaf) if leaf else {})}))
-                if place in rules:
-                    matched[place] = rules[place]
+        inside = [
+            (place, words) for kind, place, words in classes if kind == "drr" and place.startswith(below["handle"])
+        ]
+        _check_filters(filters, below["handle"], len(inside))
+        for place, words in inside:
+            leaf = next((entry for entry in qdiscs if entry.get("parent") == place), None)
+            entry = {"level": band - 1, "quantum": _word(words["quantum"], "size")}
+            found.append((place, {**entry, **(_fifo(leaf) if leaf else {})}))
+            if place in rules:
+                matched[place] = rules[place]
+    _check_filters(filters, policy["handle"], len({entry["level"] for _, entry in found}))
     rests = [place for place, _ in found if place not in matched]
     tables = []
     for number, (place, entry) in enumerate(found, 1):
@@ -249,13 +262,11 @@ def _tidy(entry: dict[str, Any], *, rest: bool) -> dict[str, Any]:
 # --- Filters --------------------------------------------------------------------------------------------------------
 
 
-def _all(filters: Sequence[Object], parent: str) -> set[str]:
-    """Places that filters send all other packets to."""
-    return {
-        place
-        for entry in filters
-        if entry["kind"] == "matchall" and (place := _place(entry["options"])) and place.startswith(parent)
-    }
+def _check_filters(filters: Sequence[Object], parent: str, classes: int) -> None:
+    """Refuses a text that does not say how packets come into the classes of a queueing discipline."""
+    if classes > 1 and not any(_place(entry["options"]).startswith(parent) for entry in filters):
+        cure = f"add the output of tc -j filter show dev DEVICE parent {parent}"
+        raise unfit("tc", parent, f"has {classes} classes, but no filters are shown that tell their packets; {cure}")
 
 
 def _place(options: Object) -> str:

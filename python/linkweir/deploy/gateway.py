@@ -116,8 +116,8 @@ def gateway_configuration(
         others = {key: value for key, value in entry.items() if key not in ("name", "match")}
         others = _set(others, policy["class_params"])
         text += toml_table("[[class]]", {"name": _word(entry["name"]), **matched, **others})
-    for peer in peers or [{}]:
-        text += toml_table("[[peer]]", _peer(peer, mode))
+    for number, peer in enumerate(peers or [{}], 1):
+        text += toml_table("[[peer]]", _peer(peer, mode, "other" if number == 1 else f"other-{number}"))
     return Configuration(text.rstrip("\n") + "\n", tuple(notes))
 
 
@@ -165,11 +165,11 @@ def _link(link: Mapping[str, Any], tunnel_bytes: int, *, tunnel_counted: bool) -
     return keys, notes
 
 
-def _peer(peer: Mapping[str, str], mode: str) -> dict[str, Any]:
+def _peer(peer: Mapping[str, str], mode: str, name: str) -> dict[str, Any]:
     for key in peer:
         if key not in PEER_KEYS:
             raise unfit("--peer", key, f"must be one of {', '.join(PEER_KEYS)}")
-    needed = {"name": "other"}
+    needed = {"name": name}
     if mode == "wireguard":
         needed["public_key"] = _PLACEHOLDERS["public_key"]
     elif "public_key" in peer:
@@ -177,8 +177,8 @@ def _peer(peer: Mapping[str, str], mode: str) -> dict[str, Any]:
     needed["endpoint"] = _PLACEHOLDERS["endpoint"]
     needed["allowed_ips"] = _PLACEHOLDERS["allowed_ips"]
     found: dict[str, Any] = {**needed, **peer}
-    if peer and "endpoint" not in peer:
-        del found["endpoint"]  # the peer calls first
+    if peer and "endpoint" not in peer and mode == "wireguard":
+        del found["endpoint"]  # the peer calls first, and its key tells it
     if "allowed_ips" in peer:
         found["allowed_ips"] = peer["allowed_ips"].split("+")
     return found

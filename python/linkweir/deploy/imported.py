@@ -26,6 +26,8 @@ else:
 
 FILE = "FILE"
 """The key of an error about the text as a whole."""
+_CAPACITY = ("rate", "trace", "trace_format", "trace_column", "columns", "end", "nominal")
+"""Keys of a link that say what it carries."""
 _SHOWN = re.compile(r"\s*(\[\s*[{\]]|class )")
 """How the output of tc begins, also where it is indented."""
 
@@ -58,7 +60,7 @@ def imported(
     Raises:
         ScenarioError: the text is neither, or the other scenario has other classes.
     """
-    found, from_machine = _found(text, tunnel_counted=tunnel_counted, folder=folder)
+    found, from_machine = _found(text, tunnel_counted=tunnel_counted, folder=folder, rate_elsewhere=other is not None)
     missing = "duration, seed and flows"
     if from_machine:
         missing += ", and the classes' names"
@@ -70,19 +72,23 @@ def imported(
     )
     found = _named(found, keys, rename=from_machine)
     path = {key: keys["link"][key] for key in (*OF_THE_PATH, "ring") if key in keys["link"]}
-    found = Found({**found.link, **path}, found.scheduler, found.classes, found.notes)
+    lacking = not {"rate", "trace"} & set(found.link)
+    capacity = {key: keys["link"][key] for key in _CAPACITY if key in keys["link"]} if lacking else {}
+    notes = (*found.notes, *["link.rate: the file has none, so it is that of the other scenario"][: int(lacking)])
+    found = Found({**capacity, **found.link, **path}, found.scheduler, found.classes, notes)
     top = {key: value for key, value in keys.items() if not isinstance(value, (dict, list))}
     notes = (*found.notes, f"{missing}, and the path's delays and losses: from the other scenario")
     return Imported(_written(top, found, keys["flow"]), notes)
 
 
-def _found(text: str, *, tunnel_counted: bool, folder: Path | None) -> tuple[Found, bool]:
+def _found(text: str, *, tunnel_counted: bool, folder: Path | None, rate_elsewhere: bool) -> tuple[Found, bool]:
     """What the text says, and whether tc showed it."""
     from_machine = _SHOWN.match(text) is not None
     try:
         if from_machine:
             return from_tc(text), True
-        return from_gateway(tomllib.loads(text), tunnel_counted=tunnel_counted, folder=folder), False
+        keys = tomllib.loads(text)
+        return from_gateway(keys, tunnel_counted=tunnel_counted, folder=folder, rate_elsewhere=rate_elsewhere), False
     except ScenarioError:
         raise
     except tomllib.TOMLDecodeError as error:

@@ -269,8 +269,8 @@ def _flow(number: int, flow: Table, numbers: Mapping[str, int], notes: list[str]
     return [
         f"    for (uint16_t i = 0; i < {flow['count']}; i++) // {_printable(flow['name'])}",
         "    {",
-        f"        const Time start = Seconds({start:.17g}) + i * NanoSeconds({round(1e9 * stagger_s)});",
-        f"        const Time stop = Seconds({stop:.17g});",
+        f"        const Time start = NanoSeconds({round(1e9 * start)}) + i * NanoSeconds({round(1e9 * stagger_s)});",
+        f"        const Time stop = NanoSeconds({round(1e9 * stop)});",
         *(f"        {line}" for line in made),
         "    }",
     ]
@@ -297,15 +297,19 @@ def _source(kind: str, flow: Table, queue: int, place: str, notes: list[str]) ->
         return None
     if flow.get("jitter"):
         notes.append(f"{place}: jitter = {flow['jitter']} is left out; the gaps are constant")
-    on, off = "ConstantRandomVariable[Constant=1e9]", "ConstantRandomVariable[Constant=0]"
-    if kind == "onoff":
-        shape = "ExponentialRandomVariable[Mean={:.17g}]"
-        if flow["lengths"] != "exponential":
-            shape = "ConstantRandomVariable[Constant={:.17g}]"
-            if flow["lengths"] != "constant":
-                notes.append(f"{place}: lengths = {flow['lengths']} are constant in the program")
-        on, off = shape.format(_seconds(flow["on"])), shape.format(_seconds(flow["off"]))
-    return [f'AddOnOff(nodes, to, {queue + 1}, {_bps(flow["rate"])}, {size}, "ns3::{on}", "ns3::{off}", start, stop);']
+    bps = _bps(flow["rate"])
+    if not bps:
+        notes.append(f"{place}: left out, its rate is 0")
+        return None
+    if kind == "cbr":
+        return [f"AddCbr(nodes, to, {queue + 1}, {bps}, {size}, start, stop);"]
+    shape = "ExponentialRandomVariable[Mean={:.17g}]"
+    if flow["lengths"] != "exponential":
+        shape = "ConstantRandomVariable[Constant={:.17g}]"
+        if flow["lengths"] != "constant":
+            notes.append(f"{place}: lengths = {flow['lengths']} are constant in the program")
+    on, off = shape.format(_seconds(flow["on"])), shape.format(_seconds(flow["off"]))
+    return [f'AddOnOff(nodes, to, {queue + 1}, {bps}, {size}, "ns3::{on}", "ns3::{off}", start, stop);']
 
 
 _HEAD = """// {name}, written by linkweir export ns3.
@@ -367,14 +371,51 @@ AddGreedy(NodeContainer nodes, Ipv4Address to, uint8_t dscp, uint32_t bytes, uin
 {{
     auto socket = Socket::CreateSocket(nodes.Get(0), UdpSocketFactory::GetTypeId());
     socket->Bind();
-    socket->SetIpTos(static_cast<uint8_t>(dscp << 2));
     socket->Connect(InetSocketAddress(to, g_port++));
+    socket->SetIpTos(static_cast<uint8_t>(dscp << 2)); // Connect sets it to 0 before ns-3.42
     g_greedy.push_back(std::make_unique<Greedy>(Greedy{{socket, bytes, start, stop}}));
     for (uint32_t i = 0; i < backlog; i++)
     {{
         Simulator::Schedule(start, &Greedy::Send, g_greedy.back().get());
     }}
     queue->TraceConnectWithoutContext("Sent", MakeCallback(&Greedy::Left, g_greedy.back().get()));
+}}
+
+/// Sends packets at a constant rate, the first one at the start; OnOffApplication sends its first one a gap later.
+struct Cbr
+{{
+    void Send()
+    {{
+        if (Simulator::Now() >= stop)
+        {{
+            return;
+        }}
+        socket->Send(Create<Packet>(bytes - UDP_HEADERS_BYTES));
+        owed += 8'000'000'000 * bytes;
+        Simulator::Schedule(NanoSeconds(owed / bps), &Cbr::Send, this);
+        owed %= bps;
+    }}
+
+    Ptr<Socket> socket;
+    uint64_t bytes;
+    uint64_t bps;
+    Time stop;
+    uint64_t owed; // 1e-9 bit of the next gap that are not whole nanoseconds
+}};
+
+std::vector<std::unique_ptr<Cbr>> g_cbr;
+
+[[maybe_unused]] void
+AddCbr(NodeContainer nodes, Ipv4Address to, uint8_t dscp, uint64_t bps, uint32_t bytes, Time start, Time stop)
+{{
+    const auto port = g_port++;
+    auto socket = Socket::CreateSocket(nodes.Get(0), UdpSocketFactory::GetTypeId());
+    socket->Bind();
+    socket->Connect(InetSocketAddress(to, port));
+    socket->SetIpTos(static_cast<uint8_t>(dscp << 2)); // Connect sets it to 0 before ns-3.42
+    g_cbr.push_back(std::make_unique<Cbr>(Cbr{{socket, bytes, bps, stop, 0}}));
+    Simulator::Schedule(start, &Cbr::Send, g_cbr.back().get());
+    PacketSinkHelper("ns3::UdpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), port)).Install(nodes.Get(1));
 }}
 
 [[maybe_unused]] void

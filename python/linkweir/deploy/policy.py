@@ -15,9 +15,29 @@ SHAPED = "1:1"
 """The class that the queueing disciplines are put below."""
 IN_MODULE = frozenset(("codes", "exp_pf", "exp_rule", "mlwdf", "pds", "pf", "pss"))
 """Policies that are queueing disciplines of linkweir's module."""
+PREFIXED = frozenset(("codes", "pf"))
+"""Those of them whose names would say too little among all queueing disciplines: theirs is `lw_` and the policy's."""
 
 Table = Mapping[str, Any]
 """A table of a resolved scenario."""
+
+
+def kind_of(policy: str) -> str:
+    """The name of a policy's queueing discipline.
+
+    >>> kind_of("pss"), kind_of("pf")
+    ('pss', 'lw_pf')
+    """
+    return f"lw_{policy}" if policy in PREFIXED else policy
+
+
+def policy_of(kind: str) -> str:
+    """The policy of one of linkweir's queueing disciplines.
+
+    >>> policy_of("pss"), policy_of("lw_pf")
+    ('pss', 'pf')
+    """
+    return kind.removeprefix("lw_")
 
 
 class Sorter(Protocol):
@@ -132,7 +152,7 @@ def _own(
     for n, entry in enumerate(classes, 1):
         words += ["class", str(n), *limit(entry), *settings(entry, policy["class_params"])]
     filters = [] if sorted_by is not None else sorter.lines("10:", dict(enumerate(handles)))
-    return [f"{add} {policy['name']} {' '.join(words)}", *filters], handles
+    return [f"{add} {kind_of(policy['name'])} {' '.join(words)}", *filters], handles
 
 
 def _linux_fifo(entry: Table) -> str:
@@ -179,7 +199,7 @@ def _in_tree(
     for n, entry in enumerate(classes):
         levels.setdefault(entry.get("level", n), []).append(n)
         if "limit_bytes" in entry:
-            raise unfit("class.limit_bytes", entry["limit_bytes"], f"{name} counts packets here: give limit")
+            raise unfit(f"class[{n}].limit_bytes", entry["limit_bytes"], f"{name} counts packets here: give limit")
     if len(levels) > 16:
         raise unfit("class.level", len(levels), "must be at most 16 levels: the kernel's prio has 16 bands")
     bands = max(2, len(levels))

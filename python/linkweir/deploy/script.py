@@ -15,7 +15,7 @@ from linkweir.deploy import left_out
 from linkweir.deploy.copies import classes_of
 from linkweir.deploy.filters import Filters
 from linkweir.deploy.matching import sorting
-from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE, SHAPED, exact, policy_lines
+from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE, SHAPED, exact, kind_of, policy_lines
 from linkweir.fault import unfit
 from linkweir.scenario import Scenario
 
@@ -76,6 +76,7 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper
     nominal_bps = _native.quantity(link["nominal"], "rate")
     hashed = scheduler["policy"] == "fq_codel"
     own = _bandwidth(link) if shaper == "module" else None
+    _check_times(scheduler["policy"], classes_of(keys))
     lines, _ = policy_lines(scheduler, classes, nominal_bps, at, Filters(at, sorted_by), hashed=hashed, shaper=own)
     shapes = "HTB" if own is None else "the shaper"
     notes = [*sorted_by.notes, *changed, *left_out.of_the_link(link, shapes), *left_out.of_the_run(keys)]
@@ -120,6 +121,15 @@ def _carried(classes: Sequence[Mapping[str, Any]], link: Mapping[str, Any]) -> t
     return found, notes
 
 
+def _check_times(policy: object, classes: Sequence[Mapping[str, Any]]) -> None:
+    """Refuses limits that are times where Linux counts packets: they could only become bytes."""
+    if policy in ("drr", "strict"):
+        for number, entry in enumerate(classes):
+            if "limit" in entry and not entry["limit"].endswith("p"):
+                message = f"must be packets here, such as 100p, because {policy} of Linux counts packets"
+                raise unfit(f"class[{number}].limit", entry["limit"], message)
+
+
 def _rate(link: Mapping[str, Any]) -> str:
     if not isinstance(link.get("rate", {}), dict):
         return exact(link["rate"], "rate")
@@ -156,20 +166,19 @@ def _changes(policy: str, device: str, link: Mapping[str, Any], by_itself: bool)
     if "trace" not in link and not isinstance(link.get("rate"), dict):
         return []
     if by_itself:
-        change = f"tc qdisc change dev {device} root handle 10: {policy} bandwidth RATE"
+        change = f"tc qdisc change dev {device} root handle 10: {kind_of(policy)} bandwidth RATE"
         return ["", "When the link's rate changes:", f"  {change}"]
     lines = [f"tc class change dev {device} parent 1: classid {SHAPED} htb rate RATE ceil RATE"]
     if policy in IN_MODULE:
-        lines.append(f"tc qdisc change dev {device} parent {SHAPED} handle 10: {policy} link RATE")
+        lines.append(f"tc qdisc change dev {device} parent {SHAPED} handle 10: {kind_of(policy)} link RATE")
     return ["", "When the link's rate changes:", *(f"  {line}" for line in lines)]
 
 
 def _head(name: str, policy: str, device: str, notes: Sequence[str], changes: Sequence[str]) -> list[str]:
     text = [f"The scheduler of {shlex.quote(name)} for {device}, written by linkweir export tc. Run it as root."]
     if policy in IN_MODULE:
-        text.append(
-            f"It needs linkweir's kernel module and tc's plugin for {policy}: linkweir-dkms, iproute2-linkweir."
-        )
+        kind = kind_of(policy)
+        text.append(f"It needs linkweir's kernel module and tc's plugin for {kind}: linkweir-dkms, iproute2-linkweir.")
     text += ["", "Not as in the scenario:", *(f"  {note}" for note in notes), *changes]
     printable = ("".join(c if c.isprintable() else "?" for c in line) for line in text)
     return ["#!/bin/sh", *(f"# {line}".rstrip() for line in printable), "set -eu"]

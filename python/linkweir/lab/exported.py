@@ -90,7 +90,7 @@ def exported(scenario: Scenario, *, ingress: bool = False, stagger_s: float = ST
         f"all() {{ ip -n {host} -o link | sed 's/@.*//'; tc -n {host} qdisc show; }}",
         "all >/out/before 2>&1",
         f"in_ {host} sh /job/up.sh",
-        f"for what in qdisc class; do tc -n {host} -d -j $what show dev {at}; done >/out/tc",
+        f"{{ tc -n {host} -d -j qdisc show dev {at}; tc -n {host} -d class show dev {at}; }} >/out/tc",
         f"for parent in {_PARENTS}; do tc -n {host} -j filter show dev {at} parent $parent; done >>/out/tc 2>&1",
         f"export ZERO_NS={ZERO_NS}",
         *run,

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from linkweir.deploy.policy import kind_of, policy_of
 from linkweir.lab import kernel
 from linkweir.lab.archive import Entry, archive
 from linkweir.lab.fault import LaboratoryError
@@ -30,7 +31,7 @@ class Guest:
         linux: the kernel, a program.
         image: the archive it starts from; a job's files are put behind it.
         preload: library that is loaded before the host's C library.
-        kinds: queueing disciplines that the module brings.
+        kinds: policies that are queueing disciplines of the module.
         identity: hash of everything it is made of.
     """
 
@@ -65,11 +66,12 @@ def _run(command: list[str], what: str) -> None:
         raise LaboratoryError(f"{what} cannot be built:\n{(done.stderr or done.stdout).strip()}")
 
 
-def _module(folder: Path, kinds: Sequence[str]) -> tuple[Path, list[Path]]:
+def _module(folder: Path, policies: Sequence[str]) -> tuple[Path, list[Path]]:
     """The module for this kernel, and the plugins of tc."""
     source = kernel.tree() / "kernel"
     name = f"uml-{folder.name}"
     make = ["make", "--no-print-directory", "-s", "-C", str(source)]
+    kinds = [kind_of(policy) for policy in policies]
     build = f"build/{'-'.join(kinds)}" if kinds else "build"
     make += [f"B={build}", f"KINDS={' '.join(kinds)}"] if kinds else []
     module = source / build / name / "sch_linkweir.ko"
@@ -145,5 +147,5 @@ def prepare(folder: Path, *more: Path, kinds: Sequence[str] = ()) -> Guest:
     image = archive([*folders, *(entries[path] for path in sorted(entries))])
     linux = folder / "linux"
     identity = hashlib.sha256(image + linux.read_bytes() + library).hexdigest()
-    brought = frozenset(plugin.stem.removeprefix("q_") for plugin in plugins)
+    brought = frozenset(policy_of(plugin.stem.removeprefix("q_")) for plugin in plugins)
     return Guest(linux, image, kept, brought, identity)

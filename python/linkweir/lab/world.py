@@ -28,7 +28,7 @@ import numpy as np
 
 from linkweir import _native
 from linkweir.deploy.copies import copies
-from linkweir.deploy.policy import ETHERNET_BYTES, policy_lines
+from linkweir.deploy.policy import ETHERNET_BYTES, kind_of, policy_lines
 from linkweir.fault import unfit
 from linkweir.lab.arrivals import arrivals
 from linkweir.lab.line import Line
@@ -398,8 +398,8 @@ def _tc_schedule(
 ) -> str:
     """Commands for tc and their times: read the counters at the ends of the bins, report the capacity to the policy."""
     lines = [(round(1e9 * t_s), 0, "class show dev r1") for t_s in bins]
-    kind = keys["scheduler"]["policy"]
-    if keys["link"]["follow"] and kind in kinds:
-        change = f"qdisc change dev r1 parent 1:1 handle 10: {kind} link"
+    policy = keys["scheduler"]["policy"]
+    if keys["link"]["follow"] and policy in kinds:
+        change = f"qdisc change dev r1 parent 1:1 handle 10: {kind_of(policy)} link"
         lines += [(at_ns, 1, f"{change} {bps}bit") for at_ns, bps in line.reports(round(1e9 * scenario.duration_s))]
     return "".join(f"{at_ns} {text}\n" for at_ns, _, text in sorted(lines))

@@ -21,6 +21,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
 from linkweir.fault import Error
 
@@ -166,6 +167,20 @@ def compare_orders(
         result.differing[_cause(ours[at:end], theirs[at:end], timing, urgency)] += differing
         at = end
     return result
+
+
+def later_ns(reference: Sequence[Departure], place: Sequence[Departure]) -> int:
+    """How much later packets arrive in a place than in the reference, ns, counted from the first common departure.
+
+    It is the median of all packets that both sent, 0 if there is none.
+    """
+    start = _start(reference, place)
+    if start is None:
+        return 0
+    ours_ns, theirs_ns = reference[start[0]].left_ns, place[start[1]].left_ns
+    arrived_ns = {one.packet: one.arrived_ns - theirs_ns for one in place}
+    both = (one for one in reference if one.packet in arrived_ns)
+    return round(median(arrived_ns[one.packet] - one.arrived_ns + ours_ns for one in both))
 
 
 def _start(reference: Sequence[Departure], place: Sequence[Departure]) -> tuple[int, int] | None:

@@ -388,7 +388,9 @@ fn is_own(name: &str, device: &str) -> bool {
     let rest = rest.and_then(|rest| rest.strip_suffix(ENDING));
     let parts = rest.and_then(|rest| rest.split_once('-'));
     parts.is_some_and(|(time, number)| {
-        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        // Of bytes, because the names of others' files may have any characters.
+        let digits = |text: &[u8]| text.iter().all(u8::is_ascii_digit);
+        let (time, number) = (time.as_bytes(), number.as_bytes());
         time.len() == 16 && digits(&time[..8]) && number.len() >= 6 && digits(number)
     })
 }
@@ -433,7 +435,12 @@ mod tests {
     #[test]
     fn the_oldest_files_make_room_and_each_begins_as_the_first() {
         let folder = folder("ring");
-        for other in ["lw0-b-20200101T000000Z-000001.lwrec", "notes.txt"] {
+        let others = [
+            "lw0-b-20200101T000000Z-000001.lwrec",
+            "lw0-€€€€€a-000001.lwrec",
+            "notes.txt",
+        ];
+        for other in others {
             fs::write(folder.join(other), [0; 5000]).unwrap();
         }
         let mut recordings = Recordings::new(place(&folder, 800), gap);
@@ -450,7 +457,7 @@ mod tests {
             .into_iter()
             .filter(|name| is_own(name, "lw0"))
             .collect();
-        assert_eq!(names(&folder).len(), own.len() + 2, "others are left alone");
+        assert_eq!(names(&folder).len(), own.len() + 3, "others are left alone");
         // 100 bytes hold two blocks of 40, and 800 bytes hold eight files.
         assert_eq!(own.len(), 8);
         assert_eq!(own[7], "lw0-20260131T120000Z-000025.lwrec");

@@ -161,8 +161,9 @@ impl Shaper {
             TcStats2::Basic(basic) => Some(*basic),
             _ => None,
         });
-        let basic = basic
-            .ok_or_else(|| io::Error::other(format!("class {} has no counters", self.class)))?;
+        let Shaper { device, class, .. } = self;
+        let without = || format!("class {class} of {device} has no counters");
+        let basic = basic.ok_or_else(|| io::Error::other(without()))?;
         Ok((u64::from(basic.packets), basic.bytes))
     }
 

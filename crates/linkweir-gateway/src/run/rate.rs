@@ -113,11 +113,9 @@ pub fn run(settings: &Settings) -> io::Result<()> {
     let begin_bps = shaper
         .rate_bps()
         .clamp(settings.floor_bps, settings.ceiling_bps);
-    let denied =
-        "cannot set the rate of the class; run as root or with CAP_NET_ADMIN and CAP_NET_RAW";
     shaper
         .set(begin_bps, begin_bps)
-        .map_err(|error| io::Error::new(error.kind(), format!("{denied}: {error}")))?;
+        .map_err(|error| refused(settings, begin_bps, &error))?;
     privileges::keep_for_devices()?;
     let mut follower = Follower {
         settings,
@@ -143,6 +141,23 @@ pub fn run(settings: &Settings) -> io::Result<()> {
 fn find(settings: &Settings) -> io::Result<Shaper> {
     let is_ours = |kind: &str| linkweir_core::policy(kind).is_some();
     Shaper::find(&settings.device, settings.class, is_ours)
+}
+
+/// The kernel's refusal of a rate, with what can be done about it.
+fn refused(settings: &Settings, rate_bps: u64, error: &io::Error) -> io::Error {
+    let Settings { device, class, .. } = settings;
+    let cure = if error.kind() == io::ErrorKind::PermissionDenied {
+        "run as root or with CAP_NET_ADMIN and CAP_NET_RAW"
+    } else {
+        "keep the rate within what the class takes, with --floor and --ceiling"
+    };
+    let rate = shown(rate_bps);
+    let message = format!("cannot set class {class} of {device} to {rate}: {error}; {cure}");
+    io::Error::new(error.kind(), message)
+}
+
+fn shown(rate_bps: u64) -> String {
+    units::show_whole(rate_bps / 1000 * 1000, Kind::Rate)
 }
 
 /// Whether an error says that the device or the class does not exist any more.
@@ -234,10 +249,8 @@ impl Follower<'_> {
             if error.raw_os_error() != Some(libc::EINVAL) {
                 return error;
             }
-            let Settings { device, class, .. } = self.settings;
-            io::Error::other(format!(
-                "the kernel refuses {pace_bps} bit/s for class {class} of {device}: {error}"
-            ))
+            // The class is there: this does not say that it is gone.
+            io::Error::other(refused(self.settings, pace_bps, &error))
         })
     }
 
@@ -270,7 +283,6 @@ impl Follower<'_> {
         }
         self.shown = Some((now, status, capacity_bps));
         let Settings { device, class, .. } = self.settings;
-        let rate = |bps: u64| units::show_whole(bps / 1000 * 1000, Kind::Rate);
         let ms = |ns: u64| format!("{:.1} ms", ns as f64 * 1e-6);
         let known = self.echoes.known();
         let leaf = self.shaper.leaf();
@@ -278,11 +290,11 @@ impl Follower<'_> {
         let what = match status {
             Status::Waiting => format!(
                 "no reflector answers; the rate stays {}. Do they answer ping through {device}?",
-                rate(pace_bps)
+                shown(pace_bps)
             ),
             Status::Answered(at) => format!(
                 "capacity {}{}, queue {}, round trip {} to {}",
-                rate(capacity_bps),
+                shown(capacity_bps),
                 reported.unwrap_or_default(),
                 ms(known.queue_ns),
                 ms(self.echoes.rtt_ns()),
@@ -290,12 +302,12 @@ impl Follower<'_> {
             ),
             Status::Outage => format!(
                 "no reflector answers: the link seems interrupted; rate {} until one does, then {}",
-                rate(pace_bps),
-                rate(capacity_bps)
+                shown(pace_bps),
+                shown(capacity_bps)
             ),
             Status::Blind => format!(
                 "no reflector answers, but packets arrive; the rate stays {} until one does",
-                rate(pace_bps)
+                shown(pace_bps)
             ),
             Status::Gone => "it is gone; looking for it once a second".to_string(),
         };

@@ -222,6 +222,7 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_device_that_comes_again_and_reflectors_that_are_silent_are_waited_for,
         reflectors_of_ipv6_answer_too,
         what_is_missing_is_said_with_its_cure,
+        a_class_that_may_not_be_changed_is_named_with_the_cure,
     }
     recorded {
         a_recording_holds_what_the_figures_show,

@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -330,11 +330,38 @@ pub fn what_is_missing_is_said_with_its_cure() {
             .args(arguments.split(' '))
             .stdin(Stdio::null())
             .stderr(Stdio::piped());
-        let mut child = link.here.inside(move || command.spawn().unwrap());
-        let mut text = String::new();
-        let mut errors = child.stderr.take().unwrap();
-        errors.read_to_string(&mut text).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(2), "{arguments}: {text}");
+        let (code, text) = said(&link, command);
+        assert_eq!(code, Some(2), "{arguments}: {text}");
         assert!(text.contains(what), "{arguments}: {text}");
     }
+}
+
+pub fn a_class_that_may_not_be_changed_is_named_with_the_cure() {
+    let link = Link::new("8mbit");
+    let mut command = Command::new("setpriv");
+    let allowed = "-all,+net_raw";
+    command.args([
+        "--pdeathsig",
+        "KILL",
+        "--bounding-set",
+        allowed,
+        "--inh-caps",
+        allowed,
+    ]);
+    command.arg(env!("CARGO_BIN_EXE_linkweir-gateway"));
+    command.args(["rate", "--device", "out", "--reflector", "198.51.100.2"]);
+    command.stdin(Stdio::null()).stderr(Stdio::piped());
+    let (_, text) = said(&link, command);
+    let what = "cannot set class 1:1 of out to 6Mbit: Operation not permitted";
+    assert!(text.contains(what), "{text}");
+    assert!(text.contains("CAP_NET_ADMIN"), "{text}");
+}
+
+/// How the program ends, and its errors.
+fn said(link: &Link, mut command: Command) -> (Option<i32>, String) {
+    let mut child = link.here.inside(move || command.spawn().unwrap());
+    let mut text = String::new();
+    let mut errors = child.stderr.take().unwrap();
+    errors.read_to_string(&mut text).unwrap();
+    (child.wait().unwrap().code(), text)
 }

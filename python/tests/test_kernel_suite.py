@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The programs of the kernel suite: parts that need no guest."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from command import REPOSITORY
+
+
+@pytest.fixture
+def suite(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> ModuleType:
+    monkeypatch.syspath_prepend(REPOSITORY / "kernel/tests")
+    return importlib.import_module(request.param)
+
+
+@pytest.mark.parametrize("suite", ["kernels", "router"], indirect=True)
+def test_a_program_of_parts_runs_without_words(suite: ModuleType) -> None:
+    assert vars(suite.arguments([]))["parts" if suite.__name__ == "kernels" else "systems"] == []
+
+
+@pytest.mark.parametrize("suite", ["run"], indirect=True)
+def test_a_name_that_the_kernel_has_is_refused(suite: ModuleType, tmp_path: Path) -> None:
+    folder = tmp_path / "lib/modules/6.1"
+    folder.mkdir(parents=True)
+    (folder / "modules.order").write_text("kernel/net/sched/sch_htb.ko\nkernel/net/sched/sch_lw_pf.ko\n")
+    (folder / "modules.builtin").write_text("kernel/net/sched/sch_fq_codel.ko\n")
+    kinds = ["pss", "lw_pf", "lw_codes", "fq_codel"]
+    assert suite.taken(tmp_path, "6.1", kinds) == [
+        "this kernel has a qdisc lw_pf of its own",
+        "this kernel has a qdisc fq_codel of its own",
+    ]
+    assert suite.taken(tmp_path, "6.1", ["pss"]) == []
+    for path in folder.iterdir():
+        path.write_text("")
+    assert suite.taken(tmp_path, "6.1", kinds) == [f"no qdisc in {folder}/modules.order"]
