@@ -391,6 +391,8 @@ def build(kernel: Kernel, mutant: Mutant | None) -> Path:
             target.mkdir(parents=True, exist_ok=True)
         elif not target.exists() or target.read_bytes() != source.read_bytes():
             shutil.copyfile(source, target)
+    for stale in (path for path in tree.glob("kind_*.c") if not (BUILD / "tree" / path.name).exists()):
+        stale.unlink()  # of a kind that an earlier tree had; Kbuild takes all that are there
     if mutant:
         text = (tree / mutant.file).read_text()
         if (found := text.count(mutant.old)) != 1:

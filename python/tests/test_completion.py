@@ -124,7 +124,6 @@ def completed_of_the_gateway(*words: str) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="COMPLETION IS NOT TRIED: bash is missing")
 def test_bash_completes_the_gateway() -> None:
     assert completed_of_the_gateway("em") == {"emulate"}
     assert completed_of_the_gateway("") >= {"keygen", "check", "up", "show", "page", "metrics", "emulate", "set"}

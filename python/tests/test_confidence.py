@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import doctest
 import math
 import random
 
@@ -63,7 +62,3 @@ def test_runs_without_a_value_are_left_out() -> None:
 def test_arguments_outside_their_range_are_refused(level: float, degrees: int) -> None:
     with pytest.raises(ValueError, match="needs 0 < level < 1"):
         student_t(level, degrees)
-
-
-def test_the_examples_in_docstrings_run() -> None:
-    assert doctest.testmod(confidence, optionflags=doctest.ELLIPSIS).failed == 0

@@ -325,12 +325,18 @@ def test_an_export_says_that_a_gateway_drops_old_packets_of_voice() -> None:
 GATEWAY = REPOSITORY / "target/debug/linkweir-gateway"
 
 
-@pytest.mark.skipif(not GATEWAY.exists(), reason="NO CHECK OF CONFIGURATIONS: cargo build -p linkweir-gateway")
-def test_check_names_each_placeholder_and_accepts_what_replaces_them(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def built() -> Path:
+    """The gateway of these sources."""
+    subprocess.run(["cargo", "build", "--locked", "--quiet", "-p", "linkweir-gateway"], cwd=REPOSITORY, check=True)
+    return GATEWAY
+
+
+def test_check_names_each_placeholder_and_accepts_what_replaces_them(built: Path, tmp_path: Path) -> None:
     path = tmp_path / "ground.toml"
     done = linkweir("export", "gateway", SCENARIOS / "geo.toml", "--out", path)
     assert done.returncode == 0, done.stderr
-    checked = subprocess.run([GATEWAY, "check", path], capture_output=True, text=True, check=False)
+    checked = subprocess.run([built, "check", path], capture_output=True, text=True, check=False)
     assert checked.returncode == 2
     for key in ("gateway.address", "gateway.private_key_file", "peer[0].public_key", "peer[0].allowed_ips"):
         assert key in checked.stderr
@@ -339,7 +345,7 @@ def test_check_names_each_placeholder_and_accepts_what_replaces_them(tmp_path: P
     assert done.returncode == 0, done.stderr
     whole = path.read_text().replace('"<address of this end in the tunnel, such as 10.77.0.1/24>"', '"10.77.0.1/24"')
     path.write_text(whole)
-    checked = subprocess.run([GATEWAY, "check", path], capture_output=True, text=True, check=False)
+    checked = subprocess.run([built, "check", path], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
     assert "pss with 3 classes towards 1 peers" in checked.stdout
 
@@ -635,9 +641,9 @@ def shaped_inward(shaped: Laboratory) -> Laboratory:
 
 
 @pytest.fixture(scope="module")
-def over_gateways(shaped: Laboratory) -> VirtualGateways:
+def over_gateways(shaped: Laboratory, built: Path) -> VirtualGateways:
     try:
-        return VirtualGateways(GATEWAY if GATEWAY.exists() else None, exported=True)
+        return VirtualGateways(built, exported=True)
     except LaboratoryError as error:
         pytest.skip(f"NO GATEWAY: {error}")
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 from pathlib import Path
 from types import ModuleType
 
@@ -20,6 +21,21 @@ def suite(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Mo
 @pytest.mark.parametrize("suite", ["kernels", "router"], indirect=True)
 def test_a_program_of_parts_runs_without_words(suite: ModuleType) -> None:
     assert vars(suite.arguments([]))["parts" if suite.__name__ == "kernels" else "systems"] == []
+
+
+def test_a_module_has_no_kind_of_an_earlier_build(tmp_path: Path) -> None:
+    """Kbuild takes all files of kinds that are in the folder. The headers here build nothing."""
+    (tmp_path / "headers").mkdir()
+    (tmp_path / "headers/Makefile").write_text("modules:\n")
+    folder = tmp_path / "build/6.1"
+    folder.mkdir(parents=True)
+    stale = [folder / f"kind_old.{ending}" for ending in ("c", "o", "mod")]
+    for path in stale:
+        path.write_text("")
+    build = [f"B={tmp_path / 'build'}", f"HEADERS={tmp_path / 'headers'}", str(folder / "sch_linkweir.ko")]
+    subprocess.run(["make", "-s", "-C", REPOSITORY / "kernel", *build], check=True, capture_output=True)
+    assert (folder / "kind_pss.c").exists()
+    assert [path.name for path in stale if path.exists()] == []
 
 
 @pytest.mark.parametrize("suite", ["run"], indirect=True)

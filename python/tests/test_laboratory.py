@@ -7,7 +7,6 @@ What needs a kernel builds it (minutes, once; it stays in the cache) or is skipp
 from __future__ import annotations
 
 import contextlib
-import doctest
 import os
 import shutil
 import subprocess
@@ -286,10 +285,6 @@ sojourn_max 600us credit 0bit low 0
 class pss 10:2 parent 10: limit 833p level 2 low_level 4 rate 1Mbit share 0% burst 20p mtu 1500b memory 10ms
  Sent 36000 bytes 24 pkt (dropped 7, overlimits 0 requeues 0)
 """
-
-
-def test_examples() -> None:
-    assert doctest.testmod(collect).failed == 0
 
 
 def test_what_tc_says_is_read_with_its_units() -> None:

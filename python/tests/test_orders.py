@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import doctest
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from linkweir.reproduce import orders
 from linkweir.reproduce.orders import (
     CallsError,
     Departure,
@@ -37,10 +35,6 @@ def swapped(order: list[Departure], at: int) -> list[Departure]:
     changed[at] = replace(second, left_ns=first.left_ns)
     changed[at + 1] = replace(first, left_ns=second.left_ns)
     return changed
-
-
-def test_doctests() -> None:
-    assert doctest.testmod(orders).failed == 0
 
 
 def test_equal_orders_agree_at_every_position() -> None:

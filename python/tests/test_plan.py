@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 import os
 import subprocess
@@ -15,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import linkweir
-from linkweir import ScenarioError, quantity
+from linkweir import ScenarioError
 from linkweir.commands.plan import app
 from linkweir.sizing import pss as sizing
 from linkweir.sizing import shortage
@@ -27,11 +26,6 @@ def answer(*args: str) -> dict[str, Any]:
     result = runner.invoke(app, ["pss", "--json", *args])
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
-
-
-def test_docstring_examples() -> None:
-    assert doctest.testmod(quantity).failed == 0
-    assert doctest.testmod(sizing).failed == 0
 
 
 def test_levels_follow_from_memory_and_burst() -> None:

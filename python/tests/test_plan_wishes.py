@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from linkweir.bounds import wishes
 from linkweir.commands.plan import app
 
 runner = CliRunner()
@@ -31,10 +29,6 @@ def refused(*args: str) -> str:
     result = runner.invoke(app, ["pss", *args])
     assert result.exit_code == 2, result.output
     return result.stderr
-
-
-def test_docstring_examples() -> None:
-    assert doctest.testmod(wishes).failed == 0
 
 
 def test_delay_and_rate_beside_the_formulas() -> None:

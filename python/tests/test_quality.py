@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import doctest
 import itertools
 import math
 import tracemalloc
@@ -27,10 +26,6 @@ from linkweir.quality import (
     openbach_delay,
 )
 from linkweir.tables import RunTables
-
-
-def test_examples_in_the_documentation() -> None:
-    assert doctest.testmod(quality).failed == 0
 
 
 def test_defaults() -> None:

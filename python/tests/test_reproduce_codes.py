@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import doctest
 import re
 import statistics
 from typing import Any
@@ -41,10 +40,6 @@ def by_hand(first: int = 50) -> Fake:
         "jitter_rfc3550_s": 0.004,
     }
     return Fake(harq=[attempts], flows=[flow])
-
-
-def test_examples_in_the_documentation() -> None:
-    assert doctest.testmod(codes).failed == 0
 
 
 def test_measures_worked_by_hand() -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import doctest
 import functools
 import re
 from collections.abc import Callable
@@ -498,10 +497,6 @@ def test_figures_without_a_table_say_so_in_prose() -> None:
     for page, heading in (("pss", "## Figure 13"), ("pds", "## Figures 10 and 11")):
         section = text(page).split(heading)[1].split("\n## ")[0]
         assert "which prints no value of it" in re.sub(r"\s+", " ", section)
-
-
-def test_examples_in_the_documentation() -> None:
-    assert doctest.testmod(printed).failed == doctest.testmod(plot).failed == 0
 
 
 def test_misprints_are_named() -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import doctest
 import math
 
 import pytest
@@ -19,10 +18,6 @@ PACKET_S = 8 * 1538 / 100e6
 
 def ef_wave(share: float) -> theory.Cosine:
     return theory.Cosine(share * LINK_BPS, 0.6, 6.1)
-
-
-def test_docstring_examples() -> None:
-    assert doctest.testmod(theory).failed == 0
 
 
 @pytest.mark.parametrize("k", [0.1, 0.3, 0.5, 0.7, 0.9])

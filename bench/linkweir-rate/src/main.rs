@@ -248,7 +248,7 @@ fn dump(trace: &Trace, outcome: &Outcome) {
 
 /// How soon 90 % of a link is used again that was interrupted for 6.5 s.
 ///
-/// Whether constant load has 90 % of the link within [`AGAIN_S`] under the rule of feedback.
+/// Returns whether it is used within [`AGAIN_S`] under the rule of feedback, wherever the load is constant.
 fn outages(seeds: u64) -> bool {
     let mut holds = true;
     println!(

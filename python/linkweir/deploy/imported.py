@@ -72,9 +72,10 @@ def imported(
     )
     found = _named(found, keys, rename=from_machine)
     path = {key: keys["link"][key] for key in (*OF_THE_PATH, "ring") if key in keys["link"]}
-    lacking = not {"rate", "trace"} & set(found.link)
-    capacity = {key: keys["link"][key] for key in _CAPACITY if key in keys["link"]} if lacking else {}
-    notes = (*found.notes, *["link.rate: the file has none, so it is that of the other scenario"][: int(lacking)])
+    capacity, notes = {}, found.notes
+    if not {"rate", "trace"} & set(found.link):
+        capacity = {key: keys["link"][key] for key in _CAPACITY if key in keys["link"]}
+        notes = (*notes, "link.rate: the file has none, so it is that of the other scenario")
     found = Found({**capacity, **found.link, **path}, found.scheduler, found.classes, notes)
     top = {key: value for key, value in keys.items() if not isinstance(value, (dict, list))}
     notes = (*found.notes, f"{missing}, and the path's delays and losses: from the other scenario")

@@ -161,9 +161,10 @@ impl Shaper {
             TcStats2::Basic(basic) => Some(*basic),
             _ => None,
         });
-        let Shaper { device, class, .. } = self;
-        let without = || format!("class {class} of {device} has no counters");
-        let basic = basic.ok_or_else(|| io::Error::other(without()))?;
+        let basic = basic.ok_or_else(|| {
+            let Shaper { device, class, .. } = self;
+            io::Error::other(format!("class {class} of {device} has no counters"))
+        })?;
         Ok((u64::from(basic.packets), basic.bytes))
     }
 

@@ -249,8 +249,8 @@ impl Follower<'_> {
             if error.raw_os_error() != Some(libc::EINVAL) {
                 return error;
             }
-            // The class is there: this does not say that it is gone.
-            io::Error::other(refused(self.settings, pace_bps, &error))
+            // Without the system's code, so that `is_gone` does not take this for a class that is gone.
+            refused(self.settings, pace_bps, &error)
         })
     }
 
