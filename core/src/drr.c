@@ -101,11 +101,10 @@ static void drr_skip(struct drr_queue *queue, uint32_t rounds)
     logic struct lw_link *drr_chain(struct drr_state *st) = (struct lw_link *)((struct drr_queue *)(st + 1) + lw_n);
     predicate drr_kept{K,L}(struct drr_queue *rows) = \forall integer q; 0 <= q < lw_n ==>
 	\at(rows[q].quantum_bytes, L) == \at(rows[q].quantum_bytes, K) && \at(rows[q].level, L) == \at(rows[q].level, K);
-    predicate drr_circle{L}(struct lw_link *links) = 0 < drr_count &&
-	(\forall integer i; 0 <= i < drr_count ==> 0 <= drr_at(i) < lw_n && drr_place(drr_at(i)) == i) &&
-	(\forall integer i; 0 <= i < drr_count - 1 ==> \at(links[drr_at(i)].next, L) == drr_at(i + 1)) &&
-	\at(links[drr_at(drr_count - 1)].next, L) == drr_at(0) &&
-	(\forall integer q; 0 <= q < lw_n && 0 <= drr_place(q) ==> drr_place(q) < drr_count && drr_at(drr_place(q)) == q);
+    predicate drr_circle{L}(struct lw_link *links) = 0 < drr_count && \forall integer q; 0 <= q < lw_n && 0 <= drr_place(q) ==>
+	drr_place(q) < drr_count && drr_at(drr_place(q)) == q && 0 <= \at(links[q].next, L) < lw_n &&
+	(drr_place(q) + 1 < drr_count ==> drr_place(\at(links[q].next, L)) == drr_place(q) + 1) &&
+	(drr_place(q) + 1 == drr_count ==> drr_place(\at(links[q].next, L)) == 0);
     predicate drr_heads{L}(struct lw_queue *queues) = \forall integer q; 0 <= q < lw_n ==>
 	\at(queues[q].head_bytes, L) == drr_length(q) && drr_length(q) <= drr_longest;
     // as good, visit and lacks of rocq/Drr.v
@@ -131,7 +130,7 @@ static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t
 	/*@ loop invariant kept: drr_kept{Pre,Here}(drr_rows(st));
 	    loop invariant circle: drr_circle(links);
 	    loop invariant heads: drr_heads(v->queues);
-	    loop invariant place: q < lw_n && 0 <= drr_place(q) < drr_count && drr_at(drr_place(q)) == q;
+	    loop invariant place: q < lw_n && 0 <= drr_place(q);
 	    loop invariant some: *rounds >= 1;
 	    loop invariant same: \forall integer p; 0 <= p < lw_n && (drr_place(p) < 0 || drr_place(q) <= drr_place(p)) ==>
 		drr_same{Pre,Here}(drr_rows(st) + p);
@@ -153,6 +152,10 @@ static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t
 		}
 		if (lack < *rounds)
 			*rounds = lack;
+		/*@ assert fewer: \forall integer quantum; 0 <= quantum ==>
+			drr_bytes(*rounds - 1, quantum) <= drr_bytes(\at(*rounds, LoopCurrent) - 1, quantum); */
+		/*@ assert lacking: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) <= drr_place(q) ==>
+			drr_lacks(drr_rows(st) + p, drr_length(p), *rounds); */
 		q = links[q].next;
 	} while (q != first);
 	return LW_NONE;
@@ -174,11 +177,14 @@ static uint32_t drr_pick(void *state, const struct lw_view *v, uint64_t *retry_n
 		/*@ loop invariant kept: drr_kept{LoopEntry,Here}(drr_rows(st));
 		    loop invariant circle: drr_circle(drr_chain(st));
 		    loop invariant heads: drr_heads(v->queues);
-		    loop invariant place: q < lw_n && 0 <= drr_place(q) < drr_count && drr_at(drr_place(q)) == q;
+		    loop invariant place: q < lw_n && 0 <= drr_place(q);
 		    loop invariant same: \forall integer p; 0 <= p < lw_n && (drr_place(p) < 0 || drr_place(q) <= drr_place(p)) ==>
 			drr_same{LoopEntry,Here}(drr_rows(st) + p);
 		    loop invariant good: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) < drr_place(q) ==>
 			drr_good(drr_rows(st) + p);
+		    loop invariant added: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) < drr_place(q) ==>
+			drr_rows(st)[p].deficit_bytes == \at(drr_rows(st)[p].deficit_bytes, LoopEntry) +
+				drr_bytes(rounds - 1, drr_rows(st)[p].quantum_bytes);
 		    loop assigns q, drr_rows(st)[0 .. lw_n - 1]; */
 		do {
 			//@ assert turned_exists: q < lw_n;

@@ -13,7 +13,7 @@
 static uint32_t drr_visit(struct drr_queue *queue, uint32_t length);
 
 /*@ requires valid: \valid(queue) && drr_good(queue) && 0 < drr_longest <= LW_MAX_PACKET_BYTES && 0 < rounds < UINT32_MAX;
-    requires lacks: \exists integer length; length <= drr_longest && drr_lacks(queue, length, rounds + 1);
+    requires lacks: drr_lacks(queue, drr_longest, rounds + 1);
     assigns queue->deficit_bytes;
     ensures added: queue->deficit_bytes == \old(queue->deficit_bytes) + drr_bytes(rounds, queue->quantum_bytes);
     ensures good: drr_good(queue); */

@@ -10,8 +10,9 @@
 #include "../../src/drr.c"
 #include "visit.h"
 
-/*@ axiomatic fewer { // bytes are rounds * quantum
-      axiom fewer: \forall integer k, l, quantum; k <= l && 0 <= quantum ==> drr_bytes(k, quantum) <= drr_bytes(l, quantum);
+/*@ axiomatic bytes { // are rounds * quantum
+      axiom some_bytes: \forall integer k, quantum; 0 <= k && 0 <= quantum ==> 0 <= drr_bytes(k, quantum);
+      axiom fewer_bytes: \forall integer k, l, quantum; k <= l && 0 <= quantum ==> drr_bytes(k, quantum) <= drr_bytes(l, quantum);
     }
     predicate drr_given{L}(struct drr_state *st, struct lw_view *v) =
 	\valid{L}(st) && \valid{L}(drr_rows(st) + (0 .. lw_n - 1)) && \valid{L}(drr_chain(st) + (0 .. lw_n - 1)) &&
@@ -32,7 +33,7 @@ static struct lw_link *drr_links(struct drr_state *st, const struct lw_view *v);
 
 /*@ requires given: drr_given(st, v);
     requires good: drr_all_good(drr_rows(st));
-    requires out: \valid(head) && \valid(rounds) && *head == drr_at(0) &&
+    requires out: \valid(head) && \valid(rounds) && *head < lw_n && drr_place(*head) == 0 &&
 	\separated(rounds, head, v, drr_rows(st) + (0 .. lw_n - 1), drr_chain(st) + (0 .. lw_n - 1), v->queues + (0 .. lw_n - 1));
     assigns *head, *rounds, drr_rows(st)[0 .. lw_n - 1];
     ensures kept: drr_kept{Pre,Post}(drr_rows(st));
@@ -57,7 +58,7 @@ static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t
     requires apart: \separated(retry_ns, (struct drr_state *)state, drr_rows((struct drr_state *)state) + (0 .. lw_n - 1),
 	drr_chain((struct drr_state *)state) + (0 .. lw_n - 1), v, v->queues + (0 .. lw_n - 1));
     requires good: drr_all_good(drr_rows((struct drr_state *)state));
-    requires level: \forall integer l; 0 <= l < DRR_LEVELS && ((struct drr_state *)state)->busy != 0 ==> ((struct drr_state *)state)->head[l] == drr_at(0);
+    requires level: \forall integer l; 0 <= l < DRR_LEVELS && ((struct drr_state *)state)->busy != 0 ==> ((struct drr_state *)state)->head[l] < lw_n && drr_place(((struct drr_state *)state)->head[l]) == 0;
     ensures kept: drr_kept{Pre,Post}(drr_rows((struct drr_state *)state));
     ensures exists: \result == LW_NONE || (\result < lw_n && 0 <= drr_place(\result));
     ensures fits: \result != LW_NONE ==> drr_length(\result) <= drr_rows((struct drr_state *)state)[\result].deficit_bytes;
