@@ -78,14 +78,13 @@ static uint32_t drr_visit(struct drr_queue *queue, uint32_t length)
 	return lack <= queue->quantum_bytes ? 1 : (lack - 1) / queue->quantum_bytes + 1;
 }
 
-/* Adds the quanta of rounds in which no queue could send, so no deficit reaches its head packet here and none overflows. */
-static void drr_skip(struct drr_queue *queue, uint32_t rounds)
+static void drr_grant(struct drr_queue *queue, uint32_t rounds)
 {
 	drr_add(queue, (uint64_t)rounds * queue->quantum_bytes);
 }
 
 /*
- * For the proofs of drr_turn and drr_pick. The level's list is any circle: drr_at(0) is its head and drr_count its length;
+ * For the proofs of drr_turn, drr_skip and drr_pick. The level's list is any circle: drr_at(0) is its head and drr_count its length;
  * drr_place is the inverse, negative for a queue of another level. drr_longest is any bound of the packets, and
  * drr_length(q) the length of q's head.
  */
@@ -114,8 +113,14 @@ static void drr_skip(struct drr_queue *queue, uint32_t rounds)
     predicate drr_visited{K,L}(struct drr_queue *queue) =
 	(\at(queue->fresh, K) != 0 ==> \at(queue->deficit_bytes, L) == \at(queue->deficit_bytes, K) + \at(queue->quantum_bytes, K)) &&
 	(\at(queue->fresh, K) == 0 ==> \at(queue->deficit_bytes, L) == \at(queue->deficit_bytes, K));
+    predicate drr_granted{K,L}(struct drr_queue *queue, integer rounds) = \at(queue->deficit_bytes, L) ==
+	\at(queue->deficit_bytes, K) + drr_bytes(rounds, \at(queue->quantum_bytes, K));
     predicate drr_lacks{L}(struct drr_queue *queue, integer length, integer rounds) = \at(queue->fresh, L) != 0 &&
 	\at(queue->deficit_bytes, L) + drr_bytes(rounds - 1, \at(queue->quantum_bytes, L)) < length;
+    predicate drr_near{L}(struct drr_queue *queue, integer length, integer rounds) = \at(queue->fresh, L) != 0 &&
+	length <= \at(queue->deficit_bytes, L) + drr_bytes(rounds, \at(queue->quantum_bytes, L));
+    predicate drr_some_near{L}(struct drr_queue *rows, integer places, integer rounds) = \exists integer p; 0 <= p < lw_n &&
+	0 <= drr_place(p) < places && drr_near{L}(rows + p, drr_length(p), rounds);
     predicate drr_same{K,L}(struct drr_queue *queue) = \at(queue->deficit_bytes, L) == \at(queue->deficit_bytes, K) &&
 	\at(queue->fresh, L) == \at(queue->fresh, K); */
 
@@ -140,6 +145,7 @@ static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t
 		drr_good(drr_rows(st) + p);
 	    loop invariant lacks: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) < drr_place(q) ==>
 		drr_lacks(drr_rows(st) + p, drr_length(p), *rounds);
+	    loop invariant nearest: drr_place(q) == 0 ? *rounds == UINT32_MAX : drr_some_near(drr_rows(st), drr_place(q), *rounds);
 	    loop assigns q, *rounds, drr_rows(st)[0 .. lw_n - 1]; */
 	do {
 		uint32_t lack;
@@ -156,15 +162,38 @@ static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t
 			drr_bytes(*rounds - 1, quantum) <= drr_bytes(\at(*rounds, LoopCurrent) - 1, quantum); */
 		/*@ assert lacking: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) <= drr_place(q) ==>
 			drr_lacks(drr_rows(st) + p, drr_length(p), *rounds); */
+		//@ assert nearer: drr_some_near(drr_rows(st), drr_place(q) + 1, *rounds);
 		q = links[q].next;
 	} while (q != first);
 	return LW_NONE;
 }
 
+/* Adds the quanta of rounds in which no queue of the list can send: no deficit reaches its head packet, so none overflows. */
+static void drr_skip(struct drr_state *st, const struct lw_view *v, uint32_t first, uint32_t rounds)
+{
+	uint32_t q = first;
+
+	/*@ loop invariant kept: drr_kept{Pre,Here}(drr_rows(st));
+	    loop invariant circle: drr_circle(drr_chain(st));
+	    loop invariant place: q < lw_n && 0 <= drr_place(q);
+	    loop invariant fresh: \forall integer p; 0 <= p < lw_n ==> drr_rows(st)[p].fresh == \at(drr_rows(st)[p].fresh, Pre);
+	    loop invariant same: \forall integer p; 0 <= p < lw_n && (drr_place(p) < 0 || drr_place(q) <= drr_place(p)) ==>
+		drr_same{Pre,Here}(drr_rows(st) + p);
+	    loop invariant granted: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) < drr_place(q) ==>
+		drr_granted{Pre,Here}(drr_rows(st) + p, rounds);
+	    loop invariant good: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) < drr_place(q) ==> drr_good(drr_rows(st) + p);
+	    loop assigns q, drr_rows(st)[0 .. lw_n - 1]; */
+	do {
+		//@ assert skipped_exists: q < lw_n;
+		drr_grant(drr_queues(st) + q, rounds);
+		q = drr_links(st, v)[q].next;
+	} while (q != first);
+}
+
 static uint32_t drr_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
 	struct drr_state *st = (struct drr_state *)state;
-	uint32_t *head, q, first, rounds;
+	uint32_t *head, q, rounds;
 
 	if (!st->busy)
 		return lw_answer(LW_NONE, retry_ns);
@@ -172,26 +201,8 @@ static uint32_t drr_pick(void *state, const struct lw_view *v, uint64_t *retry_n
 	q = drr_turn(st, v, head, &rounds);
 	if (q != LW_NONE)
 		return lw_answer(q, retry_ns);
-	if (rounds > 1) {
-		q = first = *head;
-		/*@ loop invariant kept: drr_kept{LoopEntry,Here}(drr_rows(st));
-		    loop invariant circle: drr_circle(drr_chain(st));
-		    loop invariant heads: drr_heads(v->queues);
-		    loop invariant place: q < lw_n && 0 <= drr_place(q);
-		    loop invariant same: \forall integer p; 0 <= p < lw_n && (drr_place(p) < 0 || drr_place(q) <= drr_place(p)) ==>
-			drr_same{LoopEntry,Here}(drr_rows(st) + p);
-		    loop invariant good: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) < drr_place(q) ==>
-			drr_good(drr_rows(st) + p);
-		    loop invariant added: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) < drr_place(q) ==>
-			drr_rows(st)[p].deficit_bytes == \at(drr_rows(st)[p].deficit_bytes, LoopEntry) +
-				drr_bytes(rounds - 1, drr_rows(st)[p].quantum_bytes);
-		    loop assigns q, drr_rows(st)[0 .. lw_n - 1]; */
-		do {
-			//@ assert turned_exists: q < lw_n;
-			drr_skip(drr_queues(st) + q, rounds - 1);
-			q = drr_links(st, v)[q].next;
-		} while (q != first);
-	}
+	if (rounds > 1)
+		drr_skip(st, v, *head, rounds - 1);
 	/* this rotation adds the last quantum, so the queue that lacked least can send */
 	return lw_answer(drr_turn(st, v, head, &rounds), retry_ns);
 }

@@ -12,6 +12,8 @@
 
 /*@ axiomatic bytes { // are rounds * quantum
       axiom some_bytes: \forall integer k, quantum; 0 <= k && 0 <= quantum ==> 0 <= drr_bytes(k, quantum);
+      axiom one_more: \forall integer k, l, quantum; k == l + 1 ==> drr_bytes(k, quantum) == drr_bytes(l, quantum) + quantum;
+      axiom one_round: \forall integer quantum; drr_bytes(1, quantum) == quantum;
       axiom fewer_bytes: \forall integer k, l, quantum; k <= l && 0 <= quantum ==> drr_bytes(k, quantum) <= drr_bytes(l, quantum);
     }
     predicate drr_given{L}(struct drr_state *st, struct lw_view *v) =
@@ -20,7 +22,9 @@
 	\separated(v, st, drr_rows(st) + (0 .. lw_n - 1), drr_chain(st) + (0 .. lw_n - 1), v->queues + (0 .. lw_n - 1)) &&
 	0 < drr_longest <= LW_MAX_PACKET_BYTES && drr_heads{L}(v->queues) && drr_circle{L}(drr_chain(st));
     predicate drr_all_good{L}(struct drr_queue *rows) =
-	\forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) ==> drr_good{L}(rows + p); */
+	\forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) ==> drr_good{L}(rows + p);
+    predicate drr_all_lack{L}(struct drr_queue *rows, integer rounds) = \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) ==>
+	drr_lacks{L}(rows + p, drr_length(p), rounds); */
 
 /*@ assigns \nothing;
     ensures \result == drr_rows(st); */
@@ -50,9 +54,23 @@ static struct lw_link *drr_links(struct drr_state *st, const struct lw_view *v);
     ensures passed: \result != LW_NONE ==> \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) < drr_place(\result) ==>
 	drr_rows(st)[p].fresh != 0 && drr_rows(st)[p].deficit_bytes < drr_length(p);
     ensures some: \result == LW_NONE ==> *rounds >= 1;
-    ensures lacks: \result == LW_NONE ==> \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) ==>
-	drr_lacks(drr_rows(st) + p, drr_length(p), *rounds); */
+    ensures lacks: \result == LW_NONE ==> drr_all_lack(drr_rows(st), *rounds);
+    ensures near: \result == LW_NONE ==> drr_some_near(drr_rows(st), drr_count, *rounds);
+    ensures found: drr_some_near{Pre}(drr_rows(st), drr_count, 1) ==> \result != LW_NONE; */
 static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t *head, uint32_t *rounds);
+
+/*@ requires given: drr_given(st, v) && first < lw_n && drr_place(first) == 0 && 0 < rounds < UINT32_MAX;
+    requires good: drr_all_good(drr_rows(st));
+    requires lacks: drr_all_lack(drr_rows(st), rounds + 1);
+    assigns drr_rows(st)[0 .. lw_n - 1];
+    ensures kept: drr_kept{Pre,Post}(drr_rows(st));
+    ensures circle: drr_circle(drr_chain(st));
+    ensures heads: drr_heads(v->queues);
+    ensures good: drr_all_good(drr_rows(st));
+    ensures others: \forall integer p; 0 <= p < lw_n && drr_place(p) < 0 ==> drr_same{Pre,Post}(drr_rows(st) + p);
+    ensures granted: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) ==> drr_granted{Pre,Post}(drr_rows(st) + p, rounds);
+    ensures near: drr_some_near{Pre}(drr_rows(st), drr_count, rounds + 1) ==> drr_some_near(drr_rows(st), drr_count, 1); */
+static void drr_skip(struct drr_state *st, const struct lw_view *v, uint32_t first, uint32_t rounds);
 
 /*@ requires given: drr_given((struct drr_state *)state, v) && \valid(retry_ns);
     requires apart: \separated(retry_ns, (struct drr_state *)state, drr_rows((struct drr_state *)state) + (0 .. lw_n - 1),
@@ -61,6 +79,7 @@ static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t
     requires level: \forall integer l; 0 <= l < DRR_LEVELS && ((struct drr_state *)state)->busy != 0 ==> ((struct drr_state *)state)->head[l] < lw_n && drr_place(((struct drr_state *)state)->head[l]) == 0;
     ensures kept: drr_kept{Pre,Post}(drr_rows((struct drr_state *)state));
     ensures exists: \result == LW_NONE || (\result < lw_n && 0 <= drr_place(\result));
+    ensures none: \result == LW_NONE ==> \old(((struct drr_state *)state)->busy) == 0;
     ensures fits: \result != LW_NONE ==> drr_length(\result) <= drr_rows((struct drr_state *)state)[\result].deficit_bytes;
     ensures others: \forall integer p; 0 <= p < lw_n && drr_place(p) < 0 ==> drr_same{Pre,Post}(drr_rows((struct drr_state *)state) + p);
     ensures good: drr_all_good(drr_rows((struct drr_state *)state)); */

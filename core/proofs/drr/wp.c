@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
-/* What a visit and a skip of rounds do to one queue; what they add is grant of rocq/Drr.v. */
+/* What a visit and a grant of several quanta do to one queue, as visit and grant of rocq/Drr.v. */
 #include "../any_queues.h"
 #include "../ctz.h"
 #include "../../src/drr.c"
