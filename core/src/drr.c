@@ -61,7 +61,7 @@ static void drr_add(struct drr_queue *queue, uint64_t bytes)
 	queue->deficit_bytes = sum < most ? (uint32_t)sum : most;
 }
 
-/* Visits a queue whose head packet has this length. 0 if it can send, otherwise after how many more quanta it can. */
+/* Visits a queue whose head packet has this length: 0 if it can send, otherwise how many more rounds it needs. */
 static uint32_t drr_visit(struct drr_queue *queue, uint32_t length)
 {
 	uint32_t lack;
@@ -84,8 +84,8 @@ static void drr_grant(struct drr_queue *queue, uint32_t rounds)
 }
 
 /*
- * For the proofs of drr_turn, drr_skip and drr_pick. The level's list is any circle: drr_at(0) is its head and drr_count its length;
- * drr_place is the inverse, negative for a queue of another level. drr_longest is any bound of the packets, and
+ * For the proofs of drr_turn, drr_skip and drr_pick. The level's list is any circle: drr_at(0) is its head and drr_count its
+ * length; drr_place is the inverse, negative for a queue of another level. drr_longest is any bound of the packets, and
  * drr_length(q) the length of q's head.
  */
 /*@ axiomatic drr_list {
@@ -135,7 +135,8 @@ static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t
 	/*@ loop invariant kept: drr_kept{Pre,Here}(drr_rows(st));
 	    loop invariant circle: drr_circle(links);
 	    loop invariant heads: drr_heads(v->queues);
-	    loop invariant place: q < lw_n && 0 <= drr_place(q);
+	    loop invariant exists: q < lw_n;
+	    loop invariant place: 0 <= drr_place(q);
 	    loop invariant some: *rounds >= 1;
 	    loop invariant same: \forall integer p; 0 <= p < lw_n && (drr_place(p) < 0 || drr_place(q) <= drr_place(p)) ==>
 		drr_same{Pre,Here}(drr_rows(st) + p);
@@ -145,7 +146,8 @@ static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t
 		drr_good(drr_rows(st) + p);
 	    loop invariant lacks: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) < drr_place(q) ==>
 		drr_lacks(drr_rows(st) + p, drr_length(p), *rounds);
-	    loop invariant nearest: drr_place(q) == 0 ? *rounds == UINT32_MAX : drr_some_near(drr_rows(st), drr_place(q), *rounds);
+	    loop invariant nearest: (drr_place(q) == 0 ==> *rounds == UINT32_MAX) &&
+		(drr_place(q) > 0 ==> drr_some_near(drr_rows(st), drr_place(q), *rounds));
 	    loop assigns q, *rounds, drr_rows(st)[0 .. lw_n - 1]; */
 	do {
 		uint32_t lack;
@@ -156,10 +158,10 @@ static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t
 			*head = q;
 			return q;
 		}
+		/*@ assert fewer: \forall integer quantum; 0 <= quantum && lack <= *rounds ==>
+			drr_bytes(lack - 1, quantum) <= drr_bytes(*rounds - 1, quantum); */
 		if (lack < *rounds)
 			*rounds = lack;
-		/*@ assert fewer: \forall integer quantum; 0 <= quantum ==>
-			drr_bytes(*rounds - 1, quantum) <= drr_bytes(\at(*rounds, LoopCurrent) - 1, quantum); */
 		/*@ assert lacking: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) <= drr_place(q) ==>
 			drr_lacks(drr_rows(st) + p, drr_length(p), *rounds); */
 		//@ assert nearer: drr_some_near(drr_rows(st), drr_place(q) + 1, *rounds);
@@ -175,7 +177,8 @@ static void drr_skip(struct drr_state *st, const struct lw_view *v, uint32_t fir
 
 	/*@ loop invariant kept: drr_kept{Pre,Here}(drr_rows(st));
 	    loop invariant circle: drr_circle(drr_chain(st));
-	    loop invariant place: q < lw_n && 0 <= drr_place(q);
+	    loop invariant exists: q < lw_n;
+	    loop invariant place: 0 <= drr_place(q);
 	    loop invariant fresh: \forall integer p; 0 <= p < lw_n ==> drr_rows(st)[p].fresh == \at(drr_rows(st)[p].fresh, Pre);
 	    loop invariant same: \forall integer p; 0 <= p < lw_n && (drr_place(p) < 0 || drr_place(q) <= drr_place(p)) ==>
 		drr_same{Pre,Here}(drr_rows(st) + p);

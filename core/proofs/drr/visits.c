@@ -26,6 +26,12 @@
     predicate drr_all_lack{L}(struct drr_queue *rows, integer rounds) = \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) ==>
 	drr_lacks{L}(rows + p, drr_length(p), rounds); */
 
+/*@ axiomatic lowest { logic integer drr_lowest(integer x); }          // which bit of busy pick looks at
+    predicate drr_first(integer q) = 0 <= q < lw_n && drr_place(q) == 0; */
+
+/*@ ensures lowest: \result == drr_lowest(x); */
+static inline int proof_ctz(unsigned long long x);
+
 /*@ assigns \nothing;
     ensures \result == drr_rows(st); */
 static struct drr_queue *drr_queues(struct drr_state *st);
@@ -37,7 +43,7 @@ static struct lw_link *drr_links(struct drr_state *st, const struct lw_view *v);
 
 /*@ requires given: drr_given(st, v);
     requires good: drr_all_good(drr_rows(st));
-    requires out: \valid(head) && \valid(rounds) && *head < lw_n && drr_place(*head) == 0 &&
+    requires out: \valid(head) && \valid(rounds) && drr_first(*head) &&
 	\separated(rounds, head, v, drr_rows(st) + (0 .. lw_n - 1), drr_chain(st) + (0 .. lw_n - 1), v->queues + (0 .. lw_n - 1));
     assigns *head, *rounds, drr_rows(st)[0 .. lw_n - 1];
     ensures kept: drr_kept{Pre,Post}(drr_rows(st));
@@ -59,7 +65,7 @@ static struct lw_link *drr_links(struct drr_state *st, const struct lw_view *v);
     ensures found: drr_some_near{Pre}(drr_rows(st), drr_count, 1) ==> \result != LW_NONE; */
 static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t *head, uint32_t *rounds);
 
-/*@ requires given: drr_given(st, v) && first < lw_n && drr_place(first) == 0 && 0 < rounds < UINT32_MAX;
+/*@ requires given: drr_given(st, v) && drr_first(first) && 0 < rounds < UINT32_MAX;
     requires good: drr_all_good(drr_rows(st));
     requires lacks: drr_all_lack(drr_rows(st), rounds + 1);
     assigns drr_rows(st)[0 .. lw_n - 1];
@@ -76,7 +82,8 @@ static void drr_skip(struct drr_state *st, const struct lw_view *v, uint32_t fir
     requires apart: \separated(retry_ns, (struct drr_state *)state, drr_rows((struct drr_state *)state) + (0 .. lw_n - 1),
 	drr_chain((struct drr_state *)state) + (0 .. lw_n - 1), v, v->queues + (0 .. lw_n - 1));
     requires good: drr_all_good(drr_rows((struct drr_state *)state));
-    requires level: \forall integer l; 0 <= l < DRR_LEVELS && ((struct drr_state *)state)->busy != 0 ==> ((struct drr_state *)state)->head[l] < lw_n && drr_place(((struct drr_state *)state)->head[l]) == 0;
+    requires level: ((struct drr_state *)state)->busy != 0 ==>
+	drr_first(((struct drr_state *)state)->head[drr_lowest(((struct drr_state *)state)->busy)]);
     ensures kept: drr_kept{Pre,Post}(drr_rows((struct drr_state *)state));
     ensures exists: \result == LW_NONE || (\result < lw_n && 0 <= drr_place(\result));
     ensures none: \result == LW_NONE ==> \old(((struct drr_state *)state)->busy) == 0;
