@@ -199,7 +199,8 @@ static uint64_t pss_due(const struct pss_queue *queue)
 		r < 2 * lw_n && 0 <= pss_holder(r) < lw_n && pss_rank_of{L}(rows, pss_holder(r)) == r;
     predicate pss_ready{L}(struct lw_bitmap *ready, struct pss_queue *rows, integer q) = lw_member{L}(ready, pss_rank_of{L}(rows, q));
     predicate pss_agrees{L}(struct lw_bitmap *ready, struct pss_queue *rows) =
-	\forall integer q; 0 <= q < lw_n ==> (pss_can_send(q) <==> pss_ready{L}(ready, rows, q));
+	\forall integer q; 0 <= q < lw_n ==> 0 <= pss_rank_of{L}(rows, q) < LW_BITMAP_SIZE &&
+		(pss_can_send(q) <==> pss_ready{L}(ready, rows, q));
     predicate pss_listed{L}(struct pss_state *st, uint32_t *lows) = \at(st->nlow, L) <= lw_n &&
 	\forall integer i; 0 <= i < \at(st->nlow, L) ==> \at(lows[i], L) < lw_n; */
 

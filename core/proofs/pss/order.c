@@ -73,6 +73,7 @@ static uint64_t pss_due(const struct pss_queue *queue);
     requires agrees: pss_agrees(&st->ready, pss_rows(st));
     assigns st->ready.summary, st->ready.word[0 .. 63], st->nlow, st->review_ns, pss_low_row(st)[0 .. lw_n - 1],
 	pss_rows(st)[0 .. lw_n - 1];
+    ensures size: v->nqueues == lw_n;
     ensures sound: pss_sound(st);
     ensures agrees: pss_agrees(&st->ready, pss_rows(st)); */
 static void pss_review(struct pss_state *st, const struct lw_view *v, uint64_t now);
@@ -99,3 +100,41 @@ static uint32_t pss_pick(void *state, const struct lw_view *v, uint64_t *retry_n
     ensures others: \forall integer r; 0 <= r < LW_BITMAP_SIZE && r != pss_rank_of(pss_rows(st), q) ==>
 	(lw_member(&st->ready, r) <==> lw_member{Pre}(&st->ready, r)); */
 static void pss_shrink(struct pss_state *st, const struct lw_view *v, uint32_t q);
+
+/*@ requires valid: \valid_read(queue);
+    assigns \nothing; */
+static uint64_t pss_level(const struct pss_queue *queue, uint64_t now);
+
+/*@ assigns \nothing; */
+static uint64_t pss_origin(const struct pss_queue *queue, uint64_t now);
+
+/*@ requires given: pss_given((struct pss_state *)state, v) && q < lw_n;
+    requires sound: pss_sound((struct pss_state *)state);
+    ensures sound: pss_sound((struct pss_state *)state);
+    ensures joined: \old(pss_rows((struct pss_state *)state)[q].empty) != 0 && v->queues[q].rate_bps != 0 ==>
+	pss_ready(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state), q);
+    ensures stays: \old(pss_rows((struct pss_state *)state)[q].empty) == 0 || v->queues[q].rate_bps == 0 ==>
+	(pss_ready(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state), q) <==>
+	 pss_ready{Pre}(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state), q));
+    ensures others: \forall integer r; 0 <= r < LW_BITMAP_SIZE && r != pss_rank_of(pss_rows((struct pss_state *)state), q) ==>
+	(lw_member(&((struct pss_state *)state)->ready, r) <==> lw_member{Pre}(&((struct pss_state *)state)->ready, r)); */
+static void pss_enqueued(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes);
+
+/*@ requires given: pss_given((struct pss_state *)state, v) && q < lw_n;
+    requires sound: pss_sound((struct pss_state *)state);
+    ensures sound: pss_sound((struct pss_state *)state);
+    ensures left: \old(pss_rows((struct pss_state *)state)[q].empty) == 0 && v->queues[q].backlog_pkts == 0 ==>
+	!pss_ready(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state), q);
+    ensures stays: \old(pss_rows((struct pss_state *)state)[q].empty) != 0 || v->queues[q].backlog_pkts != 0 ==>
+	(pss_ready(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state), q) <==>
+	 pss_ready{Pre}(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state), q));
+    ensures others: \forall integer r; 0 <= r < LW_BITMAP_SIZE && r != pss_rank_of(pss_rows((struct pss_state *)state), q) ==>
+	(lw_member(&((struct pss_state *)state)->ready, r) <==> lw_member{Pre}(&((struct pss_state *)state)->ready, r)); */
+static void pss_dropped(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes);
+
+/*@ requires given: pss_given(st, v) && q < lw_n && queue == pss_rows(st) + q;
+    requires sound: pss_sound(st);
+    requires high: queue->controlled != 0 && queue->low == 0 && st->nlow < lw_n;
+    ensures sound: pss_sound(st);
+    ensures stays: pss_ready(&st->ready, pss_rows(st), q) <==> pss_ready{Pre}(&st->ready, pss_rows(st), q); */
+static void pss_sink(struct pss_state *st, const struct lw_view *v, struct pss_queue *queue, uint32_t q);
