@@ -194,6 +194,8 @@ static uint64_t pss_due(const struct pss_queue *queue)
 	pss_holds(q, pss_rank_of{L}(rows, q)) && pss_holds(q, \at(rows[q].rank[0], L)) &&
 	(\at(rows[q].controlled, L) != 0 ==> pss_holds(q, \at(rows[q].rank[1], L)) &&
 		\at(rows[q].rank[0], L) != \at(rows[q].rank[1], L));
+    predicate pss_placed{K,L}(struct pss_queue *rows) = \forall integer q; 0 <= q < lw_n ==>
+	pss_rank_of{L}(rows, q) == pss_rank_of{K}(rows, q);
     predicate pss_present{L}(struct lw_bitmap *ready, struct pss_queue *rows) =
 	\forall integer r; 0 <= r < LW_BITMAP_SIZE && lw_member{L}(ready, r) ==>
 		r < 2 * lw_n && 0 <= pss_holder(r) < lw_n && pss_rank_of{L}(rows, pss_holder(r)) == r;
@@ -364,6 +366,8 @@ static void pss_enqueued(void *state, const struct lw_view *v, uint32_t q, uint3
 		}
 	}
 	queue->empty = 0;
+	//@ assert placed: pss_placed{Pre,Here}(pss_rows(st));
+	//@ assert present: pss_present(&st->ready, pss_rows(st));
 	if (v->queues[q].rate_bps)
 		lw_bitmap_add(&st->ready, queue->rank[queue->low]);
 }
@@ -414,6 +418,8 @@ static void pss_dropped(void *state, const struct lw_view *v, uint32_t q, uint32
 	level_ns = pss_level(queue, now);
 	queue->floor_ns = st->reset || level_ns > queue->resume_ns ? queue->resume_ns : level_ns;
 	queue->empty = 1;
+	//@ assert placed: pss_placed{Pre,Here}(pss_rows(st));
+	//@ assert present: pss_present(&st->ready, pss_rows(st));
 	lw_bitmap_del(&st->ready, queue->rank[queue->low]);
 }
 

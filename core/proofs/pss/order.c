@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * pss: where the set of ranks has the present rank of each queue that can send, and no other, pick names the queue whose present rank is
- * the least. A change of level and what follows a departure move the ranks of their queue only. Taken as given: pss_review, which calls
- * pss_switch in a loop, keeps the set right.
+ * the least. Arrivals, drops, what follows a departure, and the review of low queues keep the set so; a change of level moves the ranks
+ * of its queue only. Taken as given: the row of low queues has room for a queue that begins to be low, and pss_rank and pss_rebuild make
+ * ranks and set right.
  */
 #include "../any_queues.h"
 #include "../bitmap.h"
