@@ -3,7 +3,6 @@
  * How far a level can be above the present after a change of the constants, and when a queue returns to its high level:
  * pss_stand makes pss_fits true. pss_review, which moves a queue to its high level when it is due, keeps it (`returns`).
  */
-#include "../any_queues.h"
 #include "credit.h"
 
 /*@ assigns \nothing;
