@@ -6,16 +6,11 @@
 #include "ctz.h"
 #include "../src/bitmap.h"
 
-/* Bit k of x. The other axioms about it are in bits.h, which only the proofs of the functions of single words need. */
-/*@ axiomatic bit {
-      predicate lw_bit(integer x, integer k);
+/* About lw_bit. The other axioms are in bits.h, which only the proofs of the functions of single words need. */
+/*@ axiomatic bits_of_words {
       axiom zero_bits: \forall integer k; 0 <= k ==> !lw_bit(0, k);
       axiom no_bits: \forall integer x; 0 <= x <= 18446744073709551615 && x != 0 ==> \exists integer k; 0 <= k < 64 && lw_bit(x, k);
     } */
-
-/*@ predicate lw_member{L}(struct lw_bitmap *map, integer r) = lw_bit(\at(map->word[r / 64], L), r % 64);
-    predicate lw_summed{L}(struct lw_bitmap *map) =
-	\forall integer w; 0 <= w < 64 ==> (lw_bit(\at(map->summary, L), w) <==> \at(map->word[w], L) != 0); */
 
 /* The builtin that ctz.h stands for: assumed. */
 /*@ ensures bit: lw_bit(x, \result);

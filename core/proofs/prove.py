@@ -164,6 +164,8 @@ def missed(entries: list[dict]) -> int:
                 )
             place.write_text(source.replace(fault["was"], fault["now"]))
             run = next(run for run in plan() if run["name"] == fault["proof"])
+            if "function" in fault:
+                run["options"][run["options"].index("-wp-fct") + 1] = fault["function"]
             result = perform(run, core)
         unlisted = [item for item in sorted(result["open"]) if reason(entries, run, item) is None]
         verdict = "rejected" if unlisted else result["failed"] or "NOT NOTICED"

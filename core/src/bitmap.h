@@ -12,6 +12,12 @@ struct lw_bitmap {
 	uint64_t word[LW_BITMAP_SIZE / 64];
 };
 
+/* The set it stands for. The proofs give lw_bit(x, k), bit k of x, its meaning. */
+/*@ axiomatic bit { predicate lw_bit(integer x, integer k); }
+    predicate lw_member{L}(struct lw_bitmap *map, integer r) = lw_bit(\at(map->word[r / 64], L), r % 64);
+    predicate lw_summed{L}(struct lw_bitmap *map) =
+	\forall integer w; 0 <= w < 64 ==> (lw_bit(\at(map->summary, L), w) <==> \at(map->word[w], L) != 0); */
+
 static inline bool lw_has_bit(uint64_t word, uint32_t bit)
 {
 	return (word >> bit) & 1;

@@ -61,41 +61,142 @@ static void drr_add(struct drr_queue *queue, uint64_t bytes)
 	queue->deficit_bytes = sum < most ? (uint32_t)sum : most;
 }
 
+/* Visits a queue whose head packet has this length: 0 if it can send, otherwise how many more rounds it needs. */
+static uint32_t drr_visit(struct drr_queue *queue, uint32_t length)
+{
+	uint32_t lack;
+
+	if (queue->fresh) {
+		drr_add(queue, queue->quantum_bytes);
+		queue->fresh = 0;
+	}
+	if (length <= queue->deficit_bytes)
+		return 0;
+	lack = length - queue->deficit_bytes;
+	queue->fresh = 1;
+	/* rounded up */
+	return lack <= queue->quantum_bytes ? 1 : (lack - 1) / queue->quantum_bytes + 1;
+}
+
+static void drr_grant(struct drr_queue *queue, uint32_t rounds)
+{
+	drr_add(queue, (uint64_t)rounds * queue->quantum_bytes);
+}
+
+/*
+ * For the proofs of drr_turn, drr_skip and drr_pick. The level's list is any circle: drr_at(0) is its head and drr_count its
+ * length; drr_place is the inverse, negative for a queue of another level. drr_longest is any bound of the packets, and
+ * drr_length(q) the length of q's head.
+ */
+/*@ axiomatic drr_list {
+      logic integer drr_at(integer i);
+      logic integer drr_place(integer q);
+      logic integer drr_count;
+      logic integer drr_longest;
+      logic integer drr_length(integer q);
+      logic integer drr_bytes(integer rounds, integer quantum);         // of these rounds
+    }
+    logic struct drr_queue *drr_rows(struct drr_state *st) = (struct drr_queue *)(st + 1);
+    logic struct lw_link *drr_chain(struct drr_state *st) = (struct lw_link *)((struct drr_queue *)(st + 1) + lw_n);
+    predicate drr_kept{K,L}(struct drr_queue *rows) = \forall integer q; 0 <= q < lw_n ==>
+	\at(rows[q].quantum_bytes, L) == \at(rows[q].quantum_bytes, K) && \at(rows[q].level, L) == \at(rows[q].level, K);
+    predicate drr_circle{L}(struct lw_link *links) = 0 < drr_count && \forall integer q; 0 <= q < lw_n && 0 <= drr_place(q) ==>
+	drr_place(q) < drr_count && drr_at(drr_place(q)) == q && 0 <= \at(links[q].next, L) < lw_n &&
+	(drr_place(q) + 1 < drr_count ==> drr_place(\at(links[q].next, L)) == drr_place(q) + 1) &&
+	(drr_place(q) + 1 == drr_count ==> drr_place(\at(links[q].next, L)) == 0);
+    predicate drr_heads{L}(struct lw_queue *queues) = \forall integer q; 0 <= q < lw_n ==>
+	\at(queues[q].head_bytes, L) == drr_length(q) && drr_length(q) <= drr_longest;
+    // as good, visit and lacks of rocq/Drr.v
+    predicate drr_good{L}(struct drr_queue *queue) = 0 < \at(queue->quantum_bytes, L) < LW_MAX_PACKET_BYTES &&
+	\at(queue->deficit_bytes, L) < drr_longest + \at(queue->quantum_bytes, L) &&
+	(\at(queue->fresh, L) != 0 ==> \at(queue->deficit_bytes, L) < drr_longest);
+    predicate drr_visited{K,L}(struct drr_queue *queue) =
+	(\at(queue->fresh, K) != 0 ==> \at(queue->deficit_bytes, L) == \at(queue->deficit_bytes, K) + \at(queue->quantum_bytes, K)) &&
+	(\at(queue->fresh, K) == 0 ==> \at(queue->deficit_bytes, L) == \at(queue->deficit_bytes, K));
+    predicate drr_granted{K,L}(struct drr_queue *queue, integer rounds) = \at(queue->deficit_bytes, L) ==
+	\at(queue->deficit_bytes, K) + drr_bytes(rounds, \at(queue->quantum_bytes, K));
+    predicate drr_lacks{L}(struct drr_queue *queue, integer length, integer rounds) = \at(queue->fresh, L) != 0 &&
+	\at(queue->deficit_bytes, L) + drr_bytes(rounds - 1, \at(queue->quantum_bytes, L)) < length;
+    predicate drr_near{L}(struct drr_queue *queue, integer length, integer rounds) = \at(queue->fresh, L) != 0 &&
+	length <= \at(queue->deficit_bytes, L) + drr_bytes(rounds, \at(queue->quantum_bytes, L));
+    predicate drr_some_near{L}(struct drr_queue *rows, integer places, integer rounds) = \exists integer p; 0 <= p < lw_n &&
+	0 <= drr_place(p) < places && drr_near{L}(rows + p, drr_length(p), rounds);
+    predicate drr_same{K,L}(struct drr_queue *queue) = \at(queue->deficit_bytes, L) == \at(queue->deficit_bytes, K) &&
+	\at(queue->fresh, L) == \at(queue->fresh, K); */
+
 /* Visits queues, beginning with the list's head, until a head packet fits. If none fits in one rotation: LW_NONE, and in
  * *rounds how many more rounds the first to send needs. */
 static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t *head, uint32_t *rounds)
 {
 	struct lw_link *links = drr_links(st, v);
-	uint32_t first = *head;
+	uint32_t first = *head, q = first;
 
 	*rounds = UINT32_MAX;
+	/*@ loop invariant kept: drr_kept{Pre,Here}(drr_rows(st));
+	    loop invariant circle: drr_circle(links);
+	    loop invariant heads: drr_heads(v->queues);
+	    loop invariant exists: q < lw_n;
+	    loop invariant place: 0 <= drr_place(q);
+	    loop invariant some: *rounds >= 1;
+	    loop invariant same: \forall integer p; 0 <= p < lw_n && (drr_place(p) < 0 || drr_place(q) <= drr_place(p)) ==>
+		drr_same{Pre,Here}(drr_rows(st) + p);
+	    loop invariant visited: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) < drr_place(q) ==>
+		drr_visited{Pre,Here}(drr_rows(st) + p);
+	    loop invariant good: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) < drr_place(q) ==>
+		drr_good(drr_rows(st) + p);
+	    loop invariant lacks: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) < drr_place(q) ==>
+		drr_lacks(drr_rows(st) + p, drr_length(p), *rounds);
+	    loop invariant nearest: (drr_place(q) == 0 ==> *rounds == UINT32_MAX) &&
+		(drr_place(q) > 0 ==> drr_some_near(drr_rows(st), drr_place(q), *rounds));
+	    loop assigns q, *rounds, drr_rows(st)[0 .. lw_n - 1]; */
 	do {
-		uint32_t q = *head, length, lack;
-		struct drr_queue *queue = drr_queues(st) + q;
+		uint32_t lack;
 
 		//@ assert visited_exists: q < lw_n;
-		length = v->queues[q].head_bytes;
-		if (queue->fresh) {
-			drr_add(queue, queue->quantum_bytes);
-			queue->fresh = 0;
-		}
-		if (length <= queue->deficit_bytes)
+		lack = drr_visit(drr_queues(st) + q, v->queues[q].head_bytes);
+		if (!lack) {
+			*head = q;
 			return q;
-		lack = length - queue->deficit_bytes;
-		/* in rounds, rounded up */
-		lack = lack <= queue->quantum_bytes ? 1 : (lack - 1) / queue->quantum_bytes + 1;
+		}
+		/*@ assert fewer: \forall integer quantum; 0 <= quantum && lack <= *rounds ==>
+			drr_bytes(lack - 1, quantum) <= drr_bytes(*rounds - 1, quantum); */
 		if (lack < *rounds)
 			*rounds = lack;
-		queue->fresh = 1;
-		*head = links[q].next;
-	} while (*head != first);
+		/*@ assert lacking: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) <= drr_place(q) ==>
+			drr_lacks(drr_rows(st) + p, drr_length(p), *rounds); */
+		//@ assert nearer: drr_some_near(drr_rows(st), drr_place(q) + 1, *rounds);
+		q = links[q].next;
+	} while (q != first);
 	return LW_NONE;
+}
+
+/* Adds the quanta of rounds in which no queue of the list can send: no deficit reaches its head packet, so none overflows. */
+static void drr_skip(struct drr_state *st, const struct lw_view *v, uint32_t first, uint32_t rounds)
+{
+	uint32_t q = first;
+
+	/*@ loop invariant kept: drr_kept{Pre,Here}(drr_rows(st));
+	    loop invariant circle: drr_circle(drr_chain(st));
+	    loop invariant exists: q < lw_n;
+	    loop invariant place: 0 <= drr_place(q);
+	    loop invariant fresh: \forall integer p; 0 <= p < lw_n ==> drr_rows(st)[p].fresh == \at(drr_rows(st)[p].fresh, Pre);
+	    loop invariant same: \forall integer p; 0 <= p < lw_n && (drr_place(p) < 0 || drr_place(q) <= drr_place(p)) ==>
+		drr_same{Pre,Here}(drr_rows(st) + p);
+	    loop invariant granted: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) < drr_place(q) ==>
+		drr_granted{Pre,Here}(drr_rows(st) + p, rounds);
+	    loop invariant good: \forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) < drr_place(q) ==> drr_good(drr_rows(st) + p);
+	    loop assigns q, drr_rows(st)[0 .. lw_n - 1]; */
+	do {
+		//@ assert skipped_exists: q < lw_n;
+		drr_grant(drr_queues(st) + q, rounds);
+		q = drr_links(st, v)[q].next;
+	} while (q != first);
 }
 
 static uint32_t drr_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
 	struct drr_state *st = (struct drr_state *)state;
-	uint32_t *head, q, first, rounds;
+	uint32_t *head, q, rounds;
 
 	if (!st->busy)
 		return lw_answer(LW_NONE, retry_ns);
@@ -103,16 +204,8 @@ static uint32_t drr_pick(void *state, const struct lw_view *v, uint64_t *retry_n
 	q = drr_turn(st, v, head, &rounds);
 	if (q != LW_NONE)
 		return lw_answer(q, retry_ns);
-	if (rounds > 1) {
-		q = first = *head;
-		do {                            /* no deficit reaches its head packet here, so none overflows */
-			struct drr_queue *queue = drr_queues(st) + q;
-
-			//@ assert turned_exists: q < lw_n;
-			drr_add(queue, (uint64_t)(rounds - 1) * queue->quantum_bytes);
-			q = drr_links(st, v)[q].next;
-		} while (q != first);
-	}
+	if (rounds > 1)
+		drr_skip(st, v, *head, rounds - 1);
 	/* this rotation adds the last quantum, so the queue that lacked least can send */
 	return lw_answer(drr_turn(st, v, head, &rounds), retry_ns);
 }

@@ -174,6 +174,38 @@ static uint64_t pss_due(const struct pss_queue *queue)
 	return due <= queue->mark_ns ? 0 : due;
 }
 
+/*
+ * For the proofs. Hold between any two calls: a queue is the holder of its ranks, `ready` has present ranks only, and the low
+ * row names existing queues. pss_holder(r) is the queue of rank r, which changes only where all ranks are given anew, and
+ * pss_can_send(q) says which queues can send when a call begins.
+ */
+/*@ axiomatic pss_call {
+      predicate pss_can_send(integer q);
+      logic integer pss_holder(integer r);
+    }
+    logic struct pss_queue *pss_rows(struct pss_state *st) = (struct pss_queue *)(st + 1);
+    logic uint32_t *pss_holder_row(struct pss_state *st) = (uint32_t *)((struct pss_setting *)((struct pss_queue *)(st + 1) + lw_n) + lw_n);
+    logic uint32_t *pss_low_row(struct pss_state *st) = pss_holder_row(st) + 2 * lw_n;
+    logic integer pss_rank_of{L}(struct pss_queue *rows, integer q) = \at(rows[q].rank[rows[q].low], L);
+    predicate pss_held{L}(uint32_t *holders) = \forall integer r; 0 <= r < 2 * lw_n ==> \at(holders[r], L) == pss_holder(r);
+    predicate pss_holds(integer q, integer r) = 0 <= r < LW_BITMAP_SIZE && r < 2 * lw_n && pss_holder(r) == q;
+    predicate pss_ranked{L}(struct pss_queue *rows) = \forall integer q; 0 <= q < lw_n ==>
+	(\at(rows[q].controlled, L) == 0 ==> \at(rows[q].low, L) == 0) && \at(rows[q].low, L) <= 1 &&
+	pss_holds(q, pss_rank_of{L}(rows, q)) && pss_holds(q, \at(rows[q].rank[0], L)) &&
+	(\at(rows[q].controlled, L) != 0 ==> pss_holds(q, \at(rows[q].rank[1], L)) &&
+		\at(rows[q].rank[0], L) != \at(rows[q].rank[1], L));
+    predicate pss_placed{K,L}(struct pss_queue *rows) = \forall integer q; 0 <= q < lw_n ==>
+	pss_rank_of{L}(rows, q) == pss_rank_of{K}(rows, q);
+    predicate pss_present{L}(struct lw_bitmap *ready, struct pss_queue *rows) =
+	\forall integer r; 0 <= r < LW_BITMAP_SIZE && lw_member{L}(ready, r) ==>
+		r < 2 * lw_n && 0 <= pss_holder(r) < lw_n && pss_rank_of{L}(rows, pss_holder(r)) == r;
+    predicate pss_ready{L}(struct lw_bitmap *ready, struct pss_queue *rows, integer q) = lw_member{L}(ready, pss_rank_of{L}(rows, q));
+    predicate pss_agrees{L}(struct lw_bitmap *ready, struct pss_queue *rows) =
+	\forall integer q; 0 <= q < lw_n ==> 0 <= pss_rank_of{L}(rows, q) < LW_BITMAP_SIZE &&
+		(pss_can_send(q) <==> pss_ready{L}(ready, rows, q));
+    predicate pss_listed{L}(struct pss_state *st, uint32_t *lows) = \at(st->nlow, L) <= lw_n &&
+	\forall integer i; 0 <= i < \at(st->nlow, L) ==> \at(lows[i], L) < lw_n; */
+
 static void pss_switch(struct pss_state *st, struct pss_queue *queue, uint8_t low)
 {
 	bool ready = lw_bitmap_has(&st->ready, queue->rank[queue->low]);
@@ -202,6 +234,15 @@ static void pss_review(struct pss_state *st, const struct lw_view *v, uint64_t n
 	uint32_t *lows = pss_lows(st, v->nqueues), i = 0;
 
 	st->review_ns = LW_NEVER;
+	/*@ loop invariant held: pss_held(pss_holder_row(st));
+	    loop invariant listed: pss_listed(st, lows);
+	    loop invariant place: i <= st->nlow;
+	    loop invariant summed: lw_summed(&st->ready);
+	    loop invariant ranked: pss_ranked(pss_rows(st));
+	    loop invariant present: pss_present(&st->ready, pss_rows(st));
+	    loop invariant agrees: pss_agrees(&st->ready, pss_rows(st));
+	    loop assigns i, st->ready.summary, st->ready.word[0 .. 63], st->nlow, st->review_ns, lows[0 .. lw_n - 1],
+		pss_rows(st)[0 .. lw_n - 1]; */
 	while (i < st->nlow) {
 		struct pss_queue *queue = pss_queues(st) + lows[i];
 		uint64_t due = pss_due(queue);
@@ -325,6 +366,8 @@ static void pss_enqueued(void *state, const struct lw_view *v, uint32_t q, uint3
 		}
 	}
 	queue->empty = 0;
+	//@ assert placed: pss_placed{Pre,Here}(pss_rows(st));
+	//@ assert present: pss_present(&st->ready, pss_rows(st));
 	if (v->queues[q].rate_bps)
 		lw_bitmap_add(&st->ready, queue->rank[queue->low]);
 }
@@ -375,6 +418,8 @@ static void pss_dropped(void *state, const struct lw_view *v, uint32_t q, uint32
 	level_ns = pss_level(queue, now);
 	queue->floor_ns = st->reset || level_ns > queue->resume_ns ? queue->resume_ns : level_ns;
 	queue->empty = 1;
+	//@ assert placed: pss_placed{Pre,Here}(pss_rows(st));
+	//@ assert present: pss_present(&st->ready, pss_rows(st));
 	lw_bitmap_del(&st->ready, queue->rank[queue->low]);
 }
 

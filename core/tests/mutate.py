@@ -259,7 +259,7 @@ class Sources:
     def policies(self, name):
         """The policies that are compiled with the file."""
         users = {pathlib.Path(user).stem for user in self.users(name)}
-        everyone = {path.name for path in (ROOT / "vectors").iterdir() if path.is_dir()}
+        everyone = set(with_vectors())
         return sorted(everyone if name == "policies.c" else users & everyone)
 
 
@@ -297,6 +297,11 @@ class Known:
 
     def save(self):
         self.path.write_text(json.dumps(self.verdicts), encoding="utf-8")
+
+
+def with_vectors():
+    """The policies, by the folders that have vectors of them; `queues` has lives of the queues around a policy."""
+    return sorted({path.parent.name for path in (ROOT / "vectors").glob("*/*.vec")})
 
 
 def run_quietly(command, cwd):
@@ -375,7 +380,7 @@ class Bench:
         return [str(path) for policy in policies for path in sorted((self.path / "vectors" / policy).glob("*.vec"))]
 
     def passes(self):
-        policies = sorted(path.name for path in (self.path / "vectors").iterdir() if path.is_dir())
+        policies = with_vectors()
         return not (
             any(self.quick.fails("replay", self.vectors([policy]), REPLAY_HANGS_S) for policy in policies)
             or self.plain.fails("property", LIVES)

@@ -8,23 +8,21 @@
 #include "../ctz.h"
 #include "../../src/drr.c"
 
-/*@ logic struct drr_queue *drr_row(struct drr_state *st, integer q) = (struct drr_queue *)(st + 1) + q;
-    logic struct lw_link *drr_rows(struct drr_state *st) = (struct lw_link *)((struct drr_queue *)(st + 1) + lw_n);
-    predicate drr_listed{L}(struct drr_state *st, integer q) = \at(drr_rows(st)[q].next, L) != LW_NONE;
+/*@ predicate drr_listed{L}(struct drr_state *st, integer q) = \at(drr_chain(st)[q].next, L) != LW_NONE;
     predicate drr_eligible{L}(struct lw_view *v, integer q) =
 	\at(v->queues[q].backlog_pkts, L) != 0 && \at(v->queues[q].rate_bps, L) != 0;
     predicate drr_given{L}(struct drr_state *st, struct lw_view *v) =
-	\valid{L}(st) && \valid{L}(drr_row(st, 0) + (0 .. lw_n - 1)) && \valid{L}(drr_rows(st) + (0 .. lw_n - 1)) &&
+	\valid{L}(st) && \valid{L}(drr_rows(st) + (0 .. lw_n - 1)) && \valid{L}(drr_chain(st) + (0 .. lw_n - 1)) &&
 	v->nqueues == lw_n && lw_n <= LW_MAX_QUEUES && \valid_read{L}(v) && \valid_read{L}(v->queues + (0 .. lw_n - 1)) &&
-	\separated(v, st, drr_row(st, 0) + (0 .. lw_n - 1), drr_rows(st) + (0 .. lw_n - 1), v->queues + (0 .. lw_n - 1)); */
+	\separated(v, st, drr_rows(st) + (0 .. lw_n - 1), drr_chain(st) + (0 .. lw_n - 1), v->queues + (0 .. lw_n - 1)); */
 
 /*@ assigns \nothing;
-    ensures \result == drr_row(st, 0); */
+    ensures \result == drr_rows(st); */
 static struct drr_queue *drr_queues(struct drr_state *st);
 
 /*@ requires v->nqueues == lw_n;
     assigns \nothing;
-    ensures \result == drr_rows(st); */
+    ensures \result == drr_chain(st); */
 static struct lw_link *drr_links(struct drr_state *st, const struct lw_view *v);
 
 /*@ requires range: q < v->nqueues && \valid_read(v) && \valid_read(v->queues + q);
@@ -33,23 +31,23 @@ static struct lw_link *drr_links(struct drr_state *st, const struct lw_view *v);
     ensures eligible: \result != 0 <==> drr_eligible(v, q); */
 static inline bool lw_eligible(const struct lw_view *v, uint32_t q);
 
-/*@ requires given: drr_given(st, v) && q < v->nqueues && drr_row(st, q)->level < DRR_LEVELS;
-    assigns st->busy, st->head[0 .. 63], drr_rows(st)[0 .. lw_n - 1]; */
+/*@ requires given: drr_given(st, v) && q < v->nqueues && drr_rows(st)[q].level < DRR_LEVELS;
+    assigns st->busy, st->head[0 .. 63], drr_chain(st)[0 .. lw_n - 1]; */
 static void drr_leave(struct drr_state *st, const struct lw_view *v, uint32_t q);
 
-/*@ requires given: drr_given(st, v) && q < v->nqueues && drr_row(st, q)->level < DRR_LEVELS;
-    assigns st->busy, st->head[0 .. 63], drr_rows(st)[0 .. lw_n - 1], drr_row(st, q)->deficit_bytes, drr_row(st, q)->fresh;
+/*@ requires given: drr_given(st, v) && q < v->nqueues && drr_rows(st)[q].level < DRR_LEVELS;
+    assigns st->busy, st->head[0 .. 63], drr_chain(st)[0 .. lw_n - 1], drr_rows(st)[q].deficit_bytes, drr_rows(st)[q].fresh;
     ensures stays: (drr_listed{Pre}(st, q) <==> drr_eligible{Pre}(v, q)) ==>
-	drr_row(st, q)->deficit_bytes == \old(drr_row(st, q)->deficit_bytes) && drr_row(st, q)->fresh == \old(drr_row(st, q)->fresh);
+	drr_rows(st)[q].deficit_bytes == \old(drr_rows(st)[q].deficit_bytes) && drr_rows(st)[q].fresh == \old(drr_rows(st)[q].fresh);
     ensures changes: !(drr_listed{Pre}(st, q) <==> drr_eligible{Pre}(v, q)) ==>
-	drr_row(st, q)->deficit_bytes == 0 && drr_row(st, q)->fresh == 1; */
+	drr_rows(st)[q].deficit_bytes == 0 && drr_rows(st)[q].fresh == 1; */
 static void drr_follow(struct drr_state *st, const struct lw_view *v, uint32_t q);
 
-/*@ requires given: drr_given((struct drr_state *)state, v) && q < v->nqueues && drr_row((struct drr_state *)state, q)->level < DRR_LEVELS;
+/*@ requires given: drr_given((struct drr_state *)state, v) && q < v->nqueues && drr_rows((struct drr_state *)state)[q].level < DRR_LEVELS;
     ensures charged: drr_listed{Pre}((struct drr_state *)state, q) && drr_eligible{Pre}(v, q) &&
-	bytes <= \old(drr_row((struct drr_state *)state, q)->deficit_bytes) ==>
-	drr_row((struct drr_state *)state, q)->deficit_bytes == \old(drr_row((struct drr_state *)state, q)->deficit_bytes) - bytes;
-    ensures bounded: drr_row((struct drr_state *)state, q)->deficit_bytes <= \old(drr_row((struct drr_state *)state, q)->deficit_bytes);
+	bytes <= \old(drr_rows((struct drr_state *)state)[q].deficit_bytes) ==>
+	drr_rows((struct drr_state *)state)[q].deficit_bytes == \old(drr_rows((struct drr_state *)state)[q].deficit_bytes) - bytes;
+    ensures bounded: drr_rows((struct drr_state *)state)[q].deficit_bytes <= \old(drr_rows((struct drr_state *)state)[q].deficit_bytes);
     ensures others: \forall integer p; 0 <= p < lw_n && p != q ==>
-	drr_row((struct drr_state *)state, p)->deficit_bytes == \old(drr_row((struct drr_state *)state, p)->deficit_bytes); */
+	drr_rows((struct drr_state *)state)[p].deficit_bytes == \old(drr_rows((struct drr_state *)state)[p].deficit_bytes); */
 static void drr_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes);

@@ -1,42 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * pss: where the set of ranks has the present rank of each queue that can send, and no other, pick names the queue whose present rank is
- * the least. A change of level and what follows a departure move the ranks of their queue only. Taken as given: pss_review, which calls
- * pss_switch in a loop, keeps the set right.
+ * the least. Arrivals, drops, what follows a departure, and the review of low queues keep the set so; a change of level moves the ranks
+ * of its queue only. Taken as given: the row of low queues has room for a queue that begins to be low, and pss_rank and pss_rebuild make
+ * ranks and set right.
  */
 #include "../any_queues.h"
 #include "../bitmap.h"
 #include "../../src/pss.c"
 
-/*@ // Hold between any two calls: a queue is the holder of its ranks, and `ready` has present ranks only.
-    logic struct pss_queue *pss_rows(struct pss_state *st) = (struct pss_queue *)(st + 1);
-    logic uint32_t *pss_holder_row(struct pss_state *st) = (uint32_t *)((struct pss_setting *)((struct pss_queue *)(st + 1) + lw_n) + lw_n);
-    logic integer pss_rank_of{L}(struct pss_queue *rows, integer q) = \at(rows[q].rank[rows[q].low], L);
-    predicate pss_holds{L}(uint32_t *holders, integer q, integer r) =
-	0 <= r < LW_BITMAP_SIZE && r < 2 * lw_n && \at(holders[r], L) == q;
-    predicate pss_ranked{L}(struct pss_queue *rows, uint32_t *holders) = \forall integer q; 0 <= q < lw_n ==>
-	\at(rows[q].low, L) <= (\at(rows[q].controlled, L) != 0 ? 1 : 0) &&
-	pss_holds{L}(holders, q, pss_rank_of{L}(rows, q)) && pss_holds{L}(holders, q, \at(rows[q].rank[0], L)) &&
-	(\at(rows[q].controlled, L) != 0 ==> pss_holds{L}(holders, q, \at(rows[q].rank[1], L)) &&
-		\at(rows[q].rank[0], L) != \at(rows[q].rank[1], L));
-    predicate pss_present{L}(struct lw_bitmap *ready, struct pss_queue *rows, uint32_t *holders) =
-	\forall integer r; 0 <= r < LW_BITMAP_SIZE && lw_member{L}(ready, r) ==>
-		r < 2 * lw_n && \at(holders[r], L) < lw_n && pss_rank_of{L}(rows, \at(holders[r], L)) == r;
-    predicate pss_ready{L}(struct lw_bitmap *ready, struct pss_queue *rows, integer q) = lw_member{L}(ready, pss_rank_of{L}(rows, q)); */
-
 /*@ predicate pss_given{L}(struct pss_state *st, struct lw_view *v) =
-	\valid{L}(st) && \valid{L}(pss_rows(st) + (0 .. lw_n - 1)) && \valid{L}(pss_holder_row(st) + (0 .. 2 * lw_n - 1)) &&
+	\valid{L}(st) && \valid{L}(pss_rows(st) + (0 .. lw_n - 1)) && \valid{L}(pss_holder_row(st) + (0 .. 3 * lw_n - 1)) &&
 	\at(v->nqueues, L) == lw_n && lw_n <= LW_BITMAP_SIZE && \valid_read{L}(v) && \valid_read{L}(v->queues + (0 .. lw_n - 1)) &&
-	\separated(v, st, pss_rows(st) + (0 .. lw_n - 1), pss_holder_row(st) + (0 .. 2 * lw_n - 1), \at(v->queues, L) + (0 .. lw_n - 1));
-    predicate pss_sound{L}(struct pss_state *st) = lw_summed{L}(&st->ready) && pss_ranked{L}(pss_rows(st), pss_holder_row(st)) &&
-	pss_present{L}(&st->ready, pss_rows(st), pss_holder_row(st));
+	\separated(v, st, pss_rows(st) + (0 .. lw_n - 1), pss_holder_row(st) + (0 .. 3 * lw_n - 1), \at(v->queues, L) + (0 .. lw_n - 1));
+    predicate pss_sound{L}(struct pss_state *st) = lw_summed{L}(&st->ready) && pss_ranked{L}(pss_rows(st)) &&
+	pss_present{L}(&st->ready, pss_rows(st)) && pss_held{L}(pss_holder_row(st)) && pss_listed{L}(st, pss_low_row(st));
     predicate pss_eligible{L}(struct lw_view *v, integer q) =
-	\at(v->queues[q].backlog_pkts, L) != 0 && \at(v->queues[q].rate_bps, L) != 0;
-    // the queues that can send when a call begins
-    axiomatic can_send { predicate pss_can_send(integer q); }
-    predicate pss_agrees{L}(struct pss_state *st) =
-	\forall integer q; 0 <= q < lw_n ==> 0 <= pss_rank_of{L}(pss_rows(st), q) < LW_BITMAP_SIZE &&
-		(pss_can_send(q) <==> pss_ready{L}(&st->ready, pss_rows(st), q)); */
+	\at(v->queues[q].backlog_pkts, L) != 0 && \at(v->queues[q].rate_bps, L) != 0; */
 
 /*@ assigns \nothing;
     ensures \result == pss_rows(st); */
@@ -46,9 +26,13 @@ static struct pss_queue *pss_queues(struct pss_state *st);
     ensures n == lw_n ==> \result == pss_holder_row(st); */
 static uint32_t *pss_holders(struct pss_state *st, uint32_t n);
 
+/*@ assigns \nothing;
+    ensures n == lw_n ==> \result == pss_low_row(st); */
+static uint32_t *pss_lows(struct pss_state *st, uint32_t n);
+
 /*@ predicate pss_switches{L}(struct pss_state *st, struct pss_queue *queue, integer low) =
-	low <= (\at(queue->controlled, L) != 0 ? 1 : 0) && pss_ranked{L}(pss_rows(st), pss_holder_row(st)) &&
-	pss_present{L}(&st->ready, pss_rows(st), pss_holder_row(st)); */
+	low <= (\at(queue->controlled, L) != 0 ? 1 : 0) && pss_ranked{L}(pss_rows(st)) &&
+	pss_present{L}(&st->ready, pss_rows(st)); */
 
 /*@ requires valid: \valid(st) && \valid(queue) && \separated(st, queue);
     requires range: low <= 1 && queue->low <= 1 && queue->rank[0] < LW_BITMAP_SIZE && (queue->low || low ==> queue->rank[1] < LW_BITMAP_SIZE);
@@ -56,13 +40,18 @@ static uint32_t *pss_holders(struct pss_state *st, uint32_t n);
     assigns st->ready.summary, st->ready.word[0 .. 63], queue->low;
     ensures summed: lw_summed(&st->ready);
     ensures low: queue->low == low;
-    ensures ranked: \forall integer q; 0 <= q < lw_n && queue == pss_rows(st) + q && pss_switches{Pre}(st, queue, low) ==> pss_ranked(pss_rows(st), pss_holder_row(st));
+    ensures ranked: \forall integer q; 0 <= q < lw_n && queue == pss_rows(st) + q && pss_switches{Pre}(st, queue, low) ==> pss_ranked(pss_rows(st));
     ensures ready: \forall integer q; 0 <= q < lw_n && queue == pss_rows(st) + q && pss_switches{Pre}(st, queue, low) ==>
 	(pss_ready(&st->ready, pss_rows(st), q) <==> pss_ready{Pre}(&st->ready, pss_rows(st), q));
+    ensures left: \old(queue->low) != low && queue->rank[0] != queue->rank[1] ==> !lw_member(&st->ready, queue->rank[\old(queue->low)]);
     ensures places: \forall integer q, p; 0 <= q < lw_n && queue == pss_rows(st) + q && 0 <= p < lw_n && p != q ==>
 	pss_rank_of(pss_rows(st), p) == pss_rank_of{Pre}(pss_rows(st), p);
     ensures others: \forall integer r; 0 <= r < LW_BITMAP_SIZE && r != queue->rank[\old(queue->low)] && r != queue->rank[low] ==>
-	(lw_member(&st->ready, r) <==> lw_member{Pre}(&st->ready, r)); */
+	(lw_member(&st->ready, r) <==> lw_member{Pre}(&st->ready, r));
+    ensures present: \forall integer q; 0 <= q < lw_n && queue == pss_rows(st) + q && pss_switches{Pre}(st, queue, low) ==>
+	pss_present(&st->ready, pss_rows(st));
+    ensures agrees: \forall integer q; 0 <= q < lw_n && queue == pss_rows(st) + q && pss_switches{Pre}(st, queue, low) &&
+	pss_agrees{Pre}(&st->ready, pss_rows(st)) ==> pss_agrees(&st->ready, pss_rows(st)); */
 static void pss_switch(struct pss_state *st, struct pss_queue *queue, uint8_t low);
 
 /*@ requires range: q < v->nqueues && \valid_read(v) && \valid_read(v->queues + q);
@@ -73,37 +62,80 @@ static inline bool lw_eligible(const struct lw_view *v, uint32_t q);
 /*@ requires valid: \valid(seen_ns) && \valid_read(v);
     assigns *seen_ns;
     ensures sound: \forall struct pss_state *st; seen_ns == &st->seen_ns && pss_sound{Pre}(st) ==> pss_sound(st);
-    ensures agrees: \forall struct pss_state *st; seen_ns == &st->seen_ns && pss_sound{Pre}(st) && pss_agrees{Pre}(st) ==> pss_agrees(st); */
+    ensures agrees: \forall struct pss_state *st; seen_ns == &st->seen_ns && pss_sound{Pre}(st) && pss_agrees{Pre}(&st->ready, pss_rows(st)) ==> pss_agrees(&st->ready, pss_rows(st)); */
 static inline uint64_t lw_clock(uint64_t *seen_ns, const struct lw_view *v);
+
+/*@ requires valid: \valid_read(queue);
+    assigns \nothing; */
+static uint64_t pss_due(const struct pss_queue *queue);
 
 /*@ requires given: pss_given(st, v);
     requires sound: pss_sound(st);
-    requires agrees: pss_agrees(st);
-    assigns st->ready.summary, st->ready.word[0 .. 63], st->nlow, st->review_ns, (pss_holder_row(st) + 2 * lw_n)[0 .. lw_n - 1],
-	pss_rows(st)[0 .. lw_n - 1].low;
+    requires agrees: pss_agrees(&st->ready, pss_rows(st));
+    assigns st->ready.summary, st->ready.word[0 .. 63], st->nlow, st->review_ns, pss_low_row(st)[0 .. lw_n - 1],
+	pss_rows(st)[0 .. lw_n - 1];
+    ensures size: v->nqueues == lw_n;
     ensures sound: pss_sound(st);
-    ensures agrees: pss_agrees(st); */
+    ensures agrees: pss_agrees(&st->ready, pss_rows(st)); */
 static void pss_review(struct pss_state *st, const struct lw_view *v, uint64_t now);
 
 /*@ requires given: pss_given((struct pss_state *)state, v) && \valid(retry_ns);
     requires apart: \separated(retry_ns, (struct pss_state *)state, pss_rows((struct pss_state *)state) + (0 .. lw_n - 1), pss_holder_row((struct pss_state *)state) + (0 .. 3 * lw_n - 1), v, v->queues + (0 .. lw_n - 1));
     requires sound: pss_sound((struct pss_state *)state);
-    requires agrees: pss_agrees((struct pss_state *)state);
+    requires agrees: pss_agrees(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state));
     ensures exists: \result == LW_NONE || \result < lw_n;
     ensures none: \result == LW_NONE ==> \forall integer q; 0 <= q < lw_n ==> !pss_can_send(q);
     ensures eligible: \result != LW_NONE ==> pss_can_send(\result);
     ensures least: \result != LW_NONE ==> \forall integer r; 0 <= r < pss_rank_of(pss_rows((struct pss_state *)state), \result) ==> !lw_member(&((struct pss_state *)state)->ready, r);
     ensures sound: \result != LW_NONE ==> pss_sound((struct pss_state *)state);
-    ensures agrees: pss_agrees((struct pss_state *)state); */
+    ensures agrees: pss_agrees(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state)); */
 static uint32_t pss_pick(void *state, const struct lw_view *v, uint64_t *retry_ns);
 
 /*@ requires given: pss_given(st, v) && q < lw_n;
     requires sound: pss_sound(st);
     assigns st->ready.summary, st->ready.word[0 .. 63], pss_rows(st)[q].empty;
     ensures summed: lw_summed(&st->ready);
-    ensures ranked: pss_ranked(pss_rows(st), pss_holder_row(st));
+    ensures ranked: pss_ranked(pss_rows(st));
     ensures left: !pss_eligible(v, q) ==> !pss_ready(&st->ready, pss_rows(st), q);
     ensures stays: pss_eligible(v, q) ==> (pss_ready(&st->ready, pss_rows(st), q) <==> pss_ready{Pre}(&st->ready, pss_rows(st), q));
     ensures others: \forall integer r; 0 <= r < LW_BITMAP_SIZE && r != pss_rank_of(pss_rows(st), q) ==>
 	(lw_member(&st->ready, r) <==> lw_member{Pre}(&st->ready, r)); */
 static void pss_shrink(struct pss_state *st, const struct lw_view *v, uint32_t q);
+
+/*@ requires valid: \valid_read(queue);
+    assigns \nothing; */
+static uint64_t pss_level(const struct pss_queue *queue, uint64_t now);
+
+/*@ assigns \nothing; */
+static uint64_t pss_origin(const struct pss_queue *queue, uint64_t now);
+
+/*@ requires given: pss_given((struct pss_state *)state, v) && q < lw_n;
+    requires sound: pss_sound((struct pss_state *)state);
+    ensures sound: pss_sound((struct pss_state *)state);
+    ensures joined: \old(pss_rows((struct pss_state *)state)[q].empty) != 0 && v->queues[q].rate_bps != 0 ==>
+	pss_ready(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state), q);
+    ensures stays: \old(pss_rows((struct pss_state *)state)[q].empty) == 0 || v->queues[q].rate_bps == 0 ==>
+	(pss_ready(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state), q) <==>
+	 pss_ready{Pre}(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state), q));
+    ensures others: \forall integer r; 0 <= r < LW_BITMAP_SIZE && r != pss_rank_of(pss_rows((struct pss_state *)state), q) ==>
+	(lw_member(&((struct pss_state *)state)->ready, r) <==> lw_member{Pre}(&((struct pss_state *)state)->ready, r)); */
+static void pss_enqueued(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes);
+
+/*@ requires given: pss_given((struct pss_state *)state, v) && q < lw_n;
+    requires sound: pss_sound((struct pss_state *)state);
+    ensures sound: pss_sound((struct pss_state *)state);
+    ensures left: \old(pss_rows((struct pss_state *)state)[q].empty) == 0 && v->queues[q].backlog_pkts == 0 ==>
+	!pss_ready(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state), q);
+    ensures stays: \old(pss_rows((struct pss_state *)state)[q].empty) != 0 || v->queues[q].backlog_pkts != 0 ==>
+	(pss_ready(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state), q) <==>
+	 pss_ready{Pre}(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state), q));
+    ensures others: \forall integer r; 0 <= r < LW_BITMAP_SIZE && r != pss_rank_of(pss_rows((struct pss_state *)state), q) ==>
+	(lw_member(&((struct pss_state *)state)->ready, r) <==> lw_member{Pre}(&((struct pss_state *)state)->ready, r)); */
+static void pss_dropped(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes);
+
+/*@ requires given: pss_given(st, v) && q < lw_n && queue == pss_rows(st) + q;
+    requires sound: pss_sound(st);
+    requires high: queue->controlled != 0 && queue->low == 0 && st->nlow < lw_n;
+    ensures sound: pss_sound(st);
+    ensures stays: pss_ready(&st->ready, pss_rows(st), q) <==> pss_ready{Pre}(&st->ready, pss_rows(st), q); */
+static void pss_sink(struct pss_state *st, const struct lw_view *v, struct pss_queue *queue, uint32_t q);

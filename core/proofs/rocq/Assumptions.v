@@ -42,3 +42,7 @@ Print Assumptions power_zero.
 Print Assumptions power_word.
 Print Assumptions shift_right.
 Print Assumptions low_bits_swapped.
+Print Assumptions some_bytes.
+Print Assumptions one_more.
+Print Assumptions one_round.
+Print Assumptions fewer_bytes.

@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause *)
-(* The axioms of ../bits.h, ../bitmap.h and ../shifts.h, which Frama-C's provers get about shifts and masks, as theorems about
-   the integers of Rocq. lw_bit is `bit`; an operation on uint64_t is taken modulo 2^64. *)
+(* The axioms of ../bits.h, ../bitmap.h, ../shifts.h and ../drr/visits.c, which Frama-C's provers get about shifts, masks and
+   products, as theorems about the integers of Rocq. lw_bit is `bit`; an operation on uint64_t is taken modulo 2^64. *)
 From Coq Require Import ZArith Lia Bool.
 Open Scope Z_scope.
 
@@ -105,3 +105,18 @@ Qed.
 Theorem and_not_swapped x y b k : 0 <= y <= 18446744073709551615 -> 0 <= b < 64 -> 0 <= k ->
   x = Z.lnot (Z.shiftl 1 b) mod 18446744073709551616 -> (bit (Z.land x y) k <-> bit y k /\ k <> b).
 Proof. intros. rewrite Z.land_comm. apply and_not; assumption. Qed.
+
+(* Of ../drr/visits.c; ../drr/wp.c defines drr_bytes by this product. *)
+Definition drr_bytes (rounds quantum : Z) : Z := rounds * quantum.
+
+Theorem some_bytes k quantum : 0 <= k -> 0 <= quantum -> 0 <= drr_bytes k quantum.
+Proof. unfold drr_bytes. nia. Qed.
+
+Theorem one_more k l quantum : k = l + 1 -> drr_bytes k quantum = drr_bytes l quantum + quantum.
+Proof. unfold drr_bytes. nia. Qed.
+
+Theorem one_round quantum : drr_bytes 1 quantum = quantum.
+Proof. unfold drr_bytes. lia. Qed.
+
+Theorem fewer_bytes k l quantum : k <= l -> 0 <= quantum -> drr_bytes k quantum <= drr_bytes l quantum.
+Proof. unfold drr_bytes. nia. Qed.
