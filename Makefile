@@ -30,7 +30,7 @@
 # make ns3     build and test the module for ns-3 against 3.37 (Debian 12), 3.44 (PyPI), 3.48 (Debian sid) and 3.48's source tree, as root (NS3=3.44)
 # make ns3-dist  the module as a tarball for contrib/ of ns-3's tree, in build/ns3-dist
 # make agreement  compares theory, simulator, qdisc, gateway and ns-3 over eight figures, and their decisions, as root; records it
-# make robust  tests and scenarios in a kernel that checks memory accesses and locks (KASAN, lockdep)
+# make robust  tests and scenarios in kernels that check memory accesses, locks and data races (KASAN, KCSAN, lockdep)
 
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
@@ -263,7 +263,7 @@ agreement: $(VENV)/.built
 	$(PYTHON) lab/agreement/decisions.py --into docs/results/agreement.md || test $$? = 1
 
 robust: $(VENV)/.built
-	./setup.sh lab
+	./setup.sh lab kernel-test
 	$(PYTHON) lab/robust.py --out lab/robust.txt
 
 NS3 := 3.37 3.44 3.48 3.48-tree

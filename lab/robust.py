@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the kernel module's tests and scenarios of the papers in a kernel with KASAN and lockdep.
+"""Runs the kernel module's tests and scenarios of the papers in three kernels that check themselves.
 
-    python lab/robust.py [--out FILE]
+    python lab/robust.py [--out FILE] [KERNEL...]
 
-First a module with planted faults shows that the kernel detects faults. Then come the guest scripts of kernel/tests and
-three scenarios. Exit code 0: every check held and the kernel's log has no complaint; otherwise 1. FILE gets the record.
+`kasan` and `kcsan` run in QEMU on four processors: first faults are planted in our module, then come the scripts of
+kernel/tests with the unchanged one. `debug` is user-mode Linux on one processor, with KASAN and lockdep: first a module
+of its own with planted faults, then scripts and three scenarios. Exit code 0: every fault was noticed, every check held
+and no log has a complaint; otherwise 1. FILE gets the record, a part for each kernel; parts of other kernels stay.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +26,7 @@ import linkweir
 from linkweir.deploy.policy import kind_of
 from linkweir.lab import guest, host, kernel
 from linkweir.lab.collect import tables
+from linkweir.lab.fault import LaboratoryError
 from linkweir.lab.world import world
 from linkweir.reproduce.papers import pds, pss
 
@@ -34,6 +38,16 @@ RELOADED = "KASAN: global-out-of-bounds in load_module"
 """A false report of KASAN when a module is loaded where another one was before. Only CONFIG_KASAN_VMALLOC, which this
 kernel lacks, would avoid it. The log is checked up to there; `remove` runs last and loads the module again at its end.
 """
+MACHINES = {
+    "kasan": "KASAN, UBSAN, lockdep, object tracking, kmemleak",
+    "kcsan": "KCSAN, lockdep",
+}
+"""Kernels in QEMU, and what checks them."""
+STRESS = ("4 processors", ("stress",), ("--processors", "4", "--checks", "full", "--set", "stress_messages=60"))
+MANY = ("4 processors", ("tdc", "malformed", "fuzz", "remove"), ("--processors", "4", "--set", "messages=3000"))
+ONE = ("1 processor", ("rows", "kinds", "conserve", "carrier", "queues", "classify", "change", "record"), ())
+SUITES = {"kasan": (STRESS, MANY, ONE), "kcsan": (STRESS, MANY)}
+"""What runs there: scripts, and options of kernel/tests/run.py. Emulated and checked, these kernels are slow."""
 COMPLAINTS = re.compile(
     r"BUG:|WARNING:|Oops|Call Trace|general protection|possible circular locking|inconsistent lock state"
     r"|suspicious RCU|ODEBUG:|list_(add|del) corruption|refcount_t:|unregister_netdevice: waiting"
@@ -77,6 +91,12 @@ class Record:
         print(text, flush=True)
         self.lines.append(text)
 
+    def keep(self, out: Path) -> None:
+        """Writes it to a file, in place of the part that begins with the same line."""
+        parts = [part.strip() for part in out.read_text().split("\n\n")] if out.exists() else []
+        kept = [part for part in parts if not part.startswith(self.lines[0])]
+        out.write_text("\n\n".join([*kept, "\n".join(self.lines)]) + "\n")
+
     def judge(self, what: str, wrong: list[str]) -> None:
         """Records a result with its faults, if any."""
         self.say(f"{'failed' if wrong else 'held'}: {what}")
@@ -106,12 +126,50 @@ def complaints(dmesg: str) -> list[str]:
     return [f"{line} | {' | '.join(lines[n + 1 : n + 4])}" for n, line in enumerate(lines) if COMPLAINTS.search(line)]
 
 
-def main() -> int:
-    """Runs everything."""
-    parser = argparse.ArgumentParser(description="Tests in a kernel with KASAN and lockdep.")
-    parser.add_argument("--out", type=Path, help="file for the record")
-    out: Path | None = parser.parse_args().out
-    record = Record()
+def checked(command: list[str | Path]) -> tuple[list[str], str]:
+    """Runs a program of kernel/tests: the lines it prints, and how long it took."""
+    begun = time.monotonic()
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    if not lines or done.returncode not in (0, 1):
+        raise LaboratoryError(f"{command[1]}: exit code {done.returncode}: {done.stderr.strip()}")
+    return lines, f"{time.monotonic() - begun:.0f} s"
+
+
+def machine(record: Record, variant: str) -> None:
+    """Runs the suite in QEMU, under a kernel that checks itself."""
+    folder = kernel.build(variant, say=lambda text: print(text, file=sys.stderr))
+    name = (folder / "include/config/kernel.release").read_text().strip()
+    module = ROOT / f"kernel/build/{name}/sch_linkweir.ko"
+    make = ["make", "-s", "-C", ROOT / "kernel", f"HEADERS={folder}", module.relative_to(ROOT / "kernel"), "tools"]
+    subprocess.run([str(word) for word in make], check=True)
+    tests, image = ROOT / "kernel/tests", kernel.image(folder)
+
+    command = [sys.executable, tests / "broken.py", name, "--debug", variant, "--headers", folder, "--image", image]
+    (*faults, last), took = checked(command)
+    record.judge(f"{last}, in {took}", [line for line in faults if not line.startswith("noticed: ")])
+    for where, scripts, options in SUITES[variant]:
+        log = f"robust-{scripts[0]}"
+        command = [sys.executable, tests / "run.py", "--kernel", name, "--image", image, "--module", module]
+        command += ["--plugins", ROOT / "kernel/build/tc", "--seconds", "7200", "--log", log, *options, *scripts]
+        (*said, last), took = checked(command)
+        held = re.search(r"\d+ checks held", last)
+        wrong = [line for line in said if " replayed: " not in line]
+        record.judge(f"{held[0] if held else last}, {where}, in {took}: {', '.join(scripts)}", wrong)
+        races = (ROOT / f"kernel/build/{log}-{name}.log").read_text(errors="replace").count("BUG: KCSAN")
+        if races:
+            record.say(f"    {races} races were reported; those between other parts of the kernel do not count")
+    record.say(f"Linux {name}, {MACHINES[variant]}, {datetime.date.today().isoformat()}, {commit()}")
+
+
+def commit() -> str:
+    """The commit of this tree."""
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def user_mode(record: Record) -> None:
+    """Runs the suite and scenarios in user-mode Linux."""
     folder = kernel.build("debug", say=lambda text: print(text, file=sys.stderr))
     ready = guest.prepare(folder)
     with tempfile.TemporaryDirectory() as name:
@@ -159,10 +217,30 @@ def main() -> int:
         files = host.start(ready, made.job, 1)
         sent = sum(row["sent_pkts"] for row in tables(made, files)["classes"].to_pylist())
         record.judge(f"{what}: {sent} packets, no complaint", complaints(files["dmesg"].decode(errors="replace")))
-    record.say(f"Linux {release(seen)}, KASAN, lockdep, {datetime.date.today().isoformat()}")
-    if out is not None:
-        out.write_text("\n".join(record.lines) + "\n")
-    return 1 if record.wrong else 0
+    record.say(f"Linux {release(seen)}, KASAN, lockdep, {datetime.date.today().isoformat()}, {commit()}")
+
+
+def main() -> int:
+    """Runs everything, or what is named."""
+    parser = argparse.ArgumentParser(description="Tests in kernels that check themselves.")
+    parser.add_argument("--out", type=Path, help="file for the record")
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL", help="kasan, kcsan or debug; all unless given")
+    args = parser.parse_args()
+    for name in args.kernels:
+        if name not in (*MACHINES, "debug"):
+            parser.error(f"no kernel {name}: there are {', '.join(MACHINES)} and debug")
+    wrong = 0
+    for name in args.kernels or (*MACHINES, "debug"):
+        record = Record()
+        record.say(f"# {name}")
+        if name == "debug":
+            user_mode(record)
+        else:
+            machine(record, name)
+        wrong += record.wrong
+        if args.out is not None:
+            record.keep(args.out)
+    return 1 if wrong else 0
 
 
 def release(log: str) -> str:

@@ -301,15 +301,6 @@ MUTANTS = (
         "KASAN: .*use-after-free",
     ),
     Mutant(
-        "settings change without the lock",
-        "qdisc.c",
-        "/* Puts new settings in force",
-        "#define sch_tree_lock(sch) local_bh_disable()\n#define sch_tree_unlock(sch) local_bh_enable()\n/* Puts",
-        "stress",
-        "kasan",
-        "KASAN: .*use-after-free",
-    ),
-    Mutant(
         "a packet is read after it was dropped",
         "drop.c",
         "qdisc_dequeue_drop(sch, skb, linkweir_kernel_reasons[reason]);",
@@ -348,7 +339,7 @@ MUTANTS = (
         "KCSAN: data-race in .*linkweir_(class_)?dump_stats",
     ),
     Mutant(
-        "settings change without the lock, on a kernel that sees races",
+        "settings change without the lock",
         "qdisc.c",
         "/* Puts new settings in force",
         "#define sch_tree_lock(sch) local_bh_disable()\n#define sch_tree_unlock(sch) local_bh_enable()\n/* Puts",

@@ -22,7 +22,7 @@ for kind in $(cat /guest/kinds); do
 
 	# more packets than there is room for, faster than they leave
 	tc qdisc add dev v0 root handle 1: htb default 1
-	tc class add dev v0 parent 1: classid 1:1 htb rate 100kbit
+	tc class add dev v0 parent 1: classid 1:1 htb rate 10kbit
 	holds "$kind under htb" tc qdisc add dev v0 parent 1:1 handle 10: "$kind" classes 3 link 100kbit dscp EF=1,AF11=2 \
 		class 1 limit 20 class 2 limit 30 class 3 limit 40
 	begin_count 5001 5002 5003

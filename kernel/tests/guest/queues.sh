@@ -89,15 +89,15 @@ same "each its own packets" "$by_queue" "$ports_of"
 # 1042 bytes at 10 Mbit/s
 if [ "$p99" -le $((one + 833600)) ]; then pass "voice waits at most one packet longer than with one queue"; else fault "voice waits at most one packet longer than with one queue" "$p99 instead of $one ns"; fi
 # settings change while packets wait in all four queues: none is lost; a class is removed and added
-pss="classes 3 dscp EF=1,AF11=2 class 1 limit 30000 class 2 low_level 4 rate 3mbit limit 30000 class 3 limit 30000"
-holds "pss_mq" tc qdisc add dev v0 root handle 10: pss_mq bandwidth 5mbit $pss
+pss="classes 3 dscp EF=1,AF11=2 class 1 limit 30000 class 2 low_level 4 rate 300kbit limit 30000 class 3 limit 30000"
+holds "pss_mq" tc qdisc add dev v0 root handle 10: pss_mq bandwidth 500kbit $pss
 begin_count $ports
 for queue in 1 2 3 4; do
 	traffic send 10.0.0.2 501$queue 0x28 500 1000 0
 	traffic send 10.0.0.2 502$queue 0 500 1000 0
 done
 for round in 1 2 3 4 5 6 7 8 9 10; do
-	tc qdisc change dev v0 root handle 10: pss_mq bandwidth $((round * 2 + 2))mbit class 2 rate ${round}mbit &&
+	tc qdisc change dev v0 root handle 10: pss_mq bandwidth $((round * 200 + 200))kbit class 2 rate ${round}00kbit &&
 		tc class change dev v0 parent 10: classid 10:2 pss_mq memory ${round}0ms || fault "a change" "round $round"
 	sleep 0.05
 done
