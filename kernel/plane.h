@@ -12,8 +12,9 @@
  * Parents count the packets below them. The return value of enqueue covers the new packet only, so all other changes of a call are
  * reported to them by one qdisc_tree_reduce_backlog(), when our own counters are final.
  *
- * A super-packet (GSO) is split on arrival unless the user forbids it, because a policy that guarantees rates and delays must schedule packets as they go on
- * the wire. Segments count with their own lengths, without a size table, whose function is not exported to modules.
+ * A super-packet (GSO) is split on arrival unless the user forbids it, because a policy that guarantees rates and delays must
+ * schedule packets as they go on the wire. Segments count with their own lengths, without a size table, whose function is not
+ * exported to modules.
  */
 #include "classify.h"
 #include "linkweir.h"
