@@ -46,3 +46,4 @@ Print Assumptions some_bytes.
 Print Assumptions one_more.
 Print Assumptions one_round.
 Print Assumptions fewer_bytes.
+Print Assumptions part.

@@ -1,5 +1,5 @@
 (* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause *)
-(* The axioms of ../bits.h, ../bitmap.h, ../shifts.h and ../drr/visits.c, which Frama-C's provers get about shifts, masks and
+(* The axioms of ../bits.h, ../bitmap.h, ../shifts.h, ../drr/visits.c and ../pss/reserve.c, which Frama-C's provers get about shifts, masks and
    products, as theorems about the integers of Rocq. lw_bit is `bit`; an operation on uint64_t is taken modulo 2^64. *)
 From Coq Require Import ZArith Lia Bool.
 Open Scope Z_scope.
@@ -120,3 +120,7 @@ Proof. unfold drr_bytes. lia. Qed.
 
 Theorem fewer_bytes k l quantum : k <= l -> 0 <= quantum -> drr_bytes k quantum <= drr_bytes l quantum.
 Proof. unfold drr_bytes. nia. Qed.
+
+(* Of ../pss/reserve.c *)
+Theorem part a b c : 0 <= a -> 0 <= b <= c -> 0 < c -> a * b / c <= a.
+Proof. intros. apply Z.div_le_upper_bound; nia. Qed.
