@@ -1,5 +1,5 @@
 (* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause *)
-(* The axioms of ../bits.h, ../bitmap.h, ../shifts.h, ../drr/visits.c and ../pss/reserve.c, which Frama-C's provers get about shifts, masks and
+(* The axioms of ../bits.h, ../bitmap.h, ../shifts.h, ../drr/visits.c and ../pss/reserve.c, which the provers get about shifts, masks and
    products, as theorems about the integers of Rocq. lw_bit is `bit`; an operation on uint64_t is taken modulo 2^64. *)
 From Coq Require Import ZArith Lia Bool.
 Open Scope Z_scope.
