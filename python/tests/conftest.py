@@ -7,6 +7,12 @@ from pathlib import Path
 
 import command
 import pytest
+from browser import MISSING, PROGRAM
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if PROGRAM is None and item.get_closest_marker("browser"):
+        pytest.skip(f"NOT SEEN BY A BROWSER: {MISSING}")
 
 
 @pytest.fixture(autouse=True)

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from browser import PROGRAM
 
 from linkweir import html_page
-
-CHROMIUM = shutil.which("chromium")
 
 SCROLL = """<script>
 const box = document.querySelector(".wide"), head = document.querySelector("th");
@@ -21,14 +19,14 @@ document.title = box.scrollTop + " " + (head.getBoundingClientRect().top - box.g
 </script>"""
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="NO LAYOUT OF PAGES: chromium is missing")
+@pytest.mark.browser
 def test_the_headings_of_a_long_table_stay_in_sight(tmp_path: Path) -> None:
-    assert CHROMIUM is not None
+    assert PROGRAM is not None
     page = tmp_path / "page.html"
     table = html_page.table(["n", "square"], [[str(n), str(n * n)] for n in range(500)])
     page.write_text(html_page.document("Squares", table + SCROLL), encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
-    shown = subprocess.run([CHROMIUM, *options, page.as_uri()], capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run([PROGRAM, *options, page.as_uri()], capture_output=True, text=True, check=True).stdout
     title = re.search(r"<title>(.*?) (.*?)</title>", shown)
     assert title is not None
     assert (float(title[1]), float(title[2])) == (1000, pytest.approx(0, abs=1)), "rows moved, headings did not"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import MISSING, PROGRAM, Browser
+from browser import Browser
 from command import SCENARIOS, SMALL
 
 import linkweir
@@ -365,9 +365,6 @@ def test_figures_for_papers_draw_the_same_panels(three: Result) -> None:
 # --- in a browser -----------------------------------------------------------------------------------------------------
 
 
-needs_chromium = pytest.mark.skipif(PROGRAM is None, reason=f"NOT SEEN BY A BROWSER: {MISSING}")
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with Browser() as opened:
@@ -419,7 +416,7 @@ def over(name: str) -> str:
     return f'[data-panel="{name}"] .u-over'
 
 
-@needs_chromium
+@pytest.mark.browser
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("which", ["three", "many"])
@@ -474,7 +471,7 @@ def test_a_browser_draws_it(
     assert len(set(timed)) == 1, "panels do not line up"
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_zoom_is_that_of_all_panels_over_time(browser: Browser, three: Result) -> None:
     show(browser, three)
     whole = ends(browser)
@@ -496,7 +493,7 @@ def test_zoom_is_that_of_all_panels_over_time(browser: Browser, three: Result) -
     assert ends(browser) == whole
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_finger_zooms_sideways_and_scrolls_up_and_down(three: Result) -> None:
     with Browser(size=(390, 800)) as phone:
         phone.ask("Emulation.setTouchEmulationEnabled", enabled=True)
@@ -523,7 +520,7 @@ HIDDEN = """linkweirReport.panels.map(({ panel, plot }) =>
   panel.lines.map((line, at) => [line.label, plot.series[at + 1].show]))"""
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_a_click_hides_a_class_in_every_panel(browser: Browser, three: Result) -> None:
     show(browser, three)
     assert all(on for panel in browser.value(HIDDEN) for _, on in panel)
@@ -537,7 +534,7 @@ def test_a_click_hides_a_class_in_every_panel(browser: Browser, three: Result) -
         assert [label for label, on in panel if on] in (["capacity", "cs0"], ["cs0"], []), panel
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_values_are_shown_under_the_cursor(browser: Browser, three: Result) -> None:
     show(browser, three)
     x, y = centre(browser, over("rates"))
@@ -559,7 +556,7 @@ def test_values_are_shown_under_the_cursor(browser: Browser, three: Result) -> N
     assert len(set(browser.value(where))) == 1  # the same instant in all panels
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_of_a_hundred_classes_eight_are_shown_and_the_others_a_click_away(browser: Browser, many: Result) -> None:
     show(browser, many)
     on = "linkweirReport.panels[1].plot.series.slice(1).filter((line) => line.show).length"
@@ -572,7 +569,7 @@ def test_of_a_hundred_classes_eight_are_shown_and_the_others_a_click_away(browse
     assert overflow(browser) == 0
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_colours_follow_the_theme_and_paper_is_white(browser: Browser, three: Result) -> None:
     drawn = "linkweirReport.panels[0].plot.series[2].stroke()"
     show(browser, three)
@@ -591,7 +588,7 @@ def test_colours_follow_the_theme_and_paper_is_white(browser: Browser, three: Re
     assert browser.problems() == []
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_without_scripts_the_tables_are_of_use(three: Result) -> None:
     with Browser(javascript=False) as plain:
         plain.open(page_of(three).as_uri())
@@ -600,7 +597,7 @@ def test_without_scripts_the_tables_are_of_use(three: Result) -> None:
     assert re.search(r"ef\s+10\.000\s+75,000", words)
 
 
-@needs_chromium
+@pytest.mark.browser
 def test_the_warm_up_is_shaded(browser: Browser, three: Result) -> None:
     show(browser, three)
     alpha = """(() => {

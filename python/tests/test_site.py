@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from browser import MISSING, PROGRAM, Browser
+from browser import Browser
 from command import REPOSITORY
 
 import linkweir
@@ -22,8 +22,6 @@ sys.path.insert(0, str(REPOSITORY / "docs/site"))
 
 import check
 import stage
-
-needs_browser = pytest.mark.skipif(PROGRAM is None, reason=MISSING)
 
 SOUND = """<!doctype html>
 <html><head><link rel="icon" href="data:,"><meta name="viewport" content="width=device-width"><style>
@@ -80,7 +78,7 @@ def test_links_to_other_hosts_are_listed(tmp_path: Path) -> None:
     assert check.elsewhere({path: check.Page(path) for path in folder.rglob("*.html")}) == {"https://semver.org/": 2}
 
 
-@needs_browser
+@pytest.mark.browser
 @pytest.mark.slow
 def test_what_only_a_browser_sees_is_found(tmp_path: Path) -> None:
     planted = {
@@ -121,7 +119,7 @@ def test_what_only_a_browser_sees_is_found(tmp_path: Path) -> None:
     assert {fault.split(".html")[0] for fault in faults} == set(planted)
 
 
-@needs_browser
+@pytest.mark.browser
 def test_a_browser_leaves_no_files(monkeypatch: pytest.MonkeyPatch) -> None:
     with tempfile.TemporaryDirectory() as name:  # the browser's sockets need a short path
         monkeypatch.setenv("TMPDIR", name)
