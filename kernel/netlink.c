@@ -370,10 +370,9 @@ static void linkweir_refuse_rule(const struct lw_fault *fault, struct netlink_ex
 static int linkweir_check(struct linkweir_sched *s, const struct linkweir_settings *set, struct netlink_ext_ack *extack)
 {
 	struct lw_fault fault = {};
-	struct lw_view view = s->view;
+	/* not a copy of s->view: packets change that at the same time */
+	struct lw_view view = { .link_bps = max(s->best_bps, set->link_bps), .nqueues = set->nclasses };
 
-	view.link_bps = max(s->best_bps, set->link_bps);
-	view.nqueues = set->nclasses;
 	if (!s->policy->check || s->policy->check(&view, set->params, set->qparams, &fault))
 		return 0;
 	linkweir_refuse_rule(&fault, extack);

@@ -41,6 +41,7 @@ class Mutant:
         script: guest script that must fail.
         on: the kernel, `stock` or a debug kernel.
         sign: what the failure must contain, a regular expression.
+        facts: `NAME=VALUE` for the guest script, where its usual length is too short for this fault.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Mutant:
     script: str
     on: str = "stock"
     sign: str = ""
+    facts: tuple[str, ...] = ()
 
 
 MUTANTS = (
@@ -346,6 +348,7 @@ MUTANTS = (
         "stress",
         "kcsan",
         "KCSAN: data-race in .*linkweir_(apply|renew|rates|limits|shape)",
+        ("parents=root htb", "stress_messages=2000"),
     ),
     Mutant(
         "a policy picks the last instead of the first",
@@ -399,7 +402,9 @@ def build(kernel: Kernel, mutant: Mutant | None) -> Path:
     return tree / "sch_linkweir.ko"
 
 
-def run(kernel: Kernel, module: Path, scripts: list[str], sign: str = "") -> tuple[int, str]:
+def run(
+    kernel: Kernel, module: Path, scripts: list[str], sign: str = "", facts: tuple[str, ...] = ()
+) -> tuple[int, str]:
     """Runs the suite on a module: the exit code, and the first failure that contains `sign`.
 
     Code 1 is a failed check or replay, or for `stress` and debug kernels, which look for crashes, also a complaint of
@@ -409,6 +414,7 @@ def run(kernel: Kernel, module: Path, scripts: list[str], sign: str = "") -> tup
     command += ["--plugins", str(BUILD / "tc"), "--log", f"broken-{kernel.release}", "--checks", "first", *scripts]
     command += ["--processors", "4"] if scripts == ["stress"] else []
     command += ["--image", str(kernel.image)] if kernel.image else []
+    command += [word for fact in facts for word in ("--set", fact)]
     done = subprocess.run(command, capture_output=True, text=True)
     output = [line for line in done.stdout.splitlines() if " replayed: " not in line]
     crashes = scripts == ["stress"] or kernel.image
@@ -468,7 +474,7 @@ def main() -> int:
         if (first_line := known.get(key, "")) != "":
             code = 1
         else:
-            code, first_line = run(kernel, build(kernel, mutant), [mutant.script], mutant.sign)
+            code, first_line = run(kernel, build(kernel, mutant), [mutant.script], mutant.sign, mutant.facts)
         if code == 1:
             keep(key, first_line)
             noticed += 1
