@@ -43,10 +43,12 @@ MACHINES = {
     "kcsan": "KCSAN, lockdep",
 }
 """Kernels in QEMU, and what checks them."""
-STRESS = ("4 processors", ("stress",), ("--processors", "4", "--checks", "full", "--set", "stress_messages=60"))
+FOUR = ("--processors", "4", "--checks", "full", "--set")
+STRESS = ("4 processors", ("stress",), (*FOUR, "stress_messages=60"))
+LONG_STRESS = ("4 processors", ("stress",), (*FOUR, "stress_messages=300"))
 MANY = ("4 processors", ("tdc", "malformed", "fuzz", "remove"), ("--processors", "4", "--set", "messages=3000"))
 ONE = ("1 processor", ("rows", "kinds", "conserve", "carrier", "queues", "classify", "change", "record"), ())
-SUITES = {"kasan": (STRESS, MANY, ONE), "kcsan": (STRESS, MANY)}
+SUITES = {"kasan": (STRESS, MANY, ONE), "kcsan": (LONG_STRESS, MANY)}
 """What runs there: scripts, and options of kernel/tests/run.py. Emulated and checked, these kernels are slow."""
 COMPLAINTS = re.compile(
     r"BUG:|WARNING:|Oops|Call Trace|general protection|possible circular locking|inconsistent lock state"

@@ -54,6 +54,8 @@ class Mutant:
     facts: tuple[str, ...] = ()
 
 
+LONGER = ("parents=root htb", "stress_messages=2000")
+"""A race is seen by chance only."""
 MUTANTS = (
     Mutant(
         "parents get no report at enqueue",
@@ -339,6 +341,7 @@ MUTANTS = (
         "stress",
         "kcsan",
         "KCSAN: data-race in .*linkweir_(class_)?dump_stats",
+        LONGER,
     ),
     Mutant(
         "settings change without the lock",
@@ -348,7 +351,7 @@ MUTANTS = (
         "stress",
         "kcsan",
         "KCSAN: data-race in .*linkweir_(apply|renew|rates|limits|shape)",
-        ("parents=root htb", "stress_messages=2000"),
+        LONGER,
     ),
     Mutant(
         "a policy picks the last instead of the first",
