@@ -56,6 +56,7 @@ class Mutant:
 
 LONGER = ("parents=root htb", "stress_messages=2000")
 """A race is seen by chance only."""
+
 MUTANTS = (
     Mutant(
         "parents get no report at enqueue",
