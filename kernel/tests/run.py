@@ -48,8 +48,8 @@ QFQ = "qfq_dequeue: non-workconserving leaf"
 """In a warning of 6.1's qfq about every child that holds packets back, as a shaper does; later kernels do not warn."""
 RULE = re.compile(r"^(\[[^]]*\] )?={60,}$")
 """The line before and after a report of KASAN and KCSAN."""
-UNLOCKED = "tc_fill_qdisc"
-"""A function of the kernel that reads the length of every qdisc without its lock (net/sched/sch_api.c)."""
+UNLOCKED = "tc_fill_qdisc+"
+"""A function of the kernel that reads length and counters of every qdisc without its lock (net/sched/sch_api.c)."""
 
 
 def fail(text: str) -> None:
@@ -280,7 +280,7 @@ def replay(text: str, release: str, folder: Path) -> list[str]:
 
 
 def without_reports(lines: list[str], of: str, names: str) -> list[str]:
-    """Leaves out reports of races (KCSAN) that lack `names`, the module under test, or in which UNLOCKED reads."""
+    """Leaves out reports of races (KCSAN) that lack `names`, the module under test, or in which only UNLOCKED reads."""
     left: list[str] = []
     report: list[str] | None = None
     for line in lines:
@@ -288,8 +288,9 @@ def without_reports(lines: list[str], of: str, names: str) -> list[str]:
             if report is None:
                 report = []
             else:
-                title = next((one for one in report if of in one), None)
-                if title is None or (UNLOCKED not in title and any(names in one for one in report)):
+                accesses = "\n".join(re.sub(r"^\[ *[0-9.]+\] ?", "", one) for one in report).split("\n\n")
+                unlocked = any(UNLOCKED in access and names not in access for access in accesses)
+                if not any(of in one for one in report) or (any(names in one for one in report) and not unlocked):
                     left += report
                 report = None
         elif report is not None:
