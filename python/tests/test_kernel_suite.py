@@ -53,3 +53,38 @@ def test_a_name_that_the_kernel_has_is_refused(suite: ModuleType, tmp_path: Path
     for path in folder.iterdir():
         path.write_text("")
     assert suite.taken(tmp_path, "6.1", kinds) == [f"no qdisc in {folder}/modules.order"]
+
+
+@pytest.mark.parametrize("suite", ["run"], indirect=True)
+@pytest.mark.parametrize(
+    ("write", "read", "counts"),
+    [
+        ("linkweir_dequeue+0x1/0x2 [sch_linkweir]", "linkweir_class_dump_stats+0x1/0x2 [sch_linkweir]", True),
+        (
+            "linkweir_dequeue+0x1/0x2 [sch_linkweir]",
+            "linkweir_dump+0x1/0x2 [sch_linkweir]\n tc_fill_qdisc+0x1/0x2",
+            True,
+        ),
+        ("linkweir_dequeue+0x1/0x2 [sch_linkweir]", "gnet_stats_add_queue+0x1/0x2\n tc_fill_qdisc+0x1/0x2", False),
+        ("netem_enqueue+0x1/0x2", "udp_sendmsg+0x1/0x2", False),
+    ],
+)
+def test_a_race_counts_if_the_module_could_prevent_it(suite: ModuleType, write: str, read: str, counts: bool) -> None:
+    rule = "=" * 66
+    report = [
+        rule,
+        f"BUG: KCSAN: data-race in {write.split('+')[0]} / {read.split('+')[0]}",
+        "",
+        "write to 0x1 of 4 bytes:",
+    ]
+    report += [
+        f" {write}",
+        "",
+        "read to 0x1 of 4 bytes:",
+        *f" {read}".split("\n"),
+        "",
+        "value changed: 0x1 -> 0x2",
+        rule,
+    ]
+    wrong = suite.judge("\n".join(["# stress", "ok - packets pass", *report, "ended stress"]), ["stress"])
+    assert [line.startswith("kernel log: BUG: KCSAN") for line in wrong] == ([True] if counts else [])
