@@ -35,6 +35,12 @@ static inline uint64_t lw_with_bit(uint64_t word, uint32_t bit);
     ensures bits: \forall integer k; 0 <= k < 64 ==> (lw_bit(\result, k) <==> lw_bit(word, k) && k != bit); */
 static inline uint64_t lw_without_bit(uint64_t word, uint32_t bit);
 
+/*@ requires valid: \valid(map);
+    assigns map->summary, map->word[0 .. 63];
+    ensures summed: lw_summed(map);
+    ensures none: \forall integer r; 0 <= r < LW_BITMAP_SIZE ==> !lw_member(map, r); */
+static inline void lw_bitmap_clear(struct lw_bitmap *map);
+
 /*@ requires valid: \valid_read(map) && bit < LW_BITMAP_SIZE;
     assigns \nothing;
     ensures has: \result != 0 <==> lw_member(map, bit); */

@@ -33,6 +33,19 @@ static inline uint64_t lw_without_bit(uint64_t word, uint32_t bit)
 	return word & ~((uint64_t)1 << bit);
 }
 
+static inline void lw_bitmap_clear(struct lw_bitmap *set)
+{
+	uint32_t w;
+
+	set->summary = 0;
+	/*@ loop invariant place: w <= 64;
+	    loop invariant cleared: \forall integer i; 0 <= i < w ==> set->word[i] == 0;
+	    loop assigns w, set->word[0 .. 63];
+	    loop variant 64 - w; */
+	for (w = 0; w < LW_BITMAP_SIZE / 64; w++)
+		set->word[w] = 0;
+}
+
 static inline bool lw_bitmap_has(const struct lw_bitmap *set, uint32_t bit)
 {
 	return lw_has_bit(set->word[bit / 64], bit % 64);

@@ -163,6 +163,12 @@ static uint64_t pss_level(const struct pss_queue *queue, uint64_t now)
 	return queue->empty && level < queue->floor_ns ? queue->floor_ns : level;
 }
 
+/* At which level an emptied queue stops falling: at its present one, or at TR if less or with on_empty=reset. */
+static uint64_t pss_floor(const struct pss_state *st, const struct pss_queue *queue, uint64_t level_ns)
+{
+	return st->reset || level_ns > queue->resume_ns ? queue->resume_ns : level_ns;
+}
+
 /*
  * When a low queue is due to return. The floor does not matter: it never exceeds TR. With early=ignore the level does not
  * fall before the mark, so a queue that would be due by then is due at once.
@@ -176,14 +182,15 @@ static uint64_t pss_due(const struct pss_queue *queue)
 
 /*
  * For the proofs. Hold between any two calls: a queue is the holder of its ranks, `ready` has present ranks only, and the low
- * row names existing queues. pss_holder(r) is the queue of rank r, which changes only where all ranks are given anew, and
- * pss_can_send(q) says which queues can send when a call begins.
+ * row names queues at their low level, each once. pss_holder(r) is the queue of rank r, which changes only where all ranks are
+ * given anew, and pss_can_send(q) says which queues can send when a call begins.
  */
 /*@ axiomatic pss_call {
       predicate pss_can_send(integer q);
       logic integer pss_holder(integer r);
     }
     logic struct pss_queue *pss_rows(struct pss_state *st) = (struct pss_queue *)(st + 1);
+    logic struct pss_setting *pss_setting_row(struct pss_state *st) = (struct pss_setting *)((struct pss_queue *)(st + 1) + lw_n);
     logic uint32_t *pss_holder_row(struct pss_state *st) = (uint32_t *)((struct pss_setting *)((struct pss_queue *)(st + 1) + lw_n) + lw_n);
     logic uint32_t *pss_low_row(struct pss_state *st) = pss_holder_row(st) + 2 * lw_n;
     logic integer pss_rank_of{L}(struct pss_queue *rows, integer q) = \at(rows[q].rank[rows[q].low], L);
@@ -203,6 +210,11 @@ static uint64_t pss_due(const struct pss_queue *queue)
     predicate pss_agrees{L}(struct lw_bitmap *ready, struct pss_queue *rows) =
 	\forall integer q; 0 <= q < lw_n ==> 0 <= pss_rank_of{L}(rows, q) < LW_BITMAP_SIZE &&
 		(pss_can_send(q) <==> pss_ready{L}(ready, rows, q));
+    predicate pss_once{L}(uint32_t *lows, integer k) = \forall integer i, j; 0 <= i < j < k ==> \at(lows[i], L) != \at(lows[j], L);
+    predicate pss_apart{L}(uint32_t *lows, integer k, integer q) = \forall integer i; 0 <= i < k ==>
+	\at(lows[i], L) < lw_n && \at(lows[i], L) != q;
+    predicate pss_sunk{L}(uint32_t *lows, integer k, struct pss_queue *rows) = \forall integer i; 0 <= i < k ==>
+	\at(rows[lows[i]].low, L) != 0;
     predicate pss_listed{L}(struct pss_state *st, uint32_t *lows) = \at(st->nlow, L) <= lw_n &&
 	\forall integer i; 0 <= i < \at(st->nlow, L) ==> \at(lows[i], L) < lw_n; */
 
@@ -221,11 +233,20 @@ static void pss_sink(struct pss_state *st, const struct lw_view *v, struct pss_q
 {
 	uint64_t due = pss_due(queue);
 
+	//@ assert apart: pss_apart(pss_low_row(st), st->nlow, q);
 	//@ assert room_for_low: st->nlow < v->nqueues;
 	pss_lows(st, v->nqueues)[st->nlow++] = q;
 	pss_switch(st, queue, 1);
 	if (due < st->review_ns)
 		st->review_ns = due;
+}
+
+/* The low queue in place i returns to its high level. The last one fills the gap. */
+static void pss_rise(struct pss_state *st, uint32_t *lows, uint32_t i)
+{
+	pss_switch(st, pss_queues(st) + lows[i], 0);
+	//@ assert others_low: \forall integer j; 0 <= j < st->nlow && j != i ==> pss_rows(st)[lows[j]].low != 0;
+	lows[i] = lows[--st->nlow];
 }
 
 /* Every low queue that is due returns to its high level; review_ns becomes the time when the next one is due. */
@@ -236,6 +257,8 @@ static void pss_review(struct pss_state *st, const struct lw_view *v, uint64_t n
 	st->review_ns = LW_NEVER;
 	/*@ loop invariant held: pss_held(pss_holder_row(st));
 	    loop invariant listed: pss_listed(st, lows);
+	    loop invariant once: pss_once(lows, st->nlow);
+	    loop invariant sunk: pss_sunk(lows, st->nlow, pss_rows(st));
 	    loop invariant place: i <= st->nlow;
 	    loop invariant summed: lw_summed(&st->ready);
 	    loop invariant ranked: pss_ranked(pss_rows(st));
@@ -248,8 +271,7 @@ static void pss_review(struct pss_state *st, const struct lw_view *v, uint64_t n
 		uint64_t due = pss_due(queue);
 
 		if (due <= now) {
-			pss_switch(st, queue, 0);
-			lows[i] = lows[--st->nlow];     /* the last one fills the gap, so i stays */
+			pss_rise(st, lows, i);
 			continue;
 		}
 		if (due < st->review_ns)
@@ -263,6 +285,13 @@ static void pss_saturate(struct pss_state *st, const struct lw_view *v, uint64_t
 {
 	uint32_t q;
 
+	/*@ loop invariant place: q <= v->nqueues;
+	    loop invariant summed: lw_summed(&st->ready);
+	    loop invariant ranked: pss_ranked(pss_rows(st));
+	    loop invariant present: pss_present(&st->ready, pss_rows(st));
+	    loop invariant agrees: pss_agrees(&st->ready, pss_rows(st));
+	    loop invariant sunk: pss_sunk(pss_low_row(st), st->nlow, pss_rows(st));
+	    loop assigns q, st->review_ns, pss_rows(st)[0 .. lw_n - 1]; */
 	for (q = 0; q < v->nqueues; q++) {
 		struct pss_queue *queue = pss_queues(st) + q;
 		uint64_t most = pss_origin(queue, now) + queue->full_ns;
@@ -312,6 +341,13 @@ static void pss_add(struct pss_queue *queue, uint32_t bytes, uint64_t now, uint6
 	}
 }
 
+/* The queue is empty from now on, at this level. */
+static void pss_rest(const struct pss_state *st, struct pss_queue *queue, uint64_t level_ns)
+{
+	queue->floor_ns = pss_floor(st, queue, level_ns);
+	queue->empty = 1;
+}
+
 static void pss_charge(struct pss_state *st, const struct lw_view *v, uint32_t q, uint32_t bytes, uint64_t now)
 {
 	struct pss_queue *queue = pss_queues(st) + q;
@@ -326,12 +362,8 @@ static void pss_charge(struct pss_state *st, const struct lw_view *v, uint32_t q
 	pss_add(queue, bytes, now, full, st->paper);
 	if (!queue->low && queue->tat_ns >= full)
 		pss_sink(st, v, queue, q);
-	if (!v->queues[q].backlog_pkts) {
-		uint64_t level = lw_excess(queue->tat_ns, now + tx_ns);
-
-		queue->floor_ns = st->reset || level > queue->resume_ns ? queue->resume_ns : level;
-		queue->empty = 1;
-	}
+	if (!v->queues[q].backlog_pkts)
+		pss_rest(st, queue, lw_excess(queue->tat_ns, now + tx_ns));
 }
 
 /* ---- the calls ---- */
@@ -416,8 +448,7 @@ static void pss_dropped(void *state, const struct lw_view *v, uint32_t q, uint32
 	if (v->queues[q].backlog_pkts || queue->empty)
 		return;
 	level_ns = pss_level(queue, now);
-	queue->floor_ns = st->reset || level_ns > queue->resume_ns ? queue->resume_ns : level_ns;
-	queue->empty = 1;
+	pss_rest(st, queue, level_ns);
 	//@ assert placed: pss_placed{Pre,Here}(pss_rows(st));
 	//@ assert present: pss_present(&st->ready, pss_rows(st));
 	lw_bitmap_del(&st->ready, queue->rank[queue->low]);
@@ -433,7 +464,7 @@ static void pss_stand(struct pss_state *st, uint32_t q, uint64_t level_ns, uint6
 		level_ns = most;
 	queue->tat_ns = pss_origin(queue, now) + level_ns;
 	queue->frac = 0;
-	queue->floor_ns = st->reset || level_ns > queue->resume_ns ? queue->resume_ns : level_ns;
+	queue->floor_ns = pss_floor(st, queue, level_ns);
 	queue->low = queue->low && level_ns > queue->resume_ns;
 }
 
@@ -470,48 +501,113 @@ static void pss_carry(struct pss_state *st, uint32_t q, uint64_t level_ns, struc
 /* Rebuilds what follows from ranks, `low` and eligibility, when any of them may have changed in any queue. */
 static void pss_rebuild(struct pss_state *st, const struct lw_view *v)
 {
-	uint32_t q;
+	uint32_t q, *lows = pss_lows(st, v->nqueues);
 
-	memset(&st->ready, 0, sizeof(st->ready));
+	lw_bitmap_clear(&st->ready);
 	st->nlow = 0;
 	st->review_ns = 0;
+	/*@ loop invariant place: q <= v->nqueues && st->nlow <= q;
+	    loop invariant held: pss_held(pss_holder_row(st));
+	    loop invariant summed: lw_summed(&st->ready);
+	    loop invariant present: pss_present(&st->ready, pss_rows(st));
+	    loop invariant later: \forall integer p; q <= p < lw_n ==> !pss_ready(&st->ready, pss_rows(st), p);
+	    loop invariant sends: \forall integer p; 0 <= p < lw_n ==>
+		(pss_can_send(p) <==> v->queues[p].backlog_pkts != 0 && v->queues[p].rate_bps != 0);
+	    loop invariant earlier: \forall integer p; 0 <= p < q ==> (pss_can_send(p) <==> pss_ready(&st->ready, pss_rows(st), p));
+	    loop invariant below: \forall integer i; 0 <= i < st->nlow ==> lows[i] < q;
+	    loop invariant once: pss_once(lows, st->nlow);
+	    loop invariant sunk: pss_sunk(lows, st->nlow, pss_rows(st));
+	    loop assigns q, st->ready.summary, st->ready.word[0 .. 63], st->nlow, lows[0 .. lw_n - 1]; */
 	for (q = 0; q < v->nqueues; q++) {
 		struct pss_queue *queue = pss_queues(st) + q;
 
-		//@ assert lows_fit: st->nlow <= q;
 		if (queue->low)
-			pss_lows(st, v->nqueues)[st->nlow++] = q;
+			lows[st->nlow++] = q;
+		//@ assert own_rank: \forall integer p; 0 <= p < lw_n && p != q ==> pss_rank_of(pss_rows(st), p) != pss_rank_of(pss_rows(st), q);
 		if (lw_eligible(v, q))
 			lw_bitmap_add(&st->ready, queue->rank[queue->low]);
 	}
 }
 
+/*@ axiomatic pss_levels { logic integer pss_nlevels{L}(struct pss_setting *settings, integer n) reads settings[0 .. n - 1]; }
+    logic integer pss_sort_key(integer level, integer low, integer q) = (level * 2 + low) * LW_BITMAP_SIZE + q;
+    logic integer pss_level_of{L}(struct pss_setting *settings, integer q, integer low) =
+	lw_level_of(\at(settings[q].value[PSS_LEVEL + low], L), q);
+    logic integer pss_key_of{L}(struct pss_setting *settings, integer q, integer low) =
+	pss_sort_key(pss_level_of{L}(settings, q, low), low, q);
+    predicate pss_has{L}(struct pss_setting *settings, integer q, integer low) =
+	low == 0 || (low == 1 && \at(settings[q].value[PSS_LOW_LEVEL], L) != LW_UNSET);
+    predicate pss_is_key{L}(struct pss_setting *settings, integer key, integer bound) =
+	key % LW_BITMAP_SIZE < bound && key == pss_key_of{L}(settings, key % LW_BITMAP_SIZE, key / LW_BITMAP_SIZE % 2);
+    predicate pss_keyed{L}(struct pss_setting *settings, uint32_t *key, integer n, integer bound) =
+	\forall integer i; 0 <= i < n ==> pss_is_key{L}(settings, \at(key[i], L), bound);
+    predicate pss_all_keyed{L}(struct pss_setting *settings, uint32_t *key, integer n, integer bound) =
+	\forall integer q, low; 0 <= q < bound && pss_has{L}(settings, q, low) ==> 0 < lw_count{L}(key, n, pss_key_of{L}(settings, q, low)); */
+
+/* A key of a level: the level, then high or low, then the queue; 16 + 1 + 12 bits. */
+static uint32_t pss_key(uint64_t level, uint32_t low, uint32_t q)
+{
+	return (lw_level(level, q) * 2 + low) * LW_BITMAP_SIZE + q;
+}
+
+/* The keys of all levels, ascending. Returns how many. */
+static uint32_t pss_keys(const struct pss_setting *settings, uint32_t nqueues, uint32_t *key)
+{
+	uint32_t q, n = 0;
+
+	/*@ loop invariant place: q <= nqueues && n <= 2 * q && n == pss_nlevels((struct pss_setting *)settings, q);
+	    loop invariant keyed: pss_keyed((struct pss_setting *)settings, key, n, q);
+	    loop invariant all: pss_all_keyed((struct pss_setting *)settings, key, n, q);
+	    loop assigns q, n, key[0 .. 2 * nqueues - 1]; */
+	for (q = 0; q < nqueues; q++) {
+		lw_put(key, n++, pss_key(settings[q].value[PSS_LEVEL], 0, q));
+		//@ assert high: pss_keyed((struct pss_setting *)settings, key, n, q + 1);
+		if (settings[q].value[PSS_LOW_LEVEL] != LW_UNSET)
+			lw_put(key, n++, pss_key(settings[q].value[PSS_LOW_LEVEL], 1, q));
+	}
+	//@ assert good: lw_all_good(key, n);
+	lw_sort(key, n);
+	//@ assert all_sorted: pss_all_keyed((struct pss_setting *)settings, key, n, nqueues);
+	return n;
+}
+
+/* Sorted keys become the holders of their ranks, and queues learn their ranks. */
+/*@ predicate pss_told{K,L}(struct pss_queue *queues, uint32_t *holders, integer q, integer low, integer n) =
+	0 <= \at(queues[q].rank[low], L) < n && \at(holders[queues[q].rank[low]], L) == q &&
+	\at(holders[\at(queues[q].rank[low], L)], K) % LW_BITMAP_SIZE == q &&
+	\at(holders[\at(queues[q].rank[low], L)], K) / LW_BITMAP_SIZE % 2 == low; */
+static void pss_tell(struct pss_state *st, uint32_t *holders, uint32_t n)
+{
+	struct pss_queue *queues = pss_queues(st);
+	uint32_t r;
+
+	/*@ loop invariant place: r <= n;
+	    loop invariant below: lw_queues_below(holders, n, lw_n);
+	    loop invariant kept: \forall integer q; 0 <= q < lw_n ==>
+		pss_rows(st)[q].low == \at(pss_rows(st)[q].low, Pre) && pss_rows(st)[q].controlled == \at(pss_rows(st)[q].controlled, Pre);
+	    loop invariant later: \forall integer i; r <= i < n ==> holders[i] == \at(holders[i], Pre);
+	    loop invariant told: \forall integer i; 0 <= i < r ==> pss_told{Pre,Here}(pss_rows(st), holders,
+		\at(holders[i], Pre) % LW_BITMAP_SIZE, \at(holders[i], Pre) / LW_BITMAP_SIZE % 2, r);
+	    loop assigns r, holders[0 .. n - 1], pss_rows(st)[0 .. lw_n - 1]; */
+	for (r = 0; r < n; r++) {
+		uint32_t low = holders[r] / LW_BITMAP_SIZE % 2, q = holders[r] % LW_BITMAP_SIZE;
+
+		//@ assert holder_exists: q < lw_n;
+		holders[r] = q;
+		queues[q].rank[low] = (uint16_t)r;
+	}
+	/*@ assert all_told: \forall integer q, low; 0 <= q < lw_n && pss_has{Pre}(pss_setting_row(st), q, low) ==>
+		pss_told{Pre,Here}(pss_rows(st), holders, q, low, n); */
+	//@ assert high_told: \forall integer q; 0 <= q < lw_n ==> pss_told{Pre,Here}(pss_rows(st), holders, q, 0, n);
+	/*@ assert keys: \forall integer q, low; 0 <= q < lw_n && pss_has{Pre}(pss_setting_row(st), q, low) ==>
+		\at(holders[\at(pss_rows(st)[q].rank[low], Here)], Pre) == pss_key_of{Pre}(pss_setting_row(st), q, low); */
+}
+
 static void pss_rank(struct pss_state *st, const struct lw_view *v)
 {
-	const struct pss_setting *settings = pss_settings(st, v->nqueues);
-	uint32_t *holders = pss_holders(st, v->nqueues), q, r, n = 0;
+	uint32_t *holders = pss_holders(st, v->nqueues), n = pss_keys(pss_settings(st, v->nqueues), v->nqueues, holders);
 
-	/* a key: level, then high or low, then queue; 16 + 1 + 12 bits */
-	/*@ loop invariant n <= 2 * q && q <= v->nqueues && lw_queues_below{Here}(holders, n, v->nqueues);
-	    loop assigns q, n, holders[0 .. 2 * v->nqueues - 1]; */
-	for (q = 0; q < v->nqueues; q++) {
-		uint64_t low = settings[q].value[PSS_LOW_LEVEL];
-
-		holders[n++] = lw_level(settings[q].value[PSS_LEVEL], q) * 2 * LW_BITMAP_SIZE + q;
-		if (low != LW_UNSET)
-			holders[n++] = (lw_level(low, q) * 2 + 1) * LW_BITMAP_SIZE + q;
-	}
-	lw_sort(holders, n);
-	/*@ loop invariant r <= n && lw_queues_below{Here}(holders, n, v->nqueues);
-	    loop assigns r, holders[0 .. 2 * v->nqueues - 1], ((struct pss_queue *)(st + 1))[0 .. v->nqueues - 1]; */
-	for (r = 0; r < n; r++) {
-		uint32_t low = holders[r] / LW_BITMAP_SIZE % 2;
-
-		q = holders[r] % LW_BITMAP_SIZE;
-		//@ assert holder_exists: q < v->nqueues;
-		holders[r] = q;
-		pss_queues(st)[q].rank[low] = (uint16_t)r;
-	}
+	pss_tell(st, holders, n);
 }
 
 /* A capacity of 0 leaves the constants as they are. */
@@ -549,7 +645,7 @@ static void pss_begin(struct pss_state *st, uint32_t q, struct pss_setting *sett
 	queue->tat_ns = now + level_ns;
 	queue->frac = 0;
 	queue->mark_ns = 0;                             /* of an earlier reservation */
-	queue->floor_ns = st->reset || level_ns > queue->resume_ns ? queue->resume_ns : level_ns;
+	queue->floor_ns = pss_floor(st, queue, level_ns);
 	queue->low = 0;
 	queue->controlled = 1;
 }

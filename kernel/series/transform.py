@@ -74,7 +74,6 @@ STATE_HERE = """\tstruct lw_bitmap ready;         /* current ranks of the backlo
 \tuint32_t *holders;              /* the queue of a rank, two for each queue */
 \tuint32_t *lows;                 /* the low queues, unordered */
 """
-FLOOR = "st->reset || level > queue->resume_ns ? queue->resume_ns : level"
 FLOOR_NS = "st->reset || level_ns > queue->resume_ns ? queue->resume_ns : level_ns"
 IGNORE = """\tif (st->ignore) {                               /* the time that the last packet gained does not count */
 \t\tqueue->tat_ns = lw_excess(queue->tat_ns, lw_excess(queue->mark_ns, now));
@@ -133,6 +132,7 @@ PARTS = (
     Part(BITMAP, "lw_has_bit"),
     Part(BITMAP, "lw_with_bit"),
     Part(BITMAP, "lw_without_bit"),
+    Part(BITMAP, "lw_bitmap_clear"),
     Part(BITMAP, "lw_bitmap_has"),
     Part(BITMAP, "lw_bitmap_add"),
     Part(BITMAP, "lw_bitmap_del"),
@@ -169,6 +169,14 @@ PARTS = (
     Part(PSS, "pss_level", (("pss_origin(queue, now)", "now"),)),
     Part(
         PSS,
+        "pss_floor",
+        (
+            ("const struct pss_state *st, const struct pss_queue *queue", "const struct pss_queue *queue"),
+            (FLOOR_NS, "min(level_ns, queue->resume_ns)"),
+        ),
+    ),
+    Part(
+        PSS,
         "pss_due",
         (
             (
@@ -185,18 +193,12 @@ PARTS = (
     ),
     Part(PSS, "pss_switch"),
     Part(PSS, "pss_sink"),
+    Part(PSS, "pss_rise"),
     Part(PSS, "pss_review"),
     Part(PSS, "pss_cost_ns"),
     Part(PSS, "pss_add", ((", bool paper", ""), ("paper && tat > full ? full : tat", "tat"))),
-    Part(
-        PSS,
-        "pss_charge",
-        (
-            (IGNORE, ""),
-            ("now, full, st->paper)", "now, full)"),
-            (FLOOR, "min(level, queue->resume_ns)"),
-        ),
-    ),
+    Part(PSS, "pss_rest", (("const struct pss_state *st, struct pss_queue *queue", "struct pss_queue *queue"),)),
+    Part(PSS, "pss_charge", ((IGNORE, ""), ("now, full, st->paper)", "now, full)"))),
     Part(
         PSS,
         "pss_pick",
@@ -240,22 +242,33 @@ PARTS = (
             (RECEIVE, ""),
             CLOCK,
             ("\t(void)bytes;\n", ""),
-            (FLOOR_NS, "min(level_ns, queue->resume_ns)"),
         ),
     ),
-    Part(PSS, "pss_stand", (("pss_origin(queue, now)", "now"), (FLOOR_NS, "min(level_ns, queue->resume_ns)"))),
+    Part(PSS, "pss_stand", (("pss_origin(queue, now)", "now"),)),
     Part(PSS, "pss_rescale"),
     Part(PSS, "pss_carry"),
     Part(PSS, "pss_rebuild"),
-    Part(PSS, "pss_rank", (("lw_sort(holders, n)", "sort(holders, n, sizeof(*holders), pss_cmp, NULL)"),)),
-    Part(PSS, "pss_follow"),
+    Part(PSS, "pss_key"),
     Part(
         PSS,
-        "pss_begin",
+        "pss_keys",
         (
-            ("\tqueue->mark_ns = 0;                             /* of an earlier reservation */\n", ""),
-            (FLOOR_NS, "min(level_ns, queue->resume_ns)"),
+            (
+                "lw_put(key, n++, pss_key(settings[q].value[PSS_LEVEL], 0, q))",
+                "key[n++] = pss_key(settings[q].value[PSS_LEVEL], 0, q)",
+            ),
+            (
+                "lw_put(key, n++, pss_key(settings[q].value[PSS_LOW_LEVEL], 1, q))",
+                "key[n++] = pss_key(settings[q].value[PSS_LOW_LEVEL], 1, q)",
+            ),
+            ("lw_sort(key, n)", "sort(key, n, sizeof(*key), pss_cmp, NULL)"),
         ),
+    ),
+    Part(PSS, "pss_tell"),
+    Part(PSS, "pss_rank"),
+    Part(PSS, "pss_follow"),
+    Part(
+        PSS, "pss_begin", (("\tqueue->mark_ns = 0;                             /* of an earlier reservation */\n", ""),)
     ),
     Part(
         PSS,
@@ -362,6 +375,7 @@ PARTS = (
 NAMES = (
     (r"\(size_t\)", ""),
     (r"pss_(queues|settings|holders|lows)\(st(?:, v->nqueues)?\)", r"st->\1"),
+    (r"pss_(floor|rest)\(st, ", r"pss_\1("),
     (r"lw_eligible\(v, q\)", "st->queues[q].qlen"),
     (r"v->queues\[q\]\.backlog_pkts", "st->queues[q].qlen"),
     (r"v->link_bps", "st->capacity_bps"),

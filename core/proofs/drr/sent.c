@@ -7,23 +7,11 @@
 #include "../any_queues.h"
 #include "../ctz.h"
 #include "../../src/drr.c"
+#include "state.h"
 
 /*@ predicate drr_listed{L}(struct drr_state *st, integer q) = \at(drr_chain(st)[q].next, L) != LW_NONE;
     predicate drr_eligible{L}(struct lw_view *v, integer q) =
-	\at(v->queues[q].backlog_pkts, L) != 0 && \at(v->queues[q].rate_bps, L) != 0;
-    predicate drr_given{L}(struct drr_state *st, struct lw_view *v) =
-	\valid{L}(st) && \valid{L}(drr_rows(st) + (0 .. lw_n - 1)) && \valid{L}(drr_chain(st) + (0 .. lw_n - 1)) &&
-	v->nqueues == lw_n && lw_n <= LW_MAX_QUEUES && \valid_read{L}(v) && \valid_read{L}(v->queues + (0 .. lw_n - 1)) &&
-	\separated(v, st, drr_rows(st) + (0 .. lw_n - 1), drr_chain(st) + (0 .. lw_n - 1), v->queues + (0 .. lw_n - 1)); */
-
-/*@ assigns \nothing;
-    ensures \result == drr_rows(st); */
-static struct drr_queue *drr_queues(struct drr_state *st);
-
-/*@ requires v->nqueues == lw_n;
-    assigns \nothing;
-    ensures \result == drr_chain(st); */
-static struct lw_link *drr_links(struct drr_state *st, const struct lw_view *v);
+	\at(v->queues[q].backlog_pkts, L) != 0 && \at(v->queues[q].rate_bps, L) != 0; */
 
 /*@ requires range: q < v->nqueues && \valid_read(v) && \valid_read(v->queues + q);
     assigns \nothing;
@@ -31,11 +19,11 @@ static struct lw_link *drr_links(struct drr_state *st, const struct lw_view *v);
     ensures eligible: \result != 0 <==> drr_eligible(v, q); */
 static inline bool lw_eligible(const struct lw_view *v, uint32_t q);
 
-/*@ requires given: drr_given(st, v) && q < v->nqueues && drr_rows(st)[q].level < DRR_LEVELS;
+/*@ requires given: drr_parts(st, v) && q < v->nqueues && drr_rows(st)[q].level < DRR_LEVELS;
     assigns st->busy, st->head[0 .. 63], drr_chain(st)[0 .. lw_n - 1]; */
 static void drr_leave(struct drr_state *st, const struct lw_view *v, uint32_t q);
 
-/*@ requires given: drr_given(st, v) && q < v->nqueues && drr_rows(st)[q].level < DRR_LEVELS;
+/*@ requires given: drr_parts(st, v) && q < v->nqueues && drr_rows(st)[q].level < DRR_LEVELS;
     assigns st->busy, st->head[0 .. 63], drr_chain(st)[0 .. lw_n - 1], drr_rows(st)[q].deficit_bytes, drr_rows(st)[q].fresh;
     ensures stays: (drr_listed{Pre}(st, q) <==> drr_eligible{Pre}(v, q)) ==>
 	drr_rows(st)[q].deficit_bytes == \old(drr_rows(st)[q].deficit_bytes) && drr_rows(st)[q].fresh == \old(drr_rows(st)[q].fresh);
@@ -43,7 +31,7 @@ static void drr_leave(struct drr_state *st, const struct lw_view *v, uint32_t q)
 	drr_rows(st)[q].deficit_bytes == 0 && drr_rows(st)[q].fresh == 1; */
 static void drr_follow(struct drr_state *st, const struct lw_view *v, uint32_t q);
 
-/*@ requires given: drr_given((struct drr_state *)state, v) && q < v->nqueues && drr_rows((struct drr_state *)state)[q].level < DRR_LEVELS;
+/*@ requires given: drr_parts((struct drr_state *)state, v) && q < v->nqueues && drr_rows((struct drr_state *)state)[q].level < DRR_LEVELS;
     ensures charged: drr_listed{Pre}((struct drr_state *)state, q) && drr_eligible{Pre}(v, q) &&
 	bytes <= \old(drr_rows((struct drr_state *)state)[q].deficit_bytes) ==>
 	drr_rows((struct drr_state *)state)[q].deficit_bytes == \old(drr_rows((struct drr_state *)state)[q].deficit_bytes) - bytes;

@@ -8,6 +8,7 @@
 #include "../any_queues.h"
 #include "../ctz.h"
 #include "../../src/drr.c"
+#include "state.h"
 #include "visit.h"
 
 /*@ axiomatic bytes { // are rounds * quantum
@@ -16,10 +17,7 @@
       axiom one_round: \forall integer quantum; drr_bytes(1, quantum) == quantum;
       axiom fewer_bytes: \forall integer k, l, quantum; k <= l && 0 <= quantum ==> drr_bytes(k, quantum) <= drr_bytes(l, quantum);
     }
-    predicate drr_given{L}(struct drr_state *st, struct lw_view *v) =
-	\valid{L}(st) && \valid{L}(drr_rows(st) + (0 .. lw_n - 1)) && \valid{L}(drr_chain(st) + (0 .. lw_n - 1)) &&
-	v->nqueues == lw_n && lw_n <= LW_MAX_QUEUES && \valid_read{L}(v) && \valid_read{L}(v->queues + (0 .. lw_n - 1)) &&
-	\separated(v, st, drr_rows(st) + (0 .. lw_n - 1), drr_chain(st) + (0 .. lw_n - 1), v->queues + (0 .. lw_n - 1)) &&
+    predicate drr_given{L}(struct drr_state *st, struct lw_view *v) = drr_parts{L}(st, v) &&
 	0 < drr_longest <= LW_MAX_PACKET_BYTES && drr_heads{L}(v->queues) && drr_circle{L}(drr_chain(st));
     predicate drr_all_good{L}(struct drr_queue *rows) =
 	\forall integer p; 0 <= p < lw_n && 0 <= drr_place(p) ==> drr_good{L}(rows + p);
@@ -31,15 +29,6 @@
 
 /*@ ensures lowest: \result == drr_lowest(x); */
 static inline int proof_ctz(unsigned long long x);
-
-/*@ assigns \nothing;
-    ensures \result == drr_rows(st); */
-static struct drr_queue *drr_queues(struct drr_state *st);
-
-/*@ requires v->nqueues == lw_n;
-    assigns \nothing;
-    ensures \result == drr_chain(st); */
-static struct lw_link *drr_links(struct drr_state *st, const struct lw_view *v);
 
 /*@ requires given: drr_given(st, v);
     requires good: drr_all_good(drr_rows(st));

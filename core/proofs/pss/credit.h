@@ -8,7 +8,7 @@
 /* The unit is 2^shift; the position of a level is in 2^-shift ns. pss_fits: how far a level can be above the present. */
 /*@ logic integer pss_unit{L}(struct pss_queue *q) = 1 << \at(q->shift, L);
     logic integer pss_pos{L}(struct pss_queue *q) = \at(q->tat_ns, L) * pss_unit{L}(q) + \at(q->frac, L);
-    logic struct pss_queue *pss_row(struct pss_state *st, integer q) = (struct pss_queue *)(st + 1) + q;
+    logic struct pss_queue *pss_row(struct pss_state *st, integer q) = pss_rows(st) + q;
     predicate pss_paced{L}(struct pss_queue *q) = \at(q->shift, L) <= 63 && \at(q->frac, L) < pss_unit{L}(q);
     logic integer pss_cost(integer bytes, struct pss_queue *q) = bytes * q->mult;
     logic integer pss_cut{L}(struct pss_queue *q, integer now) =

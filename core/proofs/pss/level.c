@@ -14,6 +14,11 @@ static struct pss_queue *pss_queues(struct pss_state *st);
     ensures later: \result == (queue->mark_ns > now ? queue->mark_ns : now); */
 static uint64_t pss_origin(const struct pss_queue *queue, uint64_t now);
 
+/*@ requires valid: \valid_read(st) && \valid_read(queue);
+    assigns \nothing;
+    ensures least: \result <= queue->resume_ns && \result == (st->reset != 0 || level_ns > queue->resume_ns ? queue->resume_ns : level_ns); */
+static uint64_t pss_floor(const struct pss_state *st, const struct pss_queue *queue, uint64_t level_ns);
+
 /*@ requires valid: \valid_read(queue);
     requires fits: pss_bounds(queue, now);
     assigns \nothing;

@@ -1,34 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * pss: where the set of ranks has the present rank of each queue that can send, and no other, pick names the queue whose present rank is
- * the least. Arrivals, drops, what follows a departure, and the review of low queues keep the set so; a change of level moves the ranks
- * of its queue only. Taken as given: the row of low queues has room for a queue that begins to be low, and pss_rank and pss_rebuild make
- * ranks and set right.
+ * the least. Arrivals, drops and departures keep the set so, and the row of low queues, which has each of them once and so has room for
+ * one more. A change of level moves the ranks of its queue only. ranks.c shows the state that this begins with.
  */
-#include "../any_queues.h"
-#include "../bitmap.h"
-#include "../../src/pss.c"
+#include "order.h"
 
-/*@ predicate pss_given{L}(struct pss_state *st, struct lw_view *v) =
-	\valid{L}(st) && \valid{L}(pss_rows(st) + (0 .. lw_n - 1)) && \valid{L}(pss_holder_row(st) + (0 .. 3 * lw_n - 1)) &&
-	\at(v->nqueues, L) == lw_n && lw_n <= LW_BITMAP_SIZE && \valid_read{L}(v) && \valid_read{L}(v->queues + (0 .. lw_n - 1)) &&
-	\separated(v, st, pss_rows(st) + (0 .. lw_n - 1), pss_holder_row(st) + (0 .. 3 * lw_n - 1), \at(v->queues, L) + (0 .. lw_n - 1));
-    predicate pss_sound{L}(struct pss_state *st) = lw_summed{L}(&st->ready) && pss_ranked{L}(pss_rows(st)) &&
-	pss_present{L}(&st->ready, pss_rows(st)) && pss_held{L}(pss_holder_row(st)) && pss_listed{L}(st, pss_low_row(st));
-    predicate pss_eligible{L}(struct lw_view *v, integer q) =
-	\at(v->queues[q].backlog_pkts, L) != 0 && \at(v->queues[q].rate_bps, L) != 0; */
-
-/*@ assigns \nothing;
-    ensures \result == pss_rows(st); */
-static struct pss_queue *pss_queues(struct pss_state *st);
-
-/*@ assigns \nothing;
-    ensures n == lw_n ==> \result == pss_holder_row(st); */
-static uint32_t *pss_holders(struct pss_state *st, uint32_t n);
-
-/*@ assigns \nothing;
-    ensures n == lw_n ==> \result == pss_low_row(st); */
-static uint32_t *pss_lows(struct pss_state *st, uint32_t n);
+/*@ axiomatic places { // the numbers below lw_n are lw_n
+      axiom room{L}: \forall uint32_t *lows, integer k, q; 0 <= q < lw_n && pss_once{L}(lows, k) && pss_apart{L}(lows, k, q) ==> k < lw_n;
+    } */
 
 /*@ predicate pss_switches{L}(struct pss_state *st, struct pss_queue *queue, integer low) =
 	low <= (\at(queue->controlled, L) != 0 ? 1 : 0) && pss_ranked{L}(pss_rows(st)) &&
@@ -54,11 +34,6 @@ static uint32_t *pss_lows(struct pss_state *st, uint32_t n);
 	pss_agrees{Pre}(&st->ready, pss_rows(st)) ==> pss_agrees(&st->ready, pss_rows(st)); */
 static void pss_switch(struct pss_state *st, struct pss_queue *queue, uint8_t low);
 
-/*@ requires range: q < v->nqueues && \valid_read(v) && \valid_read(v->queues + q);
-    assigns \nothing;
-    ensures eligible: \result != 0 <==> pss_eligible(v, q); */
-static inline bool lw_eligible(const struct lw_view *v, uint32_t q);
-
 /*@ requires valid: \valid(seen_ns) && \valid_read(v);
     assigns *seen_ns;
     ensures sound: \forall struct pss_state *st; seen_ns == &st->seen_ns && pss_sound{Pre}(st) ==> pss_sound(st);
@@ -68,6 +43,24 @@ static inline uint64_t lw_clock(uint64_t *seen_ns, const struct lw_view *v);
 /*@ requires valid: \valid_read(queue);
     assigns \nothing; */
 static uint64_t pss_due(const struct pss_queue *queue);
+
+/*@ requires valid: \valid(st) && \valid(pss_rows(st) + (0 .. lw_n - 1)) && \valid(pss_holder_row(st) + (0 .. 3 * lw_n - 1));
+    requires apart: lows == pss_low_row(st) && lw_n <= LW_BITMAP_SIZE &&
+	\separated(st, pss_rows(st) + (0 .. lw_n - 1), pss_holder_row(st) + (0 .. 3 * lw_n - 1));
+    requires sound: pss_sound(st);
+    requires agrees: pss_agrees(&st->ready, pss_rows(st));
+    requires place: i < st->nlow;
+    assigns st->ready.summary, st->ready.word[0 .. 63], st->nlow, lows[0 .. lw_n - 1], pss_rows(st)[0 .. lw_n - 1];
+    ensures fewer: st->nlow == \old(st->nlow) - 1;
+    ensures summed: lw_summed(&st->ready);
+    ensures ranked: pss_ranked(pss_rows(st));
+    ensures present: pss_present(&st->ready, pss_rows(st));
+    ensures held: pss_held(pss_holder_row(st));
+    ensures listed: pss_listed(st, lows);
+    ensures once: pss_once(lows, st->nlow);
+    ensures sunk: pss_sunk(lows, st->nlow, pss_rows(st));
+    ensures agrees: pss_agrees(&st->ready, pss_rows(st)); */
+static void pss_rise(struct pss_state *st, uint32_t *lows, uint32_t i);
 
 /*@ requires given: pss_given(st, v);
     requires sound: pss_sound(st);
@@ -91,15 +84,28 @@ static void pss_review(struct pss_state *st, const struct lw_view *v, uint64_t n
     ensures agrees: pss_agrees(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state)); */
 static uint32_t pss_pick(void *state, const struct lw_view *v, uint64_t *retry_ns);
 
+/*@ assigns \nothing; */
+static uint64_t pss_floor(const struct pss_state *st, const struct pss_queue *queue, uint64_t level_ns);
+
+/*@ requires valid: \valid_read(st) && \valid(queue);
+    assigns queue->floor_ns, queue->empty;
+    ensures sound: \forall integer q; 0 <= q < lw_n && queue == pss_rows((struct pss_state *)st) + q && pss_apart_in_memory((struct pss_state *)st) &&
+	pss_sound{Pre}((struct pss_state *)st) ==> pss_sound((struct pss_state *)st);
+    ensures places: \forall integer q, p; 0 <= q < lw_n && queue == pss_rows((struct pss_state *)st) + q && 0 <= p < lw_n ==>
+	pss_rank_of(pss_rows((struct pss_state *)st), p) == pss_rank_of{Pre}(pss_rows((struct pss_state *)st), p);
+    ensures agrees: \forall integer q; 0 <= q < lw_n && queue == pss_rows((struct pss_state *)st) + q && pss_apart_in_memory((struct pss_state *)st) &&
+	pss_sound{Pre}((struct pss_state *)st) && pss_agrees{Pre}(&((struct pss_state *)st)->ready, pss_rows((struct pss_state *)st)) ==>
+	pss_agrees(&((struct pss_state *)st)->ready, pss_rows((struct pss_state *)st)); */
+static void pss_rest(const struct pss_state *st, struct pss_queue *queue, uint64_t level_ns);
+
 /*@ requires given: pss_given(st, v) && q < lw_n;
     requires sound: pss_sound(st);
     assigns st->ready.summary, st->ready.word[0 .. 63], pss_rows(st)[q].empty;
-    ensures summed: lw_summed(&st->ready);
-    ensures ranked: pss_ranked(pss_rows(st));
+    ensures sound: pss_sound(st);
     ensures left: !pss_eligible(v, q) ==> !pss_ready(&st->ready, pss_rows(st), q);
     ensures stays: pss_eligible(v, q) ==> (pss_ready(&st->ready, pss_rows(st), q) <==> pss_ready{Pre}(&st->ready, pss_rows(st), q));
-    ensures others: \forall integer r; 0 <= r < LW_BITMAP_SIZE && r != pss_rank_of(pss_rows(st), q) ==>
-	(lw_member(&st->ready, r) <==> lw_member{Pre}(&st->ready, r)); */
+    ensures others: \forall integer p; 0 <= p < lw_n && p != q ==>
+	(pss_ready(&st->ready, pss_rows(st), p) <==> pss_ready{Pre}(&st->ready, pss_rows(st), p)); */
 static void pss_shrink(struct pss_state *st, const struct lw_view *v, uint32_t q);
 
 /*@ requires valid: \valid_read(queue);
@@ -135,7 +141,58 @@ static void pss_dropped(void *state, const struct lw_view *v, uint32_t q, uint32
 
 /*@ requires given: pss_given(st, v) && q < lw_n && queue == pss_rows(st) + q;
     requires sound: pss_sound(st);
-    requires high: queue->controlled != 0 && queue->low == 0 && st->nlow < lw_n;
+    requires agrees: pss_agrees(&st->ready, pss_rows(st));
+    requires high: queue->controlled != 0 && queue->low == 0;
+    assigns st->ready.summary, st->ready.word[0 .. 63], st->nlow, st->review_ns, pss_low_row(st)[0 .. lw_n - 1], queue->low;
     ensures sound: pss_sound(st);
-    ensures stays: pss_ready(&st->ready, pss_rows(st), q) <==> pss_ready{Pre}(&st->ready, pss_rows(st), q); */
+    ensures agrees: pss_agrees(&st->ready, pss_rows(st)); */
 static void pss_sink(struct pss_state *st, const struct lw_view *v, struct pss_queue *queue, uint32_t q);
+
+/*@ requires given: pss_given(st, v);
+    requires sound: pss_sound(st);
+    requires agrees: pss_agrees(&st->ready, pss_rows(st));
+    assigns st->review_ns, pss_rows(st)[0 .. lw_n - 1];
+    ensures sound: pss_sound(st);
+    ensures agrees: pss_agrees(&st->ready, pss_rows(st)); */
+static void pss_saturate(struct pss_state *st, const struct lw_view *v, uint64_t now);
+
+/*@ assigns \nothing; */
+static inline uint64_t lw_excess(uint64_t a, uint64_t b);
+
+/*@ assigns \nothing; */
+static inline uint64_t lw_pace_ns(const struct lw_pace *pace, uint32_t bytes);
+
+/*@ requires valid: \valid(queue);
+    assigns queue->tat_ns, queue->frac; */
+static void pss_add(struct pss_queue *queue, uint32_t bytes, uint64_t now, uint64_t full, bool paper);
+
+/*@ requires given: pss_given(st, v) && q < lw_n;
+    requires sound: pss_sound(st);
+    requires agrees: pss_agrees(&st->ready, pss_rows(st));
+    requires controlled: pss_rows(st)[q].controlled != 0;
+    assigns st->ready.summary, st->ready.word[0 .. 63], st->nlow, st->review_ns, pss_low_row(st)[0 .. lw_n - 1],
+	pss_rows(st)[0 .. lw_n - 1];
+    ensures sound: pss_sound(st);
+    ensures agrees: pss_agrees(&st->ready, pss_rows(st)); */
+static void pss_charge(struct pss_state *st, const struct lw_view *v, uint32_t q, uint32_t bytes, uint64_t now);
+
+/*@ requires given: pss_given(st, v) && q < lw_n;
+    requires sound: pss_sound(st);
+    requires agrees: pss_agrees(&st->ready, pss_rows(st));
+    assigns st->ready.summary, st->ready.word[0 .. 63], st->nlow, st->review_ns, pss_low_row(st)[0 .. lw_n - 1],
+	pss_rows(st)[0 .. lw_n - 1];
+    ensures sound: pss_sound(st);
+    ensures left: !pss_eligible(v, q) ==> !pss_ready(&st->ready, pss_rows(st), q);
+    ensures stays: pss_eligible(v, q) ==> (pss_ready(&st->ready, pss_rows(st), q) <==> pss_can_send(q));
+    ensures others: \forall integer p; 0 <= p < lw_n && p != q ==> (pss_ready(&st->ready, pss_rows(st), p) <==> pss_can_send(p)); */
+static void pss_settle(struct pss_state *st, const struct lw_view *v, uint32_t q, uint32_t bytes, uint64_t now);
+
+/*@ requires given: pss_given((struct pss_state *)state, v) && q < lw_n;
+    requires sound: pss_sound((struct pss_state *)state);
+    requires agrees: pss_agrees(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state));
+    ensures sound: pss_sound((struct pss_state *)state);
+    ensures left: !pss_eligible(v, q) ==> !pss_ready(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state), q);
+    ensures stays: pss_eligible(v, q) ==> (pss_ready(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state), q) <==> pss_can_send(q));
+    ensures others: \forall integer p; 0 <= p < lw_n && p != q ==>
+	(pss_ready(&((struct pss_state *)state)->ready, pss_rows((struct pss_state *)state), p) <==> pss_can_send(p)); */
+static void pss_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes);

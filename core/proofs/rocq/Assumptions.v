@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause *)
 (* Prints what each theorem rests on. The build fails unless each is "Closed under the global context": no axiom at all. *)
-From Pss Require Import Pss Charge Identity Guarantee Link LessMemory Rr Drr Bits.
+From Pss Require Import Pss Charge Identity Guarantee Link LessMemory Rr Drr Bits Sort.
 
 Print Assumptions pace_near.
 Print Assumptions charge_parts.
@@ -47,3 +47,21 @@ Print Assumptions one_more.
 Print Assumptions one_round.
 Print Assumptions fewer_bytes.
 Print Assumptions part.
+
+Print Assumptions own_level.
+Print Assumptions given_level.
+Print Assumptions some_level.
+Print Assumptions equal.
+Print Assumptions unequal.
+Print Assumptions moved.
+Print Assumptions unmoved.
+Print Assumptions appended.
+Print Assumptions some.
+Print Assumptions somewhere.
+Print Assumptions first_of_heap.
+Print Assumptions parts.
+Print Assumptions more_urgent.
+Print Assumptions no_levels.
+Print Assumptions one_level.
+Print Assumptions two_levels.
+Print Assumptions room.
