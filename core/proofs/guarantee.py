@@ -28,7 +28,20 @@ CORE = HERE.parent
 VECTORS = CORE.parent / "vectors"
 BUILD = CORE / "build" / "guarantee"
 RECORD = CORE.parent / "docs" / "results" / "proofs.md"
-FILES = ("Pss", "Charge", "Identity", "Guarantee", "Link", "LessMemory", "Rr", "Drr", "Bits", "Sort", "Assumptions", "Extract")
+FILES = (
+    "Pss",
+    "Charge",
+    "Identity",
+    "Guarantee",
+    "Link",
+    "LessMemory",
+    "Rr",
+    "Drr",
+    "Bits",
+    "Sort",
+    "Assumptions",
+    "Extract",
+)
 POLICIES = ("pss", "drr", "rr")
 OPERATIONS = 2000
 PROGRAMS = {"lives": HERE / "rocq" / "lives.c", "broken": HERE / "broken" / "broken.c"}

@@ -290,6 +290,9 @@ static void pss_saturate(struct pss_state *st, const struct lw_view *v, uint64_t
 	    loop invariant ranked: pss_ranked(pss_rows(st));
 	    loop invariant present: pss_present(&st->ready, pss_rows(st));
 	    loop invariant agrees: pss_agrees(&st->ready, pss_rows(st));
+	    loop invariant held: pss_held(pss_holder_row(st));
+	    loop invariant listed: pss_listed(st, pss_low_row(st));
+	    loop invariant once: pss_once(pss_low_row(st), st->nlow);
 	    loop invariant sunk: pss_sunk(pss_low_row(st), st->nlow, pss_rows(st));
 	    loop assigns q, st->review_ns, pss_rows(st)[0 .. lw_n - 1]; */
 	for (q = 0; q < v->nqueues; q++) {
@@ -400,6 +403,8 @@ static void pss_enqueued(void *state, const struct lw_view *v, uint32_t q, uint3
 	queue->empty = 0;
 	//@ assert placed: pss_placed{Pre,Here}(pss_rows(st));
 	//@ assert present: pss_present(&st->ready, pss_rows(st));
+	//@ assert ranked: pss_ranked(pss_rows(st));
+	//@ assert sunk: pss_sunk(pss_low_row(st), st->nlow, pss_rows(st));
 	if (v->queues[q].rate_bps)
 		lw_bitmap_add(&st->ready, queue->rank[queue->low]);
 }
