@@ -15,8 +15,9 @@
 #define LW_LEVEL_PARAM(help_) \
 	{ "level", help_, NULL, 0, LW_MAX_LEVEL, LW_UNSET, LW_NUMBER, 0 }
 
-/* a level that was not given is the queue's index */
 /*@ axiomatic lw_levels { logic integer lw_level_of(integer value, integer q); } */
+
+/* a level that was not given is the queue's index */
 /*@ assigns \nothing;
     ensures level: \result == lw_level_of(value, q); */
 static inline uint32_t lw_level(uint64_t value, uint32_t q)

@@ -241,7 +241,7 @@ static void pss_sink(struct pss_state *st, const struct lw_view *v, struct pss_q
 		st->review_ns = due;
 }
 
-/* The low queue in place i returns to its high level. The last one fills the gap. */
+/* The low queue in place i of the row returns to its high level; the last one takes its place. */
 static void pss_rise(struct pss_state *st, uint32_t *lows, uint32_t i)
 {
 	pss_switch(st, pss_queues(st) + lows[i], 0);
@@ -534,6 +534,7 @@ static void pss_rebuild(struct pss_state *st, const struct lw_view *v)
 	}
 }
 
+/* For the proofs: how many levels the first n queues have, the key of a level, and that all keys in a row are keys of levels. */
 /*@ axiomatic pss_levels { logic integer pss_nlevels{L}(struct pss_setting *settings, integer n) reads settings[0 .. n - 1]; }
     logic integer pss_sort_key(integer level, integer low, integer q) = (level * 2 + low) * LW_BITMAP_SIZE + q;
     logic integer pss_level_of{L}(struct pss_setting *settings, integer q, integer low) =
@@ -576,11 +577,12 @@ static uint32_t pss_keys(const struct pss_setting *settings, uint32_t nqueues, u
 	return n;
 }
 
-/* Sorted keys become the holders of their ranks, and queues learn their ranks. */
 /*@ predicate pss_told{K,L}(struct pss_queue *queues, uint32_t *holders, integer q, integer low, integer n) =
 	0 <= \at(queues[q].rank[low], L) < n && \at(holders[queues[q].rank[low]], L) == q &&
 	\at(holders[\at(queues[q].rank[low], L)], K) % LW_BITMAP_SIZE == q &&
 	\at(holders[\at(queues[q].rank[low], L)], K) / LW_BITMAP_SIZE % 2 == low; */
+
+/* Each sorted key gives way to its queue, the holder of that rank, and the queue learns the rank. */
 static void pss_tell(struct pss_state *st, uint32_t *holders, uint32_t n)
 {
 	struct pss_queue *queues = pss_queues(st);

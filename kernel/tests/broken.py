@@ -55,7 +55,7 @@ class Mutant:
 
 
 LONGER = ("parents=root htb", "stress_messages=2000")
-"""A race is seen by chance only."""
+"""More messages below fewer parents: the stress shows a race by chance only."""
 
 MUTANTS = (
     Mutant(
@@ -409,7 +409,7 @@ def build(kernel: Kernel, mutant: Mutant | None) -> Path:
 def run(
     kernel: Kernel, module: Path, scripts: list[str], sign: str = "", facts: tuple[str, ...] = ()
 ) -> tuple[int, str]:
-    """Runs the suite on a module: the exit code, and the first failure that contains `sign`.
+    """Runs the suite with `facts` on a module: the exit code, and the first failure that contains `sign`.
 
     Code 1 is a failed check or replay, or for `stress` and debug kernels, which look for crashes, also a complaint of
     the kernel. Code 2 is a guest that ended without any, which proves nothing.

@@ -280,7 +280,10 @@ def replay(text: str, release: str, folder: Path) -> list[str]:
 
 
 def without_reports(lines: list[str], of: str, names: str) -> list[str]:
-    """Leaves out reports of races (KCSAN) that lack `names`, the module under test, or in which only UNLOCKED reads."""
+    """Leaves out reports of races (KCSAN) that `names`, the module under test, has no part in or could not prevent.
+
+    It could not where one of the two accesses is made by UNLOCKED without it.
+    """
     left: list[str] = []
     report: list[str] | None = None
     for line in lines:

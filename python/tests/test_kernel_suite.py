@@ -70,21 +70,9 @@ def test_a_name_that_the_kernel_has_is_refused(suite: ModuleType, tmp_path: Path
     ],
 )
 def test_a_race_counts_if_the_module_could_prevent_it(suite: ModuleType, write: str, read: str, counts: bool) -> None:
+    title = f"BUG: KCSAN: data-race in {write.split('+')[0]} / {read.split('+')[0]}"
+    accesses = f"write to 0x1 of 4 bytes:\n {write}\n\nread to 0x1 of 4 bytes:\n {read}"
     rule = "=" * 66
-    report = [
-        rule,
-        f"BUG: KCSAN: data-race in {write.split('+')[0]} / {read.split('+')[0]}",
-        "",
-        "write to 0x1 of 4 bytes:",
-    ]
-    report += [
-        f" {write}",
-        "",
-        "read to 0x1 of 4 bytes:",
-        *f" {read}".split("\n"),
-        "",
-        "value changed: 0x1 -> 0x2",
-        rule,
-    ]
-    wrong = suite.judge("\n".join(["# stress", "ok - packets pass", *report, "ended stress"]), ["stress"])
+    report = f"{rule}\n{title}\n\n{accesses}\n\nvalue changed: 0x1 -> 0x2\n{rule}"
+    wrong = suite.judge(f"# stress\nok - packets pass\n{report}\nended stress", ["stress"])
     assert [line.startswith("kernel log: BUG: KCSAN") for line in wrong] == ([True] if counts else [])

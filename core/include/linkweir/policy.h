@@ -140,7 +140,7 @@ struct lw_fault {
  * params has nparams values; qparams has nqueues rows of nqparams values. Before init and change the data plane checks
  * every value against its range and then asks check(); init and change are called with accepted values only. The
  * link_bps that check() sees is the largest capacity reported so far, so no setting is refused because the link is faded.
- * Of the view, check() reads link_bps and nqueues only: packets may arrive meanwhile.
+ * Of the view, check() may read link_bps and nqueues only: the data plane may be changing the rest.
  */
 struct lw_policy {
 	const char *name;

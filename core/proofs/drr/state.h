@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /* state.h - for proofs with WP, after ../../src/drr.c: the parts of drr's state, for any number of queues. */
-#ifndef LINKWEIR_PROOFS_DRR_STATE_H
-#define LINKWEIR_PROOFS_DRR_STATE_H
+#ifndef PROOF_DRR_STATE_H
+#define PROOF_DRR_STATE_H
 
 /*@ predicate drr_parts{L}(struct drr_state *st, struct lw_view *v) =
 	\valid{L}(st) && \valid{L}(drr_rows(st) + (0 .. lw_n - 1)) && \valid{L}(drr_chain(st) + (0 .. lw_n - 1)) &&
