@@ -183,7 +183,8 @@ static uint64_t pss_due(const struct pss_queue *queue)
 /*
  * For the proofs. Hold between any two calls: a queue is the holder of its ranks, `ready` has present ranks only, and the low
  * row names queues at their low level, each once. pss_holder(r) is the queue of rank r, which changes only where all ranks are
- * given anew, and pss_can_send(q) says which queues can send when a call begins.
+ * given anew, and pss_can_send(q) says which queues can send when a call begins. pss_fits says how far a level can be above now:
+ * TM and two packets at the high level, four at the low one, a packet taking at most 2^53 ns; so no time overflows.
  */
 /*@ axiomatic pss_call {
       predicate pss_can_send(integer q);
@@ -216,7 +217,14 @@ static uint64_t pss_due(const struct pss_queue *queue)
     predicate pss_sunk{L}(uint32_t *lows, integer k, struct pss_queue *rows) = \forall integer i; 0 <= i < k ==>
 	\at(rows[lows[i]].low, L) != 0;
     predicate pss_listed{L}(struct pss_state *st, uint32_t *lows) = \at(st->nlow, L) <= lw_n &&
-	\forall integer i; 0 <= i < \at(st->nlow, L) ==> \at(lows[i], L) < lw_n; */
+	\forall integer i; 0 <= i < \at(st->nlow, L) ==> \at(lows[i], L) < lw_n;
+    predicate pss_bounds{L}(struct pss_queue *q, integer now) = 0 <= \at(q->shift, L) <= 63 &&
+	\at(q->resume_ns, L) <= PSS_MAX_LEVEL_NS && \at(q->full_ns, L) <= PSS_MAX_LEVEL_NS &&
+	\at(q->floor_ns, L) <= PSS_MAX_LEVEL_NS && \at(q->mark_ns, L) <= now + 9007199254740992;
+    predicate pss_fits{L}(struct pss_queue *q, integer now) = pss_bounds{L}(q, now) &&
+	(\at(q->controlled, L) != 0 ==> \at(q->frac, L) < 1 << \at(q->shift, L) && \at(q->tat_ns, L) <=
+		now + PSS_MAX_LEVEL_NS + (\at(q->low, L) != 0 ? 36028797018963968 : 18014398509481984));
+    predicate pss_all_fit{L}(struct pss_queue *rows, integer now) = \forall integer q; 0 <= q < lw_n ==> pss_fits{L}(rows + q, now); */
 
 static void pss_switch(struct pss_state *st, struct pss_queue *queue, uint8_t low)
 {
@@ -255,7 +263,8 @@ static void pss_review(struct pss_state *st, const struct lw_view *v, uint64_t n
 	uint32_t *lows = pss_lows(st, v->nqueues), i = 0;
 
 	st->review_ns = LW_NEVER;
-	/*@ loop invariant held: pss_held(pss_holder_row(st));
+	/*@ loop invariant fits: pss_all_fit(pss_rows(st), now);
+	    loop invariant held: pss_held(pss_holder_row(st));
 	    loop invariant listed: pss_listed(st, lows);
 	    loop invariant once: pss_once(lows, st->nlow);
 	    loop invariant sunk: pss_sunk(lows, st->nlow, pss_rows(st));
@@ -285,7 +294,8 @@ static void pss_saturate(struct pss_state *st, const struct lw_view *v, uint64_t
 {
 	uint32_t q;
 
-	/*@ loop invariant place: q <= v->nqueues;
+	/*@ loop invariant fits: pss_all_fit(pss_rows(st), now);
+	    loop invariant place: q <= v->nqueues;
 	    loop invariant summed: lw_summed(&st->ready);
 	    loop invariant ranked: pss_ranked(pss_rows(st));
 	    loop invariant present: pss_present(&st->ready, pss_rows(st));
@@ -401,6 +411,7 @@ static void pss_enqueued(void *state, const struct lw_view *v, uint32_t q, uint3
 		}
 	}
 	queue->empty = 0;
+	//@ assert fits: pss_all_fit(pss_rows(st), st->seen_ns);
 	//@ assert placed: pss_placed{Pre,Here}(pss_rows(st));
 	//@ assert present: pss_present(&st->ready, pss_rows(st));
 	//@ assert ranked: pss_ranked(pss_rows(st));
@@ -454,6 +465,7 @@ static void pss_dropped(void *state, const struct lw_view *v, uint32_t q, uint32
 		return;
 	level_ns = pss_level(queue, now);
 	pss_rest(st, queue, level_ns);
+	//@ assert fits: pss_all_fit(pss_rows(st), st->seen_ns);
 	//@ assert placed: pss_placed{Pre,Here}(pss_rows(st));
 	//@ assert present: pss_present(&st->ready, pss_rows(st));
 	lw_bitmap_del(&st->ready, queue->rank[queue->low]);
@@ -657,6 +669,22 @@ static void pss_begin(struct pss_state *st, uint32_t q, struct pss_setting *sett
 	queue->controlled = 1;
 }
 
+/* change(): queue q goes on under a setting that may be new. `renewed`: it is, or the rules for all queues are. */
+static void pss_renew(struct pss_state *st, uint32_t q, struct pss_setting *setting, bool renewed, uint64_t now)
+{
+	struct pss_queue *queue = pss_queues(st) + q;
+	uint64_t level_ns = pss_level(queue, now);
+
+	if (!st->ignore)
+		queue->mark_ns = 0;
+	if (setting->value[PSS_LOW_LEVEL] == LW_UNSET)
+		queue->controlled = queue->low = 0;
+	else if (queue->controlled)
+		pss_rescale(st, q, level_ns, setting, renewed, now);
+	else
+		pss_begin(st, q, setting, LW_UNSET, now);
+}
+
 static void pss_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
 	struct pss_state *st = (struct pss_state *)state;
@@ -689,21 +717,12 @@ static void pss_change(void *state, const struct lw_view *v, const uint64_t *par
 	uint32_t q;
 
 	for (q = 0; q < v->nqueues; q++) {
-		struct pss_queue *queue = pss_queues(st) + q;
 		struct pss_setting *setting = pss_settings(st, v->nqueues) + q;
 		const uint64_t *row = qparams + (size_t)q * PSS_NQPARAMS;
 		bool renewed = rules || memcmp(setting->value, row, sizeof(setting->value)) != 0;
-		uint64_t level_ns = pss_level(queue, now);
 
-		if (!st->ignore)
-			queue->mark_ns = 0;
 		memcpy(setting->value, row, sizeof(setting->value));
-		if (setting->value[PSS_LOW_LEVEL] == LW_UNSET)
-			queue->controlled = queue->low = 0;
-		else if (queue->controlled)
-			pss_rescale(st, q, level_ns, setting, renewed, now);
-		else
-			pss_begin(st, q, setting, LW_UNSET, now);
+		pss_renew(st, q, setting, renewed, now);
 	}
 	pss_rank(st, v);
 	pss_rebuild(st, v);
@@ -719,6 +738,8 @@ static void pss_rated(void *state, const struct lw_view *v)
 
 	if (v->link_bps && v->link_bps != st->link_bps) {
 		pss_follow(st, v->link_bps);
+		/*@ loop invariant fits: q <= lw_n && v->nqueues == lw_n && st->seen_ns == now && pss_all_fit(pss_rows(st), now);
+		    loop assigns q, pss_rows(st)[0 .. lw_n - 1], pss_setting_row(st)[0 .. lw_n - 1]; */
 		for (q = 0; q < v->nqueues; q++) {
 			struct pss_queue *queue = pss_queues(st) + q;
 			struct pss_setting *setting = pss_settings(st, v->nqueues) + q;

@@ -34,6 +34,12 @@ static uint64_t pss_rho_bps(const uint64_t *row, uint64_t link_bps)
 	return row[PSS_RATE] ? row[PSS_RATE] : lw_mul_div(link_bps, row[PSS_SHARE], PSS_PPM);
 }
 
+/* What a queue that sends these bits without a pause gets ahead of its reserved rate: at most all of them. */
+static uint64_t pss_gain_bits(uint64_t bits, uint64_t rho_bps, uint64_t link_bps)
+{
+	return lw_mul_div(bits, lw_excess(link_bps, rho_bps), link_bps);
+}
+
 /* LR covers the memory, and at least two packets of other queues; LM lets `burst` packets be sent back to back. */
 static struct pss_reserve pss_derive(const uint64_t *row, uint64_t link_bps)
 {
@@ -52,11 +58,9 @@ static struct pss_reserve pss_derive(const uint64_t *row, uint64_t link_bps)
 			r.lr_bits = others;
 	}
 	if (r.lm_bits > PSS_MAX_CREDIT_BITS) {
-		uint64_t burst_bits = (row[PSS_BURST] - 1) * mtu_bits, gain_bits;
+		uint64_t burst_bits = (row[PSS_BURST] - 1) * mtu_bits;
 
-		gain_bits = lw_mul_div(burst_bits, lw_excess(link_bps, r.rho_bps), link_bps);
-		//@ assert gain_is_part: gain_bits <= burst_bits;
-		r.lm_bits = r.lr_bits + gain_bits;
+		r.lm_bits = r.lr_bits + pss_gain_bits(burst_bits, r.rho_bps, link_bps);
 	}
 	return r;
 }

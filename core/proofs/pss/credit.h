@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /* credit.h - contracts of the functions of pss.c that move a level; charge.c and level.c prove them. */
-#include "../any_queues.h"
 #include "../shifts.h"
-#include "../bitmap.h"
-#include "../../src/pss.c"
+#include "order.h"
 
-/* The unit is 2^shift; the position of a level is in 2^-shift ns. pss_fits: how far a level can be above the present. */
+/* The unit is 2^shift; the position of a level is in 2^-shift ns. */
 /*@ logic integer pss_unit{L}(struct pss_queue *q) = 1 << \at(q->shift, L);
     logic integer pss_pos{L}(struct pss_queue *q) = \at(q->tat_ns, L) * pss_unit{L}(q) + \at(q->frac, L);
     logic struct pss_queue *pss_row(struct pss_state *st, integer q) = pss_rows(st) + q;
     predicate pss_paced{L}(struct pss_queue *q) = \at(q->shift, L) <= 63 && \at(q->frac, L) < pss_unit{L}(q);
     logic integer pss_cost(integer bytes, struct pss_queue *q) = bytes * q->mult;
     logic integer pss_cut{L}(struct pss_queue *q, integer now) =
-	\at(q->tat_ns, L) < now ? now * pss_unit{L}(q) - pss_pos{L}(q) : 0;
-    predicate pss_bounds{L}(struct pss_queue *q, integer now) =
-	\at(q->resume_ns, L) <= PSS_MAX_LEVEL_NS && \at(q->full_ns, L) <= PSS_MAX_LEVEL_NS &&
-	\at(q->floor_ns, L) <= PSS_MAX_LEVEL_NS && \at(q->mark_ns, L) <= now + 9007199254740992;
-    predicate pss_fits{L}(struct pss_queue *q, integer now) = pss_bounds{L}(q, now) &&
-	\at(q->tat_ns, L) <= now + PSS_MAX_LEVEL_NS + (\at(q->low, L) != 0 ? 36028797018963968 : 18014398509481984); */
+	\at(q->tat_ns, L) < now ? now * pss_unit{L}(q) - pss_pos{L}(q) : 0; */
 
 /*@ requires valid: \valid_read(queue) && \valid(rest) && \separated(rest, queue) && bytes < LW_MAX_PACKET_BYTES;
     requires paced: pss_paced(queue);
@@ -28,9 +21,9 @@
 static uint64_t pss_cost_ns(const struct pss_queue *queue, uint32_t bytes, uint64_t *rest);
 
 /*@ requires valid: \valid(queue) && bytes < LW_MAX_PACKET_BYTES;
-    requires paced: pss_paced(queue);
+    requires fits: pss_paced(queue);
     requires fits: now <= LW_MAX_NOW_NS && queue->tat_ns <= now + PSS_MAX_LEVEL_NS + (queue->low != 0 ? 36028797018963968 : 18014398509481984);
-    requires full: full <= now + PSS_MAX_LEVEL_NS + 9007199254740992;
+    requires fits: full <= now + PSS_MAX_LEVEL_NS + 9007199254740992;
     assigns queue->tat_ns, queue->frac;
     ensures paced: pss_paced(queue);
     ensures high: !queue->low && !paper ==>
@@ -44,3 +37,33 @@ static uint64_t pss_cost_ns(const struct pss_queue *queue, uint32_t bytes, uint6
     ensures low: queue->low && !paper ==> pss_pos(queue) == pss_pos{Pre}(queue) + pss_cut{Pre}(queue, now) || queue->tat_ns <= full;
     ensures fits: queue->tat_ns <= now + PSS_MAX_LEVEL_NS + 36028797018963968; */
 static void pss_add(struct pss_queue *queue, uint32_t bytes, uint64_t now, uint64_t full, bool paper);
+
+/*@ requires valid: \valid_read(queue);
+    assigns \nothing;
+    ensures later: \result == (queue->mark_ns > now ? queue->mark_ns : now); */
+static uint64_t pss_origin(const struct pss_queue *queue, uint64_t now);
+
+/*@ requires valid: \valid_read(st) && \valid_read(queue);
+    assigns \nothing;
+    ensures least: \result <= queue->resume_ns && \result == (st->reset != 0 || level_ns > queue->resume_ns ? queue->resume_ns : level_ns); */
+static uint64_t pss_floor(const struct pss_state *st, const struct pss_queue *queue, uint64_t level_ns);
+
+/*@ requires valid: \valid_read(queue);
+    requires fits: pss_bounds(queue, now);
+    assigns \nothing;
+    ensures bounded: \result <= queue->tat_ns || \result == queue->floor_ns; */
+static uint64_t pss_level(const struct pss_queue *queue, uint64_t now);
+
+/*@ requires valid: \valid_read(queue);
+    assigns \nothing;
+    ensures returns: \forall integer now; 0 <= now <= LW_MAX_NOW_NS && pss_bounds(queue, now) && \result <= now ==>
+	queue->tat_ns <= now + PSS_MAX_LEVEL_NS + 9007199254740992; */
+static uint64_t pss_due(const struct pss_queue *queue);
+
+/*@ requires given: \valid(st) && \valid(pss_row(st, q)) && \separated(st, pss_row(st, q));
+    requires fits: now <= LW_MAX_NOW_NS && pss_bounds(pss_row(st, q), now);
+    assigns *pss_row(st, q);
+    ensures paced: pss_paced(pss_row(st, q));
+    ensures same: pss_row(st, q)->controlled == \old(pss_row(st, q)->controlled);
+    ensures fits: pss_fits(pss_row(st, q), now); */
+static void pss_stand(struct pss_state *st, uint32_t q, uint64_t level_ns, uint64_t now);

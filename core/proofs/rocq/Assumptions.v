@@ -47,6 +47,13 @@ Print Assumptions one_more.
 Print Assumptions one_round.
 Print Assumptions fewer_bytes.
 Print Assumptions part.
+Print Assumptions memory_part.
+Print Assumptions packet_part.
+Print Assumptions power_next.
+Print Assumptions power_64.
+Print Assumptions halves.
+Print Assumptions upper_half.
+Print Assumptions half_product.
 
 Print Assumptions own_level.
 Print Assumptions given_level.

@@ -27,6 +27,12 @@ Proof. reflexivity. Qed.
 Theorem power_word k : 0 <= k <= 63 -> Z.shiftl 1 k <= 9223372036854775808.
 Proof. intros. rewrite power_1 by lia. change 9223372036854775808 with (2 ^ 63). apply Z.pow_le_mono_r; lia. Qed.
 
+Theorem power_next k l : 0 <= k -> l = k + 1 -> Z.shiftl 1 l = 2 * Z.shiftl 1 k.
+Proof. intros Hk ->. rewrite !power_1 by lia. rewrite Z.pow_add_r by lia. lia. Qed.
+
+Theorem power_64 : Z.shiftl 1 64 = 18446744073709551616.
+Proof. reflexivity. Qed.
+
 Theorem shift_right x k : 0 <= x -> 0 <= k ->
   Z.shiftr x k * Z.shiftl 1 k <= x < Z.shiftr x k * Z.shiftl 1 k + Z.shiftl 1 k /\ 0 <= Z.shiftr x k <= x.
 Proof.
@@ -34,6 +40,18 @@ Proof.
   pose proof (Z.div_mod x (2 ^ k) ltac:(lia)). pose proof (Z.mod_pos_bound x (2 ^ k) ltac:(lia)).
   assert (0 <= x / 2 ^ k) by (apply Z.div_pos; lia). nia.
 Qed.
+
+Theorem halves x : 0 <= x -> x = Z.shiftr x 32 * 4294967296 + x mod 4294967296 /\ 0 <= Z.shiftr x 32.
+Proof.
+  intros Hx. rewrite Z.shiftr_div_pow2 by lia. change (2 ^ 32) with 4294967296.
+  pose proof (Z.div_mod x 4294967296 ltac:(lia)). assert (0 <= x / 4294967296) by (apply Z.div_pos; lia). lia.
+Qed.
+
+Theorem upper_half x : 0 <= x -> Z.shiftl x 32 = x * 4294967296.
+Proof. intros. rewrite power by lia. reflexivity. Qed.
+
+Theorem half_product x y : 0 <= x <= 4294967295 -> 0 <= y <= 4294967295 -> x * y <= 18446744065119617025.
+Proof. nia. Qed.
 
 Theorem low_bits x y k : 0 <= x -> 0 <= k -> y = Z.shiftl 1 k - 1 -> Z.land x y = x - Z.shiftr x k * Z.shiftl 1 k.
 Proof.
@@ -123,4 +141,10 @@ Proof. unfold drr_bytes. nia. Qed.
 
 (* Of ../pss/reserve.c *)
 Theorem part a b c : 0 <= a -> 0 <= b <= c -> 0 < c -> a * b / c <= a.
+Proof. intros. apply Z.div_le_upper_bound; nia. Qed.
+
+Theorem memory_part a b : 0 <= a <= 1000000000000 -> 0 <= b <= 604800000000000 -> a * b / 1000000000 <= 604800000000000000.
+Proof. intros. apply Z.div_le_upper_bound; nia. Qed.
+
+Theorem packet_part a b c : 0 <= a <= 1000000000000 -> 0 <= b <= 16777216 -> 0 < c -> a * b / c <= 16777216000000000000.
 Proof. intros. apply Z.div_le_upper_bound; nia. Qed.
