@@ -141,6 +141,7 @@ PARTS = (
     Part(LEVELS, "lw_level"),
     Own(LEVELS_CLASH),
     Part(RESERVE, "pss_rho_bps"),
+    Part(RESERVE, "pss_gain_bits"),
     Part(RESERVE, "pss_derive"),
     Part(RESERVE, "pss_refuse"),
     Part(RESERVE, "pss_check_queue"),
@@ -272,6 +273,22 @@ PARTS = (
     ),
     Part(
         PSS,
+        "pss_renew",
+        (
+            ("\tif (!st->ignore)\n\t\tqueue->mark_ns = 0;\n", ""),
+            (
+                "== LW_UNSET)\n\t\tqueue->controlled = queue->low = 0;\n\telse if (queue->controlled)\n",
+                "== LW_UNSET) {\n\t\tqueue->controlled = 0;\n\t\tqueue->low = 0;\n\t} else if (queue->controlled) {\n",
+            ),
+            (
+                "setting, renewed, now);\n\telse\n\t\tpss_begin(st, q, setting, LW_UNSET, now);\n",
+                "setting, renewed, now);\n\t} else {\n\t\tpss_begin(st, q, setting, LW_UNSET, now);\n\t}\n",
+            ),
+            (" `renewed`: it is, or the rules for all queues are.", " `renewed`: it is."),
+        ),
+    ),
+    Part(
+        PSS,
         "pss_init",
         (
             (
@@ -311,17 +328,7 @@ PARTS = (
                 "rules || memcmp(setting->value, row, sizeof(setting->value)) != 0",
                 "memcmp(&setting->set, row, sizeof(*row)) != 0",
             ),
-            ("\t\tif (!st->ignore)\n\t\t\tqueue->mark_ns = 0;\n", ""),
             ("memcpy(setting->value, row, sizeof(setting->value));", "setting->set = *row;"),
-            (
-                "== LW_UNSET)\n\t\t\tqueue->controlled = queue->low = 0;\n\t\telse if (queue->controlled)\n",
-                "== LW_UNSET) {\n\t\t\tqueue->controlled = 0;\n\t\t\tqueue->low = 0;\n"
-                "\t\t} else if (queue->controlled) {\n",
-            ),
-            (
-                "setting, renewed, now);\n\t\telse\n\t\t\tpss_begin(st, q, setting, LW_UNSET, now);\n",
-                "setting, renewed, now);\n\t\t} else {\n\t\t\tpss_begin(st, q, setting, LW_UNSET, now);\n\t\t}\n",
-            ),
         ),
     ),
     Part(PSS, "pss_rated", (EVENT, (RECEIVE, ""), CLOCK)),
