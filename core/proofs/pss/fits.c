@@ -78,6 +78,16 @@ static void pss_sink(struct pss_state *st, const struct lw_view *v, struct pss_q
 	pss_all_fit(pss_rows((struct pss_state *)st), now); */
 static void pss_rest(const struct pss_state *st, struct pss_queue *queue, uint64_t level_ns);
 
+/*@ requires valid: \valid(queue);
+    requires fits: bytes < LW_MAX_PACKET_BYTES && pss_paced(queue) && now <= LW_MAX_NOW_NS && full <= now + PSS_MAX_LEVEL_NS + 9007199254740992 &&
+	queue->tat_ns <= now + PSS_MAX_LEVEL_NS + (queue->low != 0 ? 36028797018963968 : 18014398509481984);
+    assigns queue->tat_ns, queue->frac;
+    ensures fits: pss_paced(queue) && queue->tat_ns <= now + PSS_MAX_LEVEL_NS + 36028797018963968;
+    ensures fits: \forall integer t; pss_bounds{Pre}(queue, t) ==> pss_bounds(queue, t);
+    ensures fits: \forall struct pss_state *st, integer q, p, t; 0 <= q < lw_n && queue == pss_rows(st) + q && 0 <= p < lw_n && p != q &&
+	pss_fits{Pre}(pss_rows(st) + p, t) ==> pss_fits(pss_rows(st) + p, t); */
+static void pss_add(struct pss_queue *queue, uint32_t bytes, uint64_t now, uint64_t full, bool paper);
+
 /*@ requires given: pss_given(st, v) && q < lw_n;
     requires fits: now <= LW_MAX_NOW_NS && bytes < LW_MAX_PACKET_BYTES && pss_all_fit(pss_rows(st), now) && pss_tx(st);
     requires controlled: pss_rows(st)[q].controlled != 0;
