@@ -403,7 +403,7 @@ NAMES = (
         lambda m: {"LW_NEVER": "U64_MAX", "LW_UNSET": "PSS_UNSET", "LW_NONE": "PSS_NONE"}[m[0]],
     ),
     (r"PSS_SECOND_NS", "NSEC_PER_SEC"),
-    (r"UINT64_MAX", "U64_MAX"),
+    (r"UINT(32|64)_MAX", r"U\1_MAX"),
     (r"\buint(8|16|32|64)_t\b", r"u\1"),
     (r"\b(\d+)ull\b", r"\1ULL"),
     (r"lw_level\(", "pss_level_of("),
@@ -478,7 +478,7 @@ def _plain_refusals(text: str) -> str:
 
 
 LEFTOVERS = re.compile(
-    r"\bv->|\bLW_|\blw_|linkweir|\buint\d+_t|mark_ns|st->(paper|ignore|reset)|PSS_N?Q?PARAMS|qparams \+ q \*"
+    r"\bv->|\bLW_|\blw_|linkweir|\buint\d+_t|\bUINT\d+_MAX|mark_ns|st->(paper|ignore|reset)|PSS_N?Q?PARAMS|qparams \+ q \*"
 )
 
 

@@ -2,14 +2,14 @@
 /*
  * How far a level can be above the present, so that no time overflows: every call keeps pss_fits of each queue. charge.c and level.c prove
  * what a packet and a change of the constants do to one queue, order.c what these calls do to ranks. Taken as given: the loops of pss_init
- * and pss_change, which copy the settings and call pss_begin or pss_renew for each queue.
+ * and pss_change, which copy the settings and call pss_begin or pss_renew for each queue; and what order.c proves of the same calls, which
+ * for its part takes pss_fits as given: each call keeps both if both hold before it.
  */
 #include "credit.h"
 
 /*@ predicate pss_tx{L}(struct pss_state *st) = \at(st->tx.mult, L) <= 8000000000 && \at(st->tx.shift, L) <= 63;
     predicate pss_steady{K,L}(struct pss_state *st) = \at(st->seen_ns, L) == \at(st->seen_ns, K) && \at(st->tx.mult, L) == \at(st->tx.mult, K) &&
 	\at(st->tx.shift, L) == \at(st->tx.shift, K);
-    predicate pss_reserved{L}(struct pss_setting *setting) = \at(setting->rho_bps, L) == 0 || \at(setting->rho_bps, L) >= PSS_MIN_RATE_BPS;
     predicate pss_kept{L}(struct pss_state *st) = \at(st->seen_ns, L) <= LW_MAX_NOW_NS && pss_tx{L}(st) &&
 	pss_all_fit{L}(pss_rows(st), \at(st->seen_ns, L)); */
 
@@ -141,14 +141,14 @@ static uint64_t pss_time_of(uint64_t bits, uint64_t rho_bps);
 
 /*@ requires valid: \valid_read(row + (0 .. PSS_NQPARAMS - 1));
     assigns \nothing;
-    ensures fits: \result.rho_bps >= PSS_MIN_RATE_BPS; */
+    ensures least: \result.rho_bps >= PSS_MIN_RATE_BPS; */
 static struct pss_reserve pss_derive(const uint64_t *row, uint64_t link_bps);
 
 /*@ requires valid: \valid_read(st) && \valid(queue) && \valid(setting) && \separated(st, queue, setting);
     assigns queue->mult, queue->shift, queue->resume_ns, queue->full_ns, setting->rho_bps;
     ensures fits: \forall integer now; pss_bounds{Pre}(queue, now) ==> pss_bounds(queue, now);
     ensures fits: \result == 0 ==> \forall integer now; pss_fits{Pre}(queue, now) ==> pss_fits(queue, now);
-    ensures fits: pss_reserved{Pre}(setting) ==> setting->rho_bps >= PSS_MIN_RATE_BPS; */
+    ensures fits: setting->rho_bps >= PSS_MIN_RATE_BPS; */
 static bool pss_set_constants(const struct pss_state *st, struct pss_queue *queue, struct pss_setting *setting);
 
 /*@ requires given: q < lw_n && \valid(st) && \valid(pss_rows(st) + (0 .. lw_n - 1)) && \valid(setting) &&
@@ -156,8 +156,7 @@ static bool pss_set_constants(const struct pss_state *st, struct pss_queue *queu
     requires fits: now <= LW_MAX_NOW_NS && pss_fits(pss_rows(st) + q, now) && pss_rows(st)[q].controlled != 0;
     assigns pss_rows(st)[q], setting->rho_bps;
     ensures fits: pss_fits(pss_rows(st) + q, now) && pss_rows(st)[q].controlled == \old(pss_rows(st)[q].controlled);
-    ensures fits: (\forall integer p; 0 <= p < lw_n && p != q ==> pss_fits{Pre}(pss_rows(st) + p, now)) ==> pss_all_fit(pss_rows(st), now);
-    ensures fits: pss_reserved{Pre}(setting) ==> pss_reserved(setting); */
+    ensures fits: (\forall integer p; 0 <= p < lw_n && p != q ==> pss_fits{Pre}(pss_rows(st) + p, now)) ==> pss_all_fit(pss_rows(st), now); */
 static void pss_rescale(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, bool renewed, uint64_t now);
 
 /*@ requires given: q < lw_n && \valid(st) && \valid(pss_rows(st) + (0 .. lw_n - 1)) && \valid(setting) &&
@@ -170,17 +169,17 @@ static void pss_carry(struct pss_state *st, uint32_t q, uint64_t level_ns, struc
 
 /*@ requires given: q < lw_n && \valid(st) && \valid(pss_rows(st) + (0 .. lw_n - 1)) && \valid(setting) &&
 	\separated(st, pss_rows(st) + (0 .. lw_n - 1), setting);
-    requires fits: now <= LW_MAX_NOW_NS && pss_bounds(pss_rows(st) + q, now) && pss_reserved(setting);
+    requires fits: now <= LW_MAX_NOW_NS && pss_bounds(pss_rows(st) + q, now);
     assigns pss_rows(st)[q], setting->rho_bps;
-    ensures fits: pss_fits(pss_rows(st) + q, now) && pss_rows(st)[q].controlled != 0 && pss_reserved(setting);
+    ensures fits: pss_fits(pss_rows(st) + q, now) && pss_rows(st)[q].controlled != 0;
     ensures fits: (\forall integer p; 0 <= p < lw_n && p != q ==> pss_fits{Pre}(pss_rows(st) + p, now)) ==> pss_all_fit(pss_rows(st), now); */
 static void pss_begin(struct pss_state *st, uint32_t q, struct pss_setting *setting, uint64_t credit_bits, uint64_t now);
 
 /*@ requires given: q < lw_n && \valid(st) && \valid(pss_rows(st) + (0 .. lw_n - 1)) && \valid(setting) &&
 	\separated(st, pss_rows(st) + (0 .. lw_n - 1), setting);
-    requires fits: now <= LW_MAX_NOW_NS && pss_fits(pss_rows(st) + q, now) && pss_reserved(setting);
+    requires fits: now <= LW_MAX_NOW_NS && pss_fits(pss_rows(st) + q, now);
     assigns pss_rows(st)[q], setting->rho_bps;
-    ensures fits: pss_fits(pss_rows(st) + q, now) && pss_reserved(setting);
+    ensures fits: pss_fits(pss_rows(st) + q, now);
     ensures plain: (pss_rows(st)[q].controlled != 0 <==> setting->value[PSS_LOW_LEVEL] != LW_UNSET) &&
 	(pss_rows(st)[q].controlled == 0 ==> pss_rows(st)[q].low == 0); */
 static void pss_renew(struct pss_state *st, uint32_t q, struct pss_setting *setting, bool renewed, uint64_t now);

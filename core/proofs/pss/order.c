@@ -2,7 +2,8 @@
 /*
  * pss: where the set of ranks has the present rank of each queue that can send, and no other, pick names the queue whose present rank is
  * the least. Arrivals, drops and departures keep the set so, and the row of low queues, which has each of them once and so has room for
- * one more. A change of level moves the ranks of its queue only. ranks.c shows the state that this begins with.
+ * one more. A change of level moves the ranks of its queue only. ranks.c shows the state that this begins with. Levels are as
+ * fits.c shows.
  */
 #include "order.h"
 

@@ -17,15 +17,15 @@
 	\at(v->queues[q].backlog_pkts, L) != 0 && \at(v->queues[q].rate_bps, L) != 0; */
 
 /*@ assigns \nothing;
-    ensures \result == pss_rows(st); */
+    ensures row: \result == pss_rows(st); */
 static struct pss_queue *pss_queues(struct pss_state *st);
 
 /*@ assigns \nothing;
-    ensures n == lw_n ==> \result == pss_holder_row(st); */
+    ensures row: n == lw_n ==> \result == pss_holder_row(st); */
 static uint32_t *pss_holders(struct pss_state *st, uint32_t n);
 
 /*@ assigns \nothing;
-    ensures n == lw_n ==> \result == pss_low_row(st); */
+    ensures row: n == lw_n ==> \result == pss_low_row(st); */
 static uint32_t *pss_lows(struct pss_state *st, uint32_t n);
 
 /*@ requires range: q < v->nqueues && \valid_read(v) && \valid_read(v->queues + q);

@@ -30,5 +30,6 @@ static uint64_t pss_gain_bits(uint64_t bits, uint64_t rho_bps, uint64_t link_bps
 /*@ requires valid: \valid_read(row + (0 .. PSS_NQPARAMS - 1)) && 0 < link_bps <= 1000000000000;
     requires rate: row[PSS_RATE] <= PSS_MAX_RATE_BPS && row[PSS_SHARE] < PSS_PPM;
     requires packets: 2 <= row[PSS_BURST] <= 1048576 && row[PSS_MTU] < LW_MAX_PACKET_BYTES && row[PSS_MEMORY] <= PSS_MAX_MEMORY_NS;
-    assigns \nothing; */
+    assigns \nothing;
+    ensures least: \result.rho_bps >= PSS_MIN_RATE_BPS; */
 static struct pss_reserve pss_derive(const uint64_t *row, uint64_t link_bps);
