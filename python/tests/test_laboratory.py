@@ -476,6 +476,14 @@ host.start(guest.prepare(kernel.build("fast")), {"run": b"while :; do sleep 1; d
         started.wait()
 
 
+def test_a_kernel_does_not_begin_after_the_program_that_started_it() -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for parent, begins in ((os.getpid(), True), (ended.pid, False)):
+        done = subprocess.run(host._ending_with(parent, ["echo", "begun"]), capture_output=True, text=True, check=False)
+        assert (done.stdout == "begun\n") == begins
+
+
 def users_of(folder: Path) -> list[str]:
     """The processes that work in a folder below this one."""
     found = []
