@@ -183,9 +183,10 @@ static uint64_t pss_due(const struct pss_queue *queue)
 /*
  * For the proofs. Hold between any two calls: a queue is the holder of its ranks, `ready` has present ranks only, and the low
  * row names queues at their low level, each once. pss_holder(r) is the queue of rank r, which changes only where all ranks are
- * given anew, and pss_can_send(q) says which queues can send when a call begins. pss_fits says how far
- * the level of a controlled queue can be above now: the greatest TM, 2^62 ns, and two packets at the high level, four at the low one; a
- * packet takes at most 2^53 ns. So no time overflows.
+ * given anew, and pss_can_send(q) says which queues can send when a call begins.
+ *
+ * pss_fits says how far the level of a controlled queue can be above now, so that no time overflows: the greatest TM, 2^62 ns, and
+ * two packets at the high level, four at the low one; a packet takes at most 2^53 ns.
  */
 /*@ axiomatic pss_call {
       predicate pss_can_send(integer q);

@@ -68,7 +68,7 @@ static inline uint64_t lw_mul_div(uint64_t a, uint64_t b, uint64_t c)
 		return UINT64_MAX;
 	if (!rest)
 		return LW_DIV64(n.lo, c);
-	/* long division, one binary digit per step; rest stays below c, and its double, which may overflow, is formed only where it is below c */
+	/* long division, one binary digit per step; rest stays below c: its double, which may overflow, is formed only if below c */
 	/*@ loop invariant place: bit <= 64;
 	    loop invariant rest: rest < c;
 	    loop invariant quotient: quotient < (1 << bit);
@@ -98,7 +98,7 @@ static inline struct lw_pace lw_pace_of(uint64_t rate_bps)
 		return pace;
 	pace.mult = LW_DIV64(bit_ns, rate_bps);
 	rest = LW_MOD64(bit_ns, rate_bps);
-	/* one more binary digit per step; rest stays below rate_bps, and its double, which may overflow, is formed only where it is below */
+	/* one more binary digit per step; rest stays below rate_bps: its double, which may overflow, is formed only if below that */
 	/*@ loop invariant rest: rest < rate_bps;
 	    loop invariant shift: pace.shift <= 63;
 	    loop invariant most: pace.mult <= bit_ns && (rate_bps != 1 ==> pace.mult <= UINT32_MAX);
@@ -113,7 +113,7 @@ static inline struct lw_pace lw_pace_of(uint64_t rate_bps)
 	}
 	if (rest && rest >= rate_bps - rest)
 		pace.mult++;
-	if (pace.shift && pace.mult > UINT32_MAX) {      /* rounding up has made it 2^32 */
+	if (pace.shift && pace.mult > UINT32_MAX) {       /* rounding up has made it 2^32 */
 		pace.mult >>= 1;
 		pace.shift--;
 	}
