@@ -61,14 +61,15 @@ u32 linkweir_named_class(struct sk_buff *skb, struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	const struct tcf_proto *filters = rcu_dereference_bh(s->filters);
+	u32 nclasses = READ_ONCE(s->view.nqueues);      /* below pss_mq, without the lock: see linkweir_mq_enqueue */
 	u32 q;
 
 	if (TC_H_MAJ(skb->priority) == sch->handle) {
 		q = TC_H_MIN(skb->priority) - 1;
-		if (q < s->view.nqueues)
+		if (q < nclasses)
 			return q;
 	}
-	return filters ? linkweir_filter(skb, filters, s->view.nqueues) : LW_NONE;
+	return filters ? linkweir_filter(skb, filters, nclasses) : LW_NONE;
 }
 
 u32 linkweir_classify_slow(struct sk_buff *skb, struct Qdisc *sch)

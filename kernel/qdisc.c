@@ -269,7 +269,7 @@ static void linkweir_use_arrays(struct linkweir_sched *s, u32 nclasses, struct l
 	swap(s->class_memory, arrays->class_memory);
 	swap(s->classes, arrays->classes);
 	s->view.queues = s->queues;
-	s->view.nqueues = nclasses;
+	WRITE_ONCE(s->view.nqueues, nclasses);          /* linkweir_named_class reads it without the lock */
 }
 
 static void linkweir_add_counters(struct linkweir_counters *sum, const struct linkweir_counters *one)
