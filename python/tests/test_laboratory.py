@@ -484,6 +484,82 @@ def test_a_kernel_does_not_begin_after_the_program_that_started_it() -> None:
         assert (done.stdout == "begun\n") == begins
 
 
+REGISTERS = r"""
+#include <elf.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static unsigned char registers[4096]; /* more than a host without AMX has */
+
+static int set(int pid)
+{
+	struct iovec all = { registers, sizeof(registers) };
+
+	return ptrace(PTRACE_SETREGSET, pid, NT_X86_XSTATE, &all) == 0;
+}
+
+int main(void)
+{
+	struct iovec all = { registers, sizeof(registers) };
+	int pid = fork(), skipped;
+
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		raise(SIGSTOP);
+	}
+	waitpid(pid, 0, 0);
+	if (ptrace(PTRACE_GETREGSET, pid, NT_X86_XSTATE, &all))
+		return 2;
+	kill(pid, SIGKILL);
+	waitpid(pid, 0, 0);
+	skipped = set(pid); /* a process that has gone cannot get registers */
+	registers[32]++;
+	return skipped && !set(pid) ? 0 : 1;
+}
+"""
+
+
+def test_registers_that_have_not_changed_are_not_set_again(tmp_path: Path) -> None:
+    if why := kernel.why_not():
+        pytest.skip(f"NO KERNEL IN VIRTUAL TIME: {why}")
+    library = tmp_path / "preload.so"
+    library.write_bytes(guest._library(kernel.tree() / "lab/preload.c", tmp_path / "made"))
+    (tmp_path / "registers.c").write_text(REGISTERS)
+    subprocess.run(["gcc", "-o", tmp_path / "registers", tmp_path / "registers.c"], check=True)
+    environment = {**os.environ, "LD_PRELOAD": str(library)}
+    assert subprocess.run([tmp_path / "registers"], env=environment, check=False).returncode == 0
+
+
+CLOCK = """
+import select, time
+first = time.monotonic_ns()
+time.sleep(0.001)
+assert time.monotonic_ns() == first
+waits = select.epoll()
+waits.poll(0)
+second = time.monotonic_ns()
+assert second > first
+times = []
+while len(times) < 100:
+    time.sleep(0.0001)
+    times.append(time.monotonic_ns())
+assert 1 < len(set(times)) < 10, "a new time after 64 reads; sleep() reads it, too"
+"""
+
+
+def test_a_program_in_the_kernel_reads_the_clock_again_after_it_has_waited(tmp_path: Path) -> None:
+    if why := kernel.why_not():
+        pytest.skip(f"NO KERNEL IN VIRTUAL TIME: {why}")
+    library = tmp_path / "clock.so"
+    library.write_bytes(guest._library(kernel.tree() / "lab/guest/clock.c", tmp_path / "made"))
+    environment = {**os.environ, "LD_PRELOAD": str(library)}
+    assert subprocess.run([sys.executable, "-S", "-c", CLOCK], env=environment, check=False).returncode == 0
+
+
 def users_of(folder: Path) -> list[str]:
     """The processes that work in a folder below this one."""
     found = []

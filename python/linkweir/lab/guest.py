@@ -66,6 +66,12 @@ def _run(command: list[str], what: str) -> None:
         raise LaboratoryError(f"{what} cannot be built:\n{(done.stderr or done.stdout).strip()}")
 
 
+def _library(source: Path, into: Path) -> bytes:
+    """A library that is loaded before the C library."""
+    _run([*_C, "-shared", "-fPIC", str(source), "-o", str(into)], source.name)
+    return into.read_bytes()
+
+
 def _module(folder: Path, policies: Sequence[str]) -> tuple[Path, list[Path]]:
     """The module for this kernel, and the plugins of tc."""
     source = kernel.tree() / "kernel"
@@ -115,11 +121,11 @@ def prepare(folder: Path, *more: Path, kinds: Sequence[str] = ()) -> Guest:
         entries.setdefault(path, Entry(path, content, link=link))
 
     with tempfile.TemporaryDirectory() as name:
-        workload, preload = Path(name) / "workload", Path(name) / "preload.so"
-        _run([*_C, "-static", str(lab / "guest/workload.c"), "-o", str(workload)], "the traffic tool")
-        _run([*_C, "-shared", "-fPIC", str(lab / "preload.c"), "-o", str(preload)], "the library before the C library")
-        add("bin/workload", workload.read_bytes())
-        library = preload.read_bytes()
+        made = Path(name) / "made"
+        _run([*_C, "-static", str(lab / "guest/workload.c"), "-o", str(made)], "the traffic tool")
+        add("bin/workload", made.read_bytes())
+        add("clock.so", _library(lab / "guest/clock.c", made))
+        library = _library(lab / "preload.c", made)
     kept = kernel.cache() / f"preload-{hashlib.sha256(library).hexdigest()[:12]}.so"
     if not kept.exists():
         part = kept.with_suffix(f".{os.getpid()}.part")
