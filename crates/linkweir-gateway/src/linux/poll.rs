@@ -44,7 +44,9 @@ impl Poll {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
-        epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, TIMER))?;
+        // Told once for each time that it was set, so it need be neither read nor disarmed.
+        let once = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
+        epoll.add(&timer, EpollEvent::new(once, TIMER))?;
         Ok(Poll {
             epoll,
             timer,
@@ -105,8 +107,6 @@ impl Poll {
         };
         for event in &self.events[..count] {
             if event.data() == TIMER {
-                // Disarming clears what has expired; nothing need be read.
-                self.timer.unset()?;
                 self.armed_ns = None;
             } else {
                 happened.push(event.data());
@@ -157,6 +157,10 @@ mod tests {
         assert!(now_ns() >= early_ns && happened.is_empty());
         poll.wait(Some(late_ns), &mut happened).unwrap();
         assert!(now_ns() >= late_ns && happened.is_empty());
+        // An alarm that has gone off does not wake again.
+        let quiet_ns = now_ns() + 5_000_000;
+        poll.wait(Some(quiet_ns), &mut happened).unwrap();
+        assert!(now_ns() >= quiet_ns);
         // An alarm in the past fires at once, and again at the next wait.
         poll.wait(Some(alarm_ns), &mut happened).unwrap();
         poll.wait(Some(0), &mut happened).unwrap();
