@@ -478,7 +478,8 @@ def _plain_refusals(text: str) -> str:
 
 
 LEFTOVERS = re.compile(
-    r"\bv->|\bLW_|\blw_|linkweir|\buint\d+_t|\bUINT\d+_MAX|mark_ns|st->(paper|ignore|reset)|PSS_N?Q?PARAMS|qparams \+ q \*"
+    r"\bv->|\bLW_|\blw_|linkweir|\buint\d+_t|\bUINT\d+_MAX|mark_ns|st->(paper|ignore|reset)|"
+    r"PSS_N?Q?PARAMS|qparams \+ q \*"
 )
 
 
