@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import ns3_programs
 import page
-from figures import REAL_S, Group, Point, Reduced, groups, identity_of
+from figures import GATEWAY_S, Group, Point, Reduced, groups, identity_of
 from places import available
 from stored import Job, Store, run_all
 
@@ -64,17 +64,17 @@ class Place:
 
 
 def durations(group: Group, point: Point, place: str) -> list[float]:
-    """How long a point runs in a place; the simulator also as long as in real time, to compare with that."""
-    real_s = min(group.duration_s, REAL_S)
+    """How long a point runs in a place: over gateways shorter, and in the simulator as long as in every other place."""
+    short_s = min(group.duration_s, GATEWAY_S)
     if place in (page.NS3, page.NS3_TCP, page.BACKLOGGED):
         with_tcp = point.backlogged is not None or point.program is None
         wanted = {page.NS3: point.program is not None, page.NS3_TCP: with_tcp, page.BACKLOGGED: bool(point.backlogged)}
         return [group.duration_s] if wanted[place] else []
+    if place == page.VIRTUAL:
+        return [short_s]
     if place == page.REAL:
-        return [real_s] if point.real else []
-    if place == SIMULATOR and point.real and real_s != group.duration_s:
-        return [group.duration_s, real_s]
-    return [group.duration_s]
+        return [short_s] if point.real else []
+    return sorted({group.duration_s, short_s}, reverse=True) if place == SIMULATOR else [group.duration_s]
 
 
 def simulated() -> Place:

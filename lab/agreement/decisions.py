@@ -27,8 +27,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "kernel/tests"))
@@ -116,13 +118,13 @@ class Recorder:
 
     Attributes:
         name: in tables.
-        record: writes the calls of a policy into a file.
+        record: writes the calls of a policy into a file, on a processor.
         identity: of everything that the place is made of, by policy.
         timing: what of the place can change an order.
     """
 
     name: str
-    record: Callable[[str, Scenario, Path], None]
+    record: Callable[[str, Scenario, Path, int], None]
     identity: Callable[[str], str]
     timing: Timing = EXACT
 
@@ -130,7 +132,7 @@ class Recorder:
 def simulator() -> Recorder:
     """The simulator records its own calls."""
 
-    def record(_policy: str, whole: Scenario, path: Path) -> None:
+    def record(_policy: str, whole: Scenario, path: Path, _processor: int) -> None:
         _native.run(whole.native, lambda _table, _columns: None, calls=path)
 
     return Recorder(page.SIMULATOR, record, lambda _policy: f"simulator {_native.sources}")
@@ -143,7 +145,7 @@ def in_ns3(departures: int) -> Recorder | None:
     if ns3 is None:
         return None
 
-    def record(policy: str, _whole: Scenario, path: Path) -> None:
+    def record(policy: str, _whole: Scenario, path: Path, _processor: int) -> None:
         ns3.run([f"decisions-{policy}", f"--record={path}"])
 
     return Recorder(page.NS3, record, lambda policy: f"ns-3 {ns3.identities[f'decisions-{policy}']}")
@@ -153,8 +155,8 @@ def gateway() -> Recorder:
     """A gateway in virtual time, with LINKWEIR_CALLS."""
     gateways = VirtualGateways(calls=True)
 
-    def record(_policy: str, whole: Scenario, path: Path) -> None:
-        path.write_bytes(gzip.decompress(gateways.files(whole)["calls.gz"]))
+    def record(_policy: str, whole: Scenario, path: Path, processor: int) -> None:
+        path.write_bytes(gzip.decompress(gateways.files(whole, processor)["calls.gz"]))
 
     return Recorder(page.VIRTUAL, record, lambda _policy: gateways.identity)
 
@@ -181,10 +183,10 @@ def qdisc(say: Callable[[str], None]) -> Recorder:
     made = guest.prepare(kernel.build("traced", say=say), kinds=POLICIES)
     choices = _choices()
 
-    def record(_policy: str, whole: Scenario, path: Path) -> None:
+    def record(_policy: str, whole: Scenario, path: Path, processor: int) -> None:
         job = world(whole, made.kinds).job
         run = TRACE_FIRST.encode() + job["run"] + TRACE_LAST.encode()
-        files = host.start(made, {**job, "run": run}, whole.seed)
+        files = host.start(made, {**job, "run": run}, whole.seed, processor=processor)
         (vector,) = trace_vectors.vectors(gzip.decompress(files["trace.gz"]).decode(), choices)
         path.write_text(vector)
 
@@ -236,32 +238,37 @@ def replay_program(folder: Path) -> Path:
     return program
 
 
-def recorded(place: Recorder, policy: str, whole: Scenario, folder: Path) -> Path:
+def recorded(place: Recorder, policy: str, whole: Scenario, folder: Path, processor: int) -> Path:
     """The calls of a policy in a place, recorded unless they are there."""
     depends = hashlib.sha256(f"{place.identity(policy)} {whole.resolved}".encode()).hexdigest()[:16]
     path = folder / f"{place.name}-{policy}-{depends}.vec"
     if not path.exists():
         part = path.with_suffix(f".{os.getpid()}.part")
-        place.record(policy, whole, part)
+        place.record(policy, whole, part, processor)
         part.replace(path)
     return path
 
 
 def compared(recorders: Sequence[Recorder], departures: int, folder: Path, say: Callable[[str], None]) -> list[Found]:
-    """Records, replays and compares; the first recorder is the simulator."""
+    """Records, replays and compares, policies at the same time; the first recorder is the simulator."""
     replay = replay_program(folder)
-    found = []
-    for policy in POLICIES:
+
+    processors = SimpleQueue[int]()
+    for processor in os.sched_getaffinity(0):
+        processors.put(processor)
+
+    def of(policy: str, processor: int) -> list[Found]:
+        found = []
         reference: list[Departure] = []
         for place in recorders:
             began = time.monotonic()
-            path = recorded(place, policy, scenario(policy, departures), folder)
+            path = recorded(place, policy, scenario(policy, departures), folder, processor)
             done = subprocess.run([replay, path], capture_output=True, text=True, check=False)
             order = read_departures(path)
             same, orders, later = done.returncode == 0, None, 0
             if reference:
                 later = later_ns(reference, order)
-                aligned = recorded(recorders[0], policy, scenario(policy, departures, later), folder)
+                aligned = recorded(recorders[0], policy, scenario(policy, departures, later), folder, processor)
                 orders = compare_orders(read_departures(aligned), order, place.timing, URGENCIES.get(policy))
             else:
                 reference = order
@@ -269,7 +276,17 @@ def compared(recorders: Sequence[Recorder], departures: int, folder: Path, say: 
             say(f"{place.name}, {policy}: {len(order)} departures, {time.monotonic() - began:.0f} s")
             if done.returncode:
                 say(done.stderr.strip()[-2000:])
-    return found
+        return found
+
+    def on_free_processor(policy: str) -> list[Found]:
+        processor = processors.get()
+        try:
+            return of(policy, processor)
+        finally:
+            processors.put(processor)
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return [one for found in pool.map(on_free_processor, POLICIES) for one in found]
 
 
 def table(found: Sequence[Found]) -> str:

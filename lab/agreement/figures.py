@@ -14,8 +14,8 @@ from linkweir.reproduce.figure import FigureCase, Scenario, Tables
 from linkweir.reproduce.papers import pds, pss
 
 ROOT = Path(__file__).resolve().parents[2]
-REAL_S = 30.0
-"""Most time of a run in real time; the simulator's run that it is compared with is as long."""
+GATEWAY_S = 30.0
+"""Most time of a run over gateways; the simulator's run that it is compared with is as long."""
 K_AF = 0.4
 """The points of the PSS paper's figures that are run in real time have this share of AF."""
 
@@ -288,7 +288,7 @@ def groups() -> list[Group]:
         *(pss_figure(figure) for figure in ("5", "6", "7", "12")),
         *(pds_figure(figure) for figure in ("4", "6")),
         _single("LTE", "PSS on the first minute of a recorded LTE link", LTE_S, lte),
-        _single("outage", "PSS on a link that is down from 10 to 15 s", REAL_S, outage),
+        _single("outage", "PSS on a link that is down from 10 to 15 s", GATEWAY_S, outage),
     ]
 
 

@@ -184,7 +184,7 @@ def picture(tables: Sequence[Table]) -> str:
         axes = drawn.add_subplot()
         for number, place in enumerate(places):
             found = [
-                (at + 0.18 * (number - 1.5), max(line.cells[place].off, LEAST_PART))
+                (at + 0.16 * (number - (len(places) - 1) / 2), max(line.cells[place].off, LEAST_PART))
                 for at, table in enumerate(tables)
                 for line in table.lines
                 if place in line.cells

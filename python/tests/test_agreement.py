@@ -54,14 +54,14 @@ def test_every_place_accepts_the_scenarios(group: points.Group) -> None:
         assert left_out == []
 
 
-def results(group: points.Group, point: points.Point, real_s: float) -> dict[agreement.Key, points.Reduced]:
+def results(group: points.Group, point: points.Point, short_s: float) -> dict[agreement.Key, points.Reduced]:
     """In real time what the simulator has in the same time, ns-3 1 % more CS0."""
     long_s = group.duration_s
     of_simulator = {"ef": 5.0, "af": 4.0, "cs0": 11.0}
     found: dict[agreement.Key, points.Reduced] = {
         (page.SIMULATOR, group.name, point.name, 1, long_s): of_simulator,
-        (page.SIMULATOR, group.name, point.name, 1, real_s): {**of_simulator, "cs0": 10.0},
-        (page.REAL, group.name, point.name, 1, real_s): {**of_simulator, "cs0": 10.0},
+        (page.SIMULATOR, group.name, point.name, 1, short_s): {**of_simulator, "cs0": 10.0},
+        (page.REAL, group.name, point.name, 1, short_s): {**of_simulator, "cs0": 10.0},
         (page.BACKLOGGED, group.name, point.name, 1, long_s): {**of_simulator, "cs0": 12.0},
         (page.NS3, group.name, point.name, 1, long_s): {**of_simulator, "cs0": 12.12},
         (page.NS3_TCP, group.name, point.name, 1, long_s): {**of_simulator, "cs0": 11.22},
@@ -77,7 +77,7 @@ def table_of(name: str = "PSS 6") -> page.Table:
     return table
 
 
-def test_a_run_in_real_time_is_compared_with_a_simulation_as_long() -> None:
+def test_a_run_over_gateways_is_compared_with_a_simulation_as_long() -> None:
     (line,) = [line for line in table_of().lines if line.cells]
     assert line.cells[page.REAL].off == 0
     assert line.cells[page.NS3].off == pytest.approx(0.01)  # without TCP it is compared with a simulation without TCP
@@ -89,17 +89,24 @@ def test_a_run_in_real_time_is_compared_with_a_simulation_as_long() -> None:
     assert line.cells[page.THEORY].values == pytest.approx((5, 4, 11))
 
 
+def test_a_gateway_in_virtual_time_has_the_duration_of_real_time_at_all_points() -> None:
+    group = GROUPS["PSS 6"]
+    assert {agreement.durations(group, point, page.VIRTUAL)[0] for point in group.points} == {30.0}
+    assert agreement.durations(group, group.points[0], page.SIMULATOR) == [100.0, 30.0]
+    assert agreement.durations(GROUPS["outage"], GROUPS["outage"].points[0], page.SIMULATOR) == [30.0]
+
+
 def test_a_rate_below_two_megabits_is_compared_with_two() -> None:
     group = GROUPS["PSS 6"]
     point = next(point for point in group.points if point.real)
     key = (group.name, point.name, 1, 100.0)
     found = {
         (page.SIMULATOR, *key): {"ef": 15.0, "af": 5.0, "cs0": 0.01},
-        (page.VIRTUAL, *key): {"ef": 15.0, "af": 4.99, "cs0": 0.05},
+        (page.QDISC, *key): {"ef": 15.0, "af": 4.99, "cs0": 0.05},
     }
     (table,) = agreement.compared(found, [group])
     (line,) = [line for line in table.lines if line.cells]
-    assert line.cells[page.VIRTUAL].off == pytest.approx(0.04 / 2)
+    assert line.cells[page.QDISC].off == pytest.approx(0.04 / 2)
 
 
 def test_a_missing_seed_leaves_the_cell_empty() -> None:

@@ -42,9 +42,9 @@ class OverGateways(Experiments):
     def _made(self, scenario: Scenario) -> World:
         return tunnel(scenario, self._below, exported=self._exported, calls=self._calls)
 
-    def files(self, scenario: Scenario) -> dict[str, bytes]:
+    def files(self, scenario: Scenario, processor: int | None = None) -> dict[str, bytes]:
         """What a run leaves, by name; with `calls` also the recorded calls of the sender's policy, in `calls.gz`."""
-        return self._files(self._made(scenario), None)
+        return self._files(self._made(scenario), processor)
 
     def _tables(self, made: World, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
         return tables(made, files, gateway_counters)
