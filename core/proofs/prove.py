@@ -27,6 +27,9 @@ RECORD = CORE.parent / "docs" / "results" / "proofs.md"
 KINDS = ("elsewhere", "guarded", "wrap", "counter", "assumed")
 COLUMNS = ("engine", "proof", "queues", "proved", *KINDS, "not listed", "time", "")
 LINE = "{:6} {:15} {:>6} {:>6} {:>9} {:>7} {:>4} {:>7} {:>7} {:>10} {:>6} {}"
+UNPROVED = re.compile(r"\[(?:Failed|Timeout|Unknown)\] Goal (\w+)")
+FAULT_GOAL_S = 20
+"""Time for a goal where a fault was planted, s, unless the fault has another `goal_s`."""
 START, END = "<!-- table: made by `make -C core prove` -->", "<!-- end of table -->"
 
 
@@ -47,19 +50,47 @@ def shorten(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
-def perform(run: dict, core: Path = CORE) -> dict:
-    """The open properties of one run as (function, kind, text), the number proved, and the processor time."""
+def name_of(goal: str) -> str:
+    """A goal's name, without the memory model's."""
+    return re.sub(r"^typed_(cast_)?", "", goal)
+
+
+def output_of(command: list[str], folder: Path, *, first: bool) -> tuple[str, int]:
+    """What a command prints, and its exit code; `first`: it is ended once it has named a goal that is not proved."""
+    environment = {**os.environ, "PWD": str(folder)}  # frama-c reads it instead of asking the kernel
+    pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, **pipe) as process:
+        try:
+            lines = []
+            for line in process.stdout:
+                lines.append(line)
+                if first and UNPROVED.search(line):
+                    break
+            else:
+                process.wait()
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    return "".join(lines), process.returncode
+
+
+def perform(run: dict, core: Path = CORE, *, first: bool = False) -> dict:
+    """The open properties of one run as (function, kind, text), the number proved, and the processor time.
+
+    `first`: a run of WP ends at the first goal that is not proved.
+    """
     began = processor_s()
+    first = first and run["engine"] == "wp"
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.csv"
-        command = frama_c(run, str(report), core)
-        command = ["prlimit", f"--cpu={run['seconds']}", *command]
-        folder = core / "proofs"
-        environment = {**os.environ, "PWD": str(folder)}  # frama-c reads it instead of asking the kernel
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-        output = done.stdout + done.stderr
-        if done.returncode or not report.exists():
-            late = done.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
+        command = ["prlimit", f"--cpu={run['seconds']}", *frama_c(run, str(report), core)]
+        output, code = output_of(command, core / "proofs", first=first)
+        goals = set(UNPROVED.findall(output)) if run["engine"] == "wp" else set()
+        if first and goals:
+            found = {("", "goal", name_of(goal)) for goal in goals}
+            return {"open": found, "proved": 0, "alarms": len(found), "seconds": processor_s() - began, "failed": ""}
+        if code or not report.exists():
+            late = code in (-signal.SIGXCPU, -signal.SIGKILL)
             failed = "out of time" if late else output[-2000:]
             return {"open": set(), "proved": 0, "seconds": processor_s() - began, "failed": failed}
         rows = list(csv.DictReader(report.open(), delimiter="\t"))
@@ -75,9 +106,7 @@ def perform(run: dict, core: Path = CORE) -> dict:
     else:
         match = re.search(r"Proved goals:\s+(\d+) / (\d+)", output)
         proved, alarms = (int(match[1]), int(match[2]) - int(match[1])) if match else (0, 0)
-        found = set()
-        for goal in re.findall(r"\[(?:Failed|Timeout|Unknown)\] Goal (\w+)", output):
-            found.add(("", "goal", re.sub(r"^typed_(cast_)?", "", goal)))
+        found = {("", "goal", name_of(goal)) for goal in goals}
         if alarms != len(found) or not proved:  # no prover was run, for instance
             found.add(("", "goal", f"{proved} goals proved and {alarms} not, of which {len(found)} are named"))
     return {"open": found, "proved": proved, "alarms": alarms, "seconds": processor_s() - began, "failed": ""}
@@ -148,31 +177,51 @@ def record(row: tuple) -> None:
     RECORD.write_text(before + START + "\n" + "\n".join(lines) + "\n" + END + after)
 
 
+def fault_run(fault: dict) -> dict:
+    """The run that must reject a fault."""
+    run = next(run for run in plan() if run["name"] == fault["proof"])
+    options = run["options"]
+    if "function" in fault:
+        options[options.index("-wp-fct") + 1] = fault["function"]
+    if run["engine"] == "wp":
+        options[options.index("-wp-timeout") + 1] = str(fault.get("goal_s", FAULT_GOAL_S))
+    return run
+
+
+def with_fault(fault: dict) -> dict:
+    """What the proof of a fault finds in a copy of the core that has the fault; WP's ends at the first goal."""
+    with tempfile.TemporaryDirectory() as folder:
+        core = Path(folder) / "core"
+        for part in ("src", "include", "proofs"):
+            shutil.copytree(CORE / part, core / part)
+        place = core / fault["file"]
+        source = place.read_text()
+        times = source.count(fault["was"])
+        if times != 1:
+            sys.exit(f"faults.toml: {fault['file']} holds {fault['was']!r} {times} times, not once")
+        place.write_text(source.replace(fault["was"], fault["now"]))
+        return perform(fault_run(fault), core, first=True)
+
+
 def missed(entries: list[dict]) -> int:
-    """How many faults of faults.toml their proof does not reject."""
+    """How many faults of faults.toml their proof does not reject, and how many proofs reject the core as it is."""
     bad = 0
+    sound: set[tuple[str, str]] = set()
     for fault in tomllib.loads((HERE / "faults.toml").read_text())["fault"]:
-        with tempfile.TemporaryDirectory() as folder:
-            core = Path(folder) / "core"
-            for part in ("src", "include", "proofs"):
-                shutil.copytree(CORE / part, core / part)
-            place = core / fault["file"]
-            source = place.read_text()
-            if source.count(fault["was"]) != 1:
-                sys.exit(
-                    f"faults.toml: {fault['file']} holds {fault['was']!r} {source.count(fault['was'])} times, not once"
-                )
-            place.write_text(source.replace(fault["was"], fault["now"]))
-            run = next(run for run in plan() if run["name"] == fault["proof"])
-            if "function" in fault:
-                run["options"][run["options"].index("-wp-fct") + 1] = fault["function"]
-            result = perform(run, core)
+        run, result = fault_run(fault), with_fault(fault)
         unlisted = [item for item in sorted(result["open"]) if reason(entries, run, item) is None]
         verdict = "rejected" if unlisted else result["failed"] or "NOT NOTICED"
         print(f"{run['name']}, {run['queues']} queues: {verdict}: {shorten(fault['now'])}", flush=True)
         for function, _, text in unlisted:
             print(f"       {function}: {text}")
         bad += not unlisted
+        which = (fault["proof"], fault.get("function", ""))
+        if run["engine"] == "wp" and which not in sound:
+            sound.add(which)
+            without = perform(run, first=True)
+            if without["open"] or without["failed"]:
+                print(f"{' '.join(which)}: NOT PROVED WITHOUT A FAULT, with as much time for each goal", flush=True)
+                bad += 1
     return bad
 
 
