@@ -58,13 +58,10 @@ static long call(int request, pid_t pid, void *address, void *data)
 	return next(request, pid, address, data);
 }
 
-/*
- * Registers of each process as last read, valid until it runs again. `bytes` is what the host has, which may be less than user-mode
- * Linux asks for and sets.
- */
+/* Registers of each process as last read, valid until it runs again. The host may have filled in fewer bytes than it was asked for. */
 static struct known {
 	pid_t pid;
-	size_t bytes;
+	size_t asked, bytes;
 	unsigned char registers[4096];
 } known[64];
 
@@ -110,11 +107,12 @@ long ptrace(enum __ptrace_request request, ...)
 	if (part->iov_len <= COMPONENTS_AT || part->iov_len > sizeof(mine->registers))
 		return call((int)request, pid, address, data);
 	if (request == PTRACE_SETREGSET) {
-		if (mine->pid == pid && mine->bytes <= part->iov_len && !memcmp(mine->registers, part->iov_base, mine->bytes))
+		if (mine->pid == pid && mine->asked == part->iov_len && !memcmp(mine->registers, part->iov_base, mine->bytes))
 			return 0;
 		mine->pid = 0;
 		return set_registers(pid, part);
 	}
+	mine->asked = part->iov_len;
 	result = call((int)request, pid, address, data);
 	mine->pid = result ? 0 : pid;
 	mine->bytes = part->iov_len;

@@ -249,15 +249,16 @@ def recorded(place: Recorder, policy: str, whole: Scenario, folder: Path, proces
     return path
 
 
-def compared(recorders: Sequence[Recorder], departures: int, folder: Path, say: Callable[[str], None]) -> list[Found]:
-    """Records, replays and compares, policies at the same time; the first recorder is the simulator."""
+def compared(
+    recorders: Sequence[Recorder], departures: int, folder: Path, say: Callable[[str], None], jobs: int
+) -> list[Found]:
+    """Records, replays and compares, some policies at the same time; the first recorder is the simulator."""
     replay = replay_program(folder)
-
     processors = SimpleQueue[int]()
-    for processor in os.sched_getaffinity(0):
+    for processor in sorted(os.sched_getaffinity(0))[:jobs]:
         processors.put(processor)
 
-    def of(policy: str, processor: int) -> list[Found]:
+    def found_for(policy: str, processor: int) -> list[Found]:
         found = []
         reference: list[Departure] = []
         for place in recorders:
@@ -281,11 +282,11 @@ def compared(recorders: Sequence[Recorder], departures: int, folder: Path, say: 
     def on_free_processor(policy: str) -> list[Found]:
         processor = processors.get()
         try:
-            return of(policy, processor)
+            return found_for(policy, processor)
         finally:
             processors.put(processor)
 
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(jobs) as pool:
         return [one for found in pool.map(on_free_processor, POLICIES) for one in found]
 
 
@@ -322,6 +323,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--departures", type=int, default=1_000_000, metavar="N", help="of each policy in each place")
     parser.add_argument("--place", action="append", choices=names, help="only these and the simulator")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=min(2, len(os.sched_getaffinity(0))),
+        metavar="N",
+        help="policies at a time; one may need 4 GB for a million departures",
+    )
     parser.add_argument("--store", type=Path, default=ROOT / "runs/agreement/calls", metavar="DIR", help="recordings")
     parser.add_argument("--into", type=Path, metavar="FILE", help="replaces the marked part of this page")
     options = parser.parse_args()
@@ -334,7 +342,7 @@ def main() -> int:
     }
     wanted = [name for name in names if not options.place or name in options.place]
     recorders = [simulator(), *available({name: makers[name] for name in wanted}, say)]
-    found = compared(recorders, options.departures, options.store, say)
+    found = compared(recorders, options.departures, options.store, say, options.jobs)
     print(table(found))
     if options.into:
         today = time.strftime("%Y-%m-%d", time.gmtime())

@@ -287,7 +287,7 @@ def groups() -> list[Group]:
     return [
         *(pss_figure(figure) for figure in ("5", "6", "7", "12")),
         *(pds_figure(figure) for figure in ("4", "6")),
-        _single("LTE", "PSS on the first minute of a recorded LTE link", LTE_S, lte),
+        _single("LTE", "PSS on the beginning of a recorded LTE link", LTE_S, lte),
         _single("outage", "PSS on a link that is down from 10 to 15 s", GATEWAY_S, outage),
     ]
 

@@ -145,7 +145,7 @@ def run(made: Guest, kind: Kind, seed: int, seconds: int, ends: tuple[str, str] 
     job["receiver.toml"] += b"report = true\n"
     script = job["run"].decode()
     for end, program in zip(("sender", "receiver"), ends, strict=True):
-        script, found = re.subn(rf"(exec {end} (?:\$environment )?){TODAY} up", rf"\g<1>{program} up", script)
+        script, found = re.subn(rf"(exec {end} (?:\$\w+ )*){TODAY} up", rf"\g<1>{program} up", script)
         if found != 1:
             raise ValueError(f"the job starts the {end} in another way: {script}")
     job["run"] = script.encode()

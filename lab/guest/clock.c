@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * clock - remembers the time for programs in user-mode Linux (LD_PRELOAD).
+ * clock - lets gateway and emulator remember the time in user-mode Linux (LD_PRELOAD).
  *
- * There, reading the clock is a system call as expensive as sending a packet, and in virtual time it need not be made: time stands
- * still while a program runs, and passes while it waits. So each thread reads the monotonic clock again only after it waited in
- * epoll_wait. A thread that waits elsewhere gets the new time late, after at most READS reads.
+ * There, reading the clock is a system call as expensive as sending a packet. In virtual time it is hardly worth it: while a program
+ * runs, only its own reads of the clock let time pass. So each thread keeps the monotonic time that it has read until it waits in
+ * epoll. A thread that waits elsewhere gets the new time late, after at most READS reads.
  */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { READS = 64 };
+enum { READS = 64, SIGNAL_SET_BYTES = 8 };
 
 static _Thread_local struct timespec known;
 static _Thread_local int left;                  /* reads that `known` still answers */
@@ -31,8 +32,13 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 	return 0;
 }
 
-int epoll_wait(int epoll, struct epoll_event *events, int most, int timeout_ms)
+int epoll_pwait(int epoll, struct epoll_event *events, int most, int timeout_ms, const sigset_t *blocked)
 {
 	left = 0;
-	return (int)syscall(SYS_epoll_wait, epoll, events, most, timeout_ms);
+	return (int)syscall(SYS_epoll_pwait, epoll, events, most, timeout_ms, blocked, SIGNAL_SET_BYTES);
+}
+
+int epoll_wait(int epoll, struct epoll_event *events, int most, int timeout_ms)
+{
+	return epoll_pwait(epoll, events, most, timeout_ms, NULL);
 }

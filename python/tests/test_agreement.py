@@ -77,7 +77,7 @@ def table_of(name: str = "PSS 6") -> page.Table:
     return table
 
 
-def test_a_run_over_gateways_is_compared_with_a_simulation_as_long() -> None:
+def test_a_run_in_real_time_is_compared_with_a_simulation_as_long() -> None:
     (line,) = [line for line in table_of().lines if line.cells]
     assert line.cells[page.REAL].off == 0
     assert line.cells[page.NS3].off == pytest.approx(0.01)  # without TCP it is compared with a simulation without TCP

@@ -202,19 +202,20 @@ set -e
 : "${{ZERO_NS:={ZERO_NS}}}" "${{JOB:=/job}}" "${{OUT:=/out}}"
 export ZERO_NS
 cd "$JOB"
+environment="env ${{CLOCK:+LD_PRELOAD=$CLOCK}}" # of the gateways' programs
 in_() {{ host=$1; shift; ip netns exec $host "$@"; }}
 for host in sender receiver; do
 	ip netns add $host
 	ip -n $host link set lo up
 	for key in tcp_rmem tcp_wmem; do in_ $host sh -c "echo 4096 131072 67108864 >/proc/sys/net/ipv4/$key"; done
 done
-linkweir-gateway emulate link.toml --json >$OUT/emulator & emulator=$!
+$environment linkweir-gateway emulate link.toml --json >$OUT/emulator & emulator=$!
 for host in sender receiver; do
 	until ip -n $host link show up dev sat 2>/dev/null | grep -q sat; do kill -0 $emulator; sleep 0.02; done
 done
 record
-ip netns exec sender $environment linkweir-gateway up sender.toml --cleartext & sender=$!
-ip netns exec receiver linkweir-gateway up receiver.toml --cleartext & receiver=$!
+ip netns exec sender $environment $calls linkweir-gateway up sender.toml --cleartext & sender=$!
+ip netns exec receiver $environment linkweir-gateway up receiver.toml --cleartext & receiver=$!
 for host in sender receiver; do
 	until linkweir-gateway show --control $host.sock >$OUT/ready 2>&1; do kill -0 $sender $receiver; sleep 0.02; done
 	ip -n $host link set lw0 txqueuelen 10000
@@ -245,7 +246,7 @@ record() { # the sender records the calls of its policy towards its peer
 	mkdir calls
 	mkfifo calls/other.vec
 	gzip -1 <calls/other.vec >$OUT/calls.gz & recording=$!
-	environment="env LINKWEIR_CALLS=$PWD/calls"
+	calls=LINKWEIR_CALLS=$PWD/calls
 }
 """
 

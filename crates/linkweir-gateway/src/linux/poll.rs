@@ -44,7 +44,7 @@ impl Poll {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
-        // Told once for each time that it was set, so it need be neither read nor disarmed.
+        // Edge-triggered: epoll reports each expiry once, so the timer need be neither read nor disarmed.
         let once = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
         epoll.add(&timer, EpollEvent::new(once, TIMER))?;
         Ok(Poll {
@@ -136,6 +136,8 @@ mod tests {
     use super::*;
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
+    use std::thread;
+    use std::time::Duration;
 
     #[test]
     fn alarms_and_data_wake() {
@@ -158,9 +160,15 @@ mod tests {
         poll.wait(Some(late_ns), &mut happened).unwrap();
         assert!(now_ns() >= late_ns && happened.is_empty());
         // An alarm that has gone off does not wake again.
-        let quiet_ns = now_ns() + 5_000_000;
-        poll.wait(Some(quiet_ns), &mut happened).unwrap();
-        assert!(now_ns() >= quiet_ns);
+        let mut writes = there.try_clone().unwrap();
+        let writer = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(5));
+            writes.write_all(b"x").unwrap();
+        });
+        poll.wait(None, &mut happened).unwrap();
+        assert_eq!(happened, [7]);
+        writer.join().unwrap();
+        here.read_exact(&mut [0]).unwrap();
         // An alarm in the past fires at once, and again at the next wait.
         poll.wait(Some(alarm_ns), &mut happened).unwrap();
         poll.wait(Some(0), &mut happened).unwrap();
