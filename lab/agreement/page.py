@@ -25,6 +25,8 @@ PLACES = (NS3, NS3_TCP, QDISC, VIRTUAL, REAL)
 """Those that are compared with the simulator, in the order in which they run: real time last."""
 COLUMNS = (THEORY, SIMULATOR, QDISC, VIRTUAL, REAL, NS3, NS3_TCP)
 PICTURE = "agreement"
+MANY = 3
+"""If more points of a place are above the bound, one sentence counts them."""
 BEGIN, END = "<!-- agreement -->", "<!-- end of agreement -->"
 
 
@@ -110,13 +112,20 @@ def _bounds(group: Group) -> str:
 
 
 def outside(table: Table) -> list[str]:
-    """A sentence for each cell above its bound."""
-    return [
-        f"{table.group.name}, {line.name}, {place}: {percent(one.off)} from the simulator, above {percent(one.bound)}"
-        for line in table.lines
-        for place, one in line.cells.items()
-        if not one.kept
-    ]
+    """A sentence for each cell above its bound, or for all of a place where they are many."""
+    sentences = []
+    for place in COLUMNS:
+        found = [(line, line.cells[place]) for line in table.lines if place in line.cells]
+        above = [(line, one) for line, one in found if not one.kept]
+        said = [f"{line.name}, {place}: {percent(one.off)} from the simulator" for line, one in above]
+        if len(above) > MANY:
+            line, one = max(above, key=lambda pair: pair[1].off)
+            said = [
+                f"{place}: {len(above)} of {len(found)} points, at most {percent(one.off)} from the simulator "
+                f"({line.name})"
+            ]
+        sentences += [f"{table.group.name}, {what}, above {percent(above[0][1].bound)}" for what in said]
+    return sentences
 
 
 def details(table: Table) -> str:

@@ -145,6 +145,17 @@ def test_a_page_shows_what_is_above_its_bound(tmp_path: Path) -> None:
     assert picture.count("<svg") == 1
 
 
+def test_many_points_above_the_bound_are_counted() -> None:
+    table = table_of()
+    (line,) = [line for line in table.lines if line.cells]
+    many = page.Table(table.group, [line] * (page.MANY + 1))
+    (sentence,) = page.outside(many)
+    assert sentence == (
+        "PSS 6, qdisc: 4 of 4 points, at most 27.5 % from the simulator "
+        "(PSS, memory 0.01 s, EF 0.25, K_AF 0.4), above 5.0 %"
+    )
+
+
 def test_places_that_cannot_be_had_are_named() -> None:
     def broken() -> int | None:
         raise LaboratoryError("flex missing")
