@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import log10
 from pathlib import Path
 
 from figures import Group
@@ -185,19 +186,20 @@ def picture(tables: Sequence[Table]) -> str:
     """The distances of all points from the simulator, for each figure and place, as SVG."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
-    from matplotlib.ticker import PercentFormatter
 
     places = [place for place in COLUMNS if place not in (SIMULATOR, THEORY)]
     with rc_context(STYLE):
         drawn = Figure(figsize=(9.5, 3.6), layout="constrained")
         axes = drawn.add_subplot()
         for number, place in enumerate(places):
-            found = [
-                (at + 0.16 * (number - (len(places) - 1) / 2), max(line.cells[place].off, LEAST_PART))
-                for at, table in enumerate(tables)
-                for line in table.lines
-                if place in line.cells
-            ]
+            # points of which one would hide the other are drawn once
+            found = sorted(
+                {
+                    (at + 0.16 * (number - (len(places) - 1) / 2), 10 ** round(log10(off), 1))
+                    for at, table in enumerate(tables)
+                    for off in (max(line.cells[place].off, LEAST_PART) for line in table.lines if place in line.cells)
+                }
+            )
             if found:
                 look = (COLOURS[number], MARKS[number])
                 axes.plot(
@@ -206,7 +208,7 @@ def picture(tables: Sequence[Table]) -> str:
         for at, table in enumerate(tables):
             axes.hlines(table.group.bounds[""], at - 0.4, at + 0.4, color="#000000", linewidth=1)
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
+        axes.yaxis.set_major_formatter(lambda part, _position: f"{100 * part:g} %")
         axes.set_xticks(range(len(tables)), [table.group.name for table in tables])
         axes.set_ylabel("largest distance of a class\nfrom the simulator")
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.14), ncols=len(places))
