@@ -8,14 +8,34 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
+
+
+class Processors:
+    """Processors for a number of runs at a time, each on one of its own if there are as many."""
+
+    def __init__(self, at_once: int) -> None:
+        self._free: SimpleQueue[int] = SimpleQueue()
+        allowed = sorted(os.sched_getaffinity(0))
+        for n in range(at_once):
+            self._free.put(allowed[n % len(allowed)])
+
+    @contextmanager
+    def one(self) -> Iterator[int]:
+        """A processor that no other run has, once there is one."""
+        processor = self._free.get()
+        try:
+            yield processor
+        finally:
+            self._free.put(processor)
 
 
 @dataclass(frozen=True)
@@ -75,21 +95,18 @@ def run_all(
     found = {key: store.find(job) for key, job in jobs.items()}
     results = {key: result for key, result in found.items() if result is not None}
     missing: Sequence[Key] = [key for key in jobs if key not in results]
-    allowed = sorted(os.sched_getaffinity(0))
-    free: SimpleQueue[int] = SimpleQueue()
-    for n in range(at_once):
-        free.put(allowed[n % len(allowed)])
+    processors = Processors(at_once)
     began = time.monotonic()
     stop = threading.Event()
 
     def one(key: Key) -> None:
         if stop.is_set() or time.monotonic() - began > most_s:
             return
-        processor = free.get()
         job = jobs[key]
         try:
-            known = store.find(job)  # another key may depend on the same
-            results[key] = job.run(processor) if known is None else known
+            with processors.one() as processor:
+                known = store.find(job)  # another key may depend on the same
+                results[key] = job.run(processor) if known is None else known
             store.keep(job, results[key])
             if job.name:
                 done = sum(other in results for other in missing)
@@ -97,8 +114,6 @@ def run_all(
         except BaseException:
             stop.set()
             raise
-        finally:
-            free.put(processor)
 
     with ThreadPoolExecutor(at_once) as pool:
         try:

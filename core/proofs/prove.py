@@ -85,10 +85,9 @@ def perform(run: dict, core: Path = CORE, *, first: bool = False) -> dict:
         report = Path(folder) / "report.csv"
         command = ["prlimit", f"--cpu={run['seconds']}", *frama_c(run, str(report), core)]
         output, code = output_of(command, core / "proofs", first=first)
-        goals = set(UNPROVED.findall(output)) if run["engine"] == "wp" else set()
+        goals = {("", "goal", name_of(goal)) for goal in UNPROVED.findall(output)}  # none in a run of Eva
         if first and goals:
-            found = {("", "goal", name_of(goal)) for goal in goals}
-            return {"open": found, "proved": 0, "alarms": len(found), "seconds": processor_s() - began, "failed": ""}
+            return {"open": goals, "proved": 0, "seconds": processor_s() - began, "failed": ""}
         if code or not report.exists():
             late = code in (-signal.SIGXCPU, -signal.SIGKILL)
             failed = "out of time" if late else output[-2000:]
@@ -106,10 +105,16 @@ def perform(run: dict, core: Path = CORE, *, first: bool = False) -> dict:
     else:
         match = re.search(r"Proved goals:\s+(\d+) / (\d+)", output)
         proved, alarms = (int(match[1]), int(match[2]) - int(match[1])) if match else (0, 0)
-        found = {("", "goal", name_of(goal)) for goal in goals}
+        found = goals
         if alarms != len(found) or not proved:  # no prover was run, for instance
             found.add(("", "goal", f"{proved} goals proved and {alarms} not, of which {len(found)} are named"))
     return {"open": found, "proved": proved, "alarms": alarms, "seconds": processor_s() - began, "failed": ""}
+
+
+def functions_of(entry: dict, entries: list[dict]) -> list[str]:
+    """Options for the functions of another proof, if the entry names one."""
+    other = [each["options"] for each in entries if each["file"] == entry.get("functions_of")]
+    return ["-wp-fct", other[0][other[0].index("-wp-fct") + 1]] if other else []
 
 
 def plan() -> list[dict]:
@@ -141,7 +146,7 @@ def plan() -> list[dict]:
             "queues": "any",
             "file": entry["file"],
             "define": {},
-            "options": [*document["options"]["wp"], *entry["options"]],
+            "options": [*document["options"]["wp"], *functions_of(entry, document["wp"]), *entry["options"]],
             "seconds": entry.get("seconds", 1800),
         }
         for entry in document["wp"]
@@ -188,8 +193,8 @@ def fault_run(fault: dict) -> dict:
     return run
 
 
-def with_fault(fault: dict) -> dict:
-    """What the proof of a fault finds in a copy of the core that has the fault; WP's ends at the first goal."""
+def with_fault(fault: dict, run: dict) -> dict:
+    """What a run finds in a copy of the core that has the fault; WP's ends at the first goal."""
     with tempfile.TemporaryDirectory() as folder:
         core = Path(folder) / "core"
         for part in ("src", "include", "proofs"):
@@ -200,7 +205,7 @@ def with_fault(fault: dict) -> dict:
         if times != 1:
             sys.exit(f"faults.toml: {fault['file']} holds {fault['was']!r} {times} times, not once")
         place.write_text(source.replace(fault["was"], fault["now"]))
-        return perform(fault_run(fault), core, first=True)
+        return perform(run, core, first=True)
 
 
 def missed(entries: list[dict]) -> int:
@@ -208,7 +213,8 @@ def missed(entries: list[dict]) -> int:
     bad = 0
     sound: set[tuple[str, str]] = set()
     for fault in tomllib.loads((HERE / "faults.toml").read_text())["fault"]:
-        run, result = fault_run(fault), with_fault(fault)
+        run = fault_run(fault)
+        result = with_fault(fault, run)
         unlisted = [item for item in sorted(result["open"]) if reason(entries, run, item) is None]
         verdict = "rejected" if unlisted else result["failed"] or "NOT NOTICED"
         print(f"{run['name']}, {run['queues']} queues: {verdict}: {shorten(fault['now'])}", flush=True)

@@ -64,7 +64,7 @@ class Place:
 
 
 def durations(group: Group, point: Point, place: str) -> list[float]:
-    """How long a point runs in a place: over gateways shorter, and in the simulator as long as in every other place."""
+    """How long a point runs in a place. Runs over gateways are shorter; the simulator does both."""
     short_s = min(group.duration_s, GATEWAY_S)
     if place in (page.NS3, page.NS3_TCP, page.BACKLOGGED):
         with_tcp = point.backlogged is not None or point.program is None

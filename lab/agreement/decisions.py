@@ -30,16 +30,17 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "kernel/tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import ns3_programs
 import page
 import trace_vectors
 from places import available
+from stored import Processors
 
 from linkweir import _native
 from linkweir.lab import guest, host, kernel
@@ -254,9 +255,7 @@ def compared(
 ) -> list[Found]:
     """Records, replays and compares, some policies at the same time; the first recorder is the simulator."""
     replay = replay_program(folder)
-    processors = SimpleQueue[int]()
-    for processor in sorted(os.sched_getaffinity(0))[:jobs]:
-        processors.put(processor)
+    processors = Processors(jobs)
 
     def found_for(policy: str, processor: int) -> list[Found]:
         found = []
@@ -280,11 +279,8 @@ def compared(
         return found
 
     def on_free_processor(policy: str) -> list[Found]:
-        processor = processors.get()
-        try:
+        with processors.one() as processor:
             return found_for(policy, processor)
-        finally:
-            processors.put(processor)
 
     with ThreadPoolExecutor(jobs) as pool:
         return [one for found in pool.map(on_free_processor, POLICIES) for one in found]

@@ -202,7 +202,7 @@ set -e
 : "${{ZERO_NS:={ZERO_NS}}}" "${{JOB:=/job}}" "${{OUT:=/out}}"
 export ZERO_NS
 cd "$JOB"
-environment="env ${{CLOCK:+LD_PRELOAD=$CLOCK}}" # of the gateways' programs
+environment="env ${{CLOCK:+LD_PRELOAD=$CLOCK}}" # for gateways and emulator: lab/guest/clock.c, in virtual time
 in_() {{ host=$1; shift; ip netns exec $host "$@"; }}
 for host in sender receiver; do
 	ip netns add $host
