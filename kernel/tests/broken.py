@@ -418,6 +418,7 @@ def run(
     command += ["--plugins", str(BUILD / "tc"), "--log", f"broken-{kernel.release}", "--checks", "first", *scripts]
     command += ["--processors", "4"] if scripts == ["stress"] else []
     command += ["--image", str(kernel.image)] if kernel.image else []
+    command += ["--until", sign] if sign else []
     command += [word for fact in facts for word in ("--set", fact)]
     done = subprocess.run(command, capture_output=True, text=True)
     output = [line for line in done.stdout.splitlines() if " replayed: " not in line]

@@ -26,6 +26,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,10 @@ RULE = re.compile(r"^(\[[^]]*\] )?={60,}$")
 """The line before and after a report of KASAN and KCSAN."""
 UNLOCKED = "tc_fill_qdisc+"
 """A function of the kernel that reads length and counters of every qdisc without its lock (net/sched/sch_api.c)."""
+
+
+REPORT_S = 5.0
+"""How long a kernel may take to write the rest of a report."""
 
 
 def fail(text: str) -> None:
@@ -230,7 +235,22 @@ def make_initramfs(
         out.write_bytes(archive)
 
 
-def boot(kernel: Path, initramfs: Path, log: Path, seconds: int, checks: str, processors: int) -> str:
+def finished(guest: subprocess.Popen[bytes], log: Path, until: str) -> int:
+    """The exit code of a guest, which is ended when its output has a failure that contains `until`."""
+    read = 0
+    while until and guest.poll() is None:
+        time.sleep(1)
+        if (size := log.stat().st_size) != read:
+            read = size
+            failures = judge(log.read_text(errors="replace").replace("\r", ""), [])
+            if any(re.search(until, line) for line in failures):
+                time.sleep(REPORT_S)
+                guest.terminate()
+                break
+    return guest.wait()
+
+
+def boot(kernel: Path, initramfs: Path, log: Path, seconds: int, checks: str, processors: int, until: str = "") -> str:
     """Boots a guest and returns its output. One processor's clock counts instructions; several run in real time."""
     command = ["timeout", str(seconds), "qemu-system-x86_64"]
     command += ["-machine", "q35", "-cpu", "max", "-smp", str(processors)]
@@ -248,8 +268,8 @@ def boot(kernel: Path, initramfs: Path, log: Path, seconds: int, checks: str, pr
         f"console=ttyS0 quiet panic=-1 oops=panic mitigations=off no_timer_check {reports} checks={checks}",
     ]
     with log.open("wb") as out:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, check=False)
-        if done.returncode == 124:
+        guest = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+        if finished(guest, log, until) == 124:
             out.write(f"\nnot ok - the guest did not end within {seconds} s\n".encode())
     return log.read_text(errors="replace").replace("\r", "")
 
@@ -346,6 +366,7 @@ def main() -> int:
     parser.add_argument("--module", required=True, type=Path, action="append", help="sch_linkweir.ko, or one more")
     parser.add_argument("--plugins", required=True, type=Path)
     parser.add_argument("--seconds", type=int, default=3600, help="after which a guest is ended")
+    parser.add_argument("--until", default="", metavar="REGEX", help="ends the guest at a failure that contains this")
     parser.add_argument("--checks", choices=("short", "full", "first"), default="short", help="first: up to a failure")
     parser.add_argument("--processors", type=int, default=1, help="more than one run in real time, to find races")
     parser.add_argument("--log", help="name of the log in build/ (the scripts' names, unless given)")
@@ -363,7 +384,7 @@ def main() -> int:
         initramfs = Path(name) / "initramfs"
         make_initramfs(args.kernel, modroot, args.module, args.plugins, args.scripts, facts, initramfs)
         log = BUILD / f"{args.log or '-'.join(args.scripts)}-{args.kernel}.log"
-        text = boot(kernel, initramfs, log, args.seconds, args.checks, args.processors)
+        text = boot(kernel, initramfs, log, args.seconds, args.checks, args.processors, args.until)
     wrong = judge(text, args.scripts) + replay(text, args.kernel, BUILD / "traces" / log.stem)
     if modroot:
         wrong += taken(modroot, args.kernel, (BUILD / "kinds.txt").read_text().split())

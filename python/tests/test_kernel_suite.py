@@ -56,6 +56,18 @@ def test_a_name_that_the_kernel_has_is_refused(suite: ModuleType, tmp_path: Path
 
 
 @pytest.mark.parametrize("suite", ["run"], indirect=True)
+@pytest.mark.parametrize(("until", "code"), [("lock state", -15), ("data-race", 0)])
+def test_a_guest_that_hangs_after_a_fault_that_was_looked_for_is_ended(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, until: str, code: int
+) -> None:
+    monkeypatch.setattr(suite, "REPORT_S", 0.1)
+    hangs = ["sh", "-c", "echo WARNING: inconsistent lock state; exec sleep 4"]
+    with (tmp_path / "log").open("wb") as log:
+        guest = subprocess.Popen(hangs, stdout=log)
+        assert suite.finished(guest, tmp_path / "log", until) == code
+
+
+@pytest.mark.parametrize("suite", ["run"], indirect=True)
 @pytest.mark.parametrize(
     ("write", "read", "counts"),
     [
