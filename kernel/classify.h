@@ -34,11 +34,9 @@ static __always_inline bool linkweir_ecn_capable(const struct sk_buff *skb)
 	return likely(linkweir_plain(skb)) ? INET_ECN_is_capable(ip_hdr(skb)->tos) : linkweir_ecn_capable_slow(skb);
 }
 
-static __always_inline u32 linkweir_by_dsfield(const struct linkweir_settings *set, u8 dsfield)
+static __always_inline u32 linkweir_by_dsfield(const struct linkweir_settings *set, u32 dsfield)
 {
-	u32 number = set->number_of[dsfield >> 2];
-
-	return number ? number - 1 : set->default_class;
+	return set->class_of[dsfield >> 2];
 }
 
 /* index of the class, or LINKWEIR_TAKEN */

@@ -487,11 +487,13 @@ static int linkweir_parse_attrs(struct linkweir_sched *s, struct linkweir_settin
 	return err ? err : linkweir_check(s, set, extack);
 }
 
-/* Classes without a limit in packets: no such limit if their bytes are limited, else the default. */
-static void linkweir_default_limits(struct linkweir_settings *set)
+/* What follows from the rest. Classes without a limit in packets: no such limit if their bytes are limited, else the default. */
+static void linkweir_complete(struct linkweir_settings *set)
 {
-	u32 q;
+	u32 q, i;
 
+	for (i = 0; i < LINKWEIR_CODE_POINTS; i++)
+		set->class_of[i] = set->number_of[i] ? set->number_of[i] - 1 : set->default_class;
 	for (q = 0; q < set->nclasses; q++)
 		if (set->classes[q].limit_pkts == LINKWEIR_NOT_GIVEN)
 			set->classes[q].limit_pkts = set->classes[q].limit_bytes != U64_MAX ? U32_MAX : LINKWEIR_LIMIT_PKTS;
@@ -525,7 +527,7 @@ struct linkweir_settings *linkweir_parse(struct Qdisc *sch, struct nlattr *opt, 
 		return set;
 	/* with another number of classes the policy begins, so nothing is fixed */
 	err = opt ? linkweir_parse_attrs(s, set, old && nclasses == old->nclasses, opt, tb, extack) : 0;
-	linkweir_default_limits(set);
+	linkweir_complete(set);
 	if (!err)
 		return set;
 	kvfree(set);

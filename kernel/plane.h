@@ -176,7 +176,8 @@ static __always_inline struct sk_buff *linkweir_leave(struct Qdisc *sch, u32 q, 
 	u32 bytes = linkweir_cb(skb)->bytes, length = qdisc_pkt_len(skb);
 
 	class->counters.sojourn_ns += sojourn_ns;
-	class->counters.sojourn_max_ns = max(class->counters.sojourn_max_ns, sojourn_ns);
+	if (unlikely(sojourn_ns > class->counters.sojourn_max_ns))
+		class->counters.sojourn_max_ns = sojourn_ns;
 	if (unlikely(mark))
 		linkweir_mark(class, skb);
 	_bstats_update(&class->sent, length, 1);
