@@ -92,14 +92,14 @@ def test_a_run_in_real_time_is_compared_with_a_simulation_as_long() -> None:
 def test_a_gateway_in_virtual_time_has_the_duration_of_real_time_at_all_points() -> None:
     group = GROUPS["PSS 6"]
     assert {agreement.durations(group, point, page.VIRTUAL)[0] for point in group.points} == {30.0}
-    assert agreement.durations(group, group.points[0], page.SIMULATOR) == [100.0, 30.0]
+    assert agreement.durations(group, group.points[0], page.SIMULATOR) == [points.PSS_S, points.GATEWAY_S]
     assert agreement.durations(GROUPS["outage"], GROUPS["outage"].points[0], page.SIMULATOR) == [30.0]
 
 
 def test_a_rate_below_two_megabits_is_compared_with_two() -> None:
     group = GROUPS["PSS 6"]
     point = next(point for point in group.points if point.real)
-    key = (group.name, point.name, 1, 100.0)
+    key = (group.name, point.name, 1, group.duration_s)
     found = {
         (page.SIMULATOR, *key): {"ef": 15.0, "af": 5.0, "cs0": 0.01},
         (page.QDISC, *key): {"ef": 15.0, "af": 4.99, "cs0": 0.05},
