@@ -141,8 +141,10 @@ def follow(name: str, mirror: str | None) -> list[str]:
     log.unlink(missing_ok=True)
     found = blocks(PAGE.read_text())
     system = make_system(name, mirror, log)
+    # a login on this line would hang it up, and what the service writes would be lost
+    service = "systemctl enable follow.service\nsystemctl mask serial-getty@ttyS0.service"
     with log.open("ab") as out:
-        if bare.run(system, f"set -eu; {found[1][0]}\nsystemctl enable follow.service", out):
+        if bare.run(system, f"set -eu; {found[1][0]}\n{service}", out):
             print(log.read_text(errors="replace")[-3000:], file=sys.stderr)
             fail(f"section 1 failed on {name}, see {log}")
     shutil.rmtree(system / "usr/local/bin")

@@ -21,7 +21,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from linkweir.lab.fault import LaboratoryError
@@ -199,6 +199,16 @@ def build(variant: str = "fast", *, jobs: int | None = None, say: Callable[[str]
     return folder
 
 
+def _required(configs: Iterable[str]) -> list[str]:
+    r"""What must be built in; of a name in several configurations the last counts.
+
+    >>> _required(["CONFIG_A=y\nCONFIG_B=y", "CONFIG_A=n"])
+    ['CONFIG_B=y']
+    """
+    values = dict(line.split("=", 1) for text in configs for line in text.splitlines() if line.startswith("CONFIG_"))
+    return [f"{name}=y" for name, value in values.items() if value == "y"]
+
+
 def _make(source: Path, folder: Path, variant: str, jobs: int) -> None:
     log = folder / "build.log"
     architecture, target = ("um", "linux") if "minimal" in VARIANTS[variant] else ("x86_64", "bzImage")
@@ -208,10 +218,9 @@ def _make(source: Path, folder: Path, variant: str, jobs: int) -> None:
     _run(["./scripts/kconfig/merge_config.sh", "-m", "-O", str(folder), f"{folder}/.config", *configs], source, log)
     _run([*make, "olddefconfig"], source, log)
     chosen = (folder / ".config").read_text().splitlines()
-    for path in _configs(variant):
-        for line in path.read_text().splitlines():
-            if line.endswith("=y") and line not in chosen:
-                raise LaboratoryError(f"{path}: {line} is refused by these sources")
+    for line in _required(path.read_text() for path in _configs(variant)):
+        if line not in chosen:
+            raise LaboratoryError(f"kernel ({variant}): {line} of lab/kernel is refused by these sources")
     if "CONFIG_UML_RANDOM=y" in chosen:
         raise LaboratoryError("the kernel would ask this machine for randomness")
     if architecture == "x86_64":
