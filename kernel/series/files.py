@@ -244,7 +244,9 @@ def yaml(text: str, params: list[Attribute]) -> str:
     return options + stats
 
 
-LACKING = re.compile(r"\b(dscp|limit_bytes|overhead|mpu|atm|ptm|preset|unlimited)\b")
+LACKING = re.compile(
+    r"\b(dscp|limit_bytes|memlimit|no-split-gso|overhead|mpu|atm|ptm|preset|unlimited)\b|qdisc change [^\"]*\bclasses\b"
+)
 """What pss of kernel/ has and sch_pss.c has not."""
 
 
