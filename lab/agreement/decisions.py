@@ -162,13 +162,14 @@ def gateway() -> Recorder:
     return Recorder(page.VIRTUAL, record, lambda _policy: gateways.identity)
 
 
+# dd reads and writes; cat would call sendfile, by which text of trace_pipe is lost
 TRACE_FIRST = """\
 mount -t tracefs tracefs /sys/kernel/tracing
 echo 32000 >/sys/kernel/tracing/buffer_size_kb
 echo nocontext-info >/sys/kernel/tracing/trace_options
 mkfifo /tmp/events
 gzip -1 </tmp/events >/out/trace.gz & packing=$!
-cat /sys/kernel/tracing/trace_pipe >/tmp/events & reading=$!
+dd bs=64k if=/sys/kernel/tracing/trace_pipe of=/tmp/events & reading=$!
 echo 1 >/sys/kernel/tracing/events/linkweir/enable
 """
 TRACE_LAST = """\
