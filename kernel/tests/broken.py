@@ -184,8 +184,8 @@ MUTANTS = (
     Mutant(
         "code points are shifted",
         "classify.h",
-        "set->number_of[dsfield >> 2]",
-        "set->number_of[dsfield >> 3]",
+        "set->class_of[dsfield >> 2]",
+        "set->class_of[dsfield >> 3]",
         "classify",
     ),
     Mutant(

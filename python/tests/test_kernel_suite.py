@@ -38,6 +38,14 @@ def test_a_module_has_no_kind_of_an_earlier_build(tmp_path: Path) -> None:
     assert [path.name for path in stale if path.exists()] == []
 
 
+@pytest.mark.parametrize("suite", ["broken"], indirect=True)
+def test_each_planted_fault_fits_one_place_of_the_module(suite: ModuleType, tmp_path: Path) -> None:
+    build = ["make", "-s", "-C", REPOSITORY / "kernel", f"B={tmp_path}", str(tmp_path / "tree/.made")]
+    subprocess.run(build, check=True, capture_output=True)
+    places = {mutant.name: (tmp_path / "tree" / mutant.file).read_text().count(mutant.old) for mutant in suite.MUTANTS}
+    assert [name for name, number in places.items() if number != 1] == []
+
+
 @pytest.mark.parametrize("suite", ["run"], indirect=True)
 def test_a_name_that_the_kernel_has_is_refused(suite: ModuleType, tmp_path: Path) -> None:
     folder = tmp_path / "lib/modules/6.1"
