@@ -65,7 +65,7 @@ struct linkweir_settings {
 	u32 nclasses;
 	u32 default_class;              /* index */
 	u16 number_of[LINKWEIR_CODE_POINTS];    /* class number of a code point; 0: none */
-	u16 class_of[LINKWEIR_CODE_POINTS];     /* from these two: the index of each code point's class */
+	u16 class_of[LINKWEIR_CODE_POINTS];     /* index, computed from number_of and default_class */
 };
 
 enum linkweir_reason {

@@ -487,7 +487,7 @@ static int linkweir_parse_attrs(struct linkweir_sched *s, struct linkweir_settin
 	return err ? err : linkweir_check(s, set, extack);
 }
 
-/* What follows from the rest. Classes without a limit in packets: no such limit if their bytes are limited, else the default. */
+/* The class of each code point. Classes without a limit in packets: no such limit if their bytes are limited, else the default. */
 static void linkweir_complete(struct linkweir_settings *set)
 {
 	u32 q, i;

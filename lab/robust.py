@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import linkweir
@@ -164,6 +165,7 @@ def machine(record: Record, variant: str) -> None:
     record.say(f"Linux {name}, {MACHINES[variant]}, {datetime.date.today().isoformat()}, {commit()}")
 
 
+@cache
 def commit() -> str:
     """The commit of this tree."""
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
@@ -232,6 +234,7 @@ def main() -> int:
         if name not in (*MACHINES, "debug"):
             parser.error(f"no kernel {name}: there are {', '.join(MACHINES)} and debug")
     wrong = 0
+    commit()  # before a record changes the tree
     for name in args.kernels or (*MACHINES, "debug"):
         record = Record()
         record.say(f"# {name}")

@@ -189,6 +189,13 @@ MUTANTS = (
         "classify",
     ),
     Mutant(
+        "code points keep their class when the default changes",
+        "netlink.c",
+        "\t\tset->class_of[i] = ",
+        "\t\tif (!set->class_of[i])\n\t\t\tset->class_of[i] = ",
+        "classify",
+    ),
+    Mutant(
         "IPv6 is taken for IPv4",
         "classify.c",
         "ipv6_get_dsfield(ipv6_hdr(skb)) : -1;",

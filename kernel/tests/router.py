@@ -141,7 +141,7 @@ def follow(name: str, mirror: str | None) -> list[str]:
     log.unlink(missing_ok=True)
     found = blocks(PAGE.read_text())
     system = make_system(name, mirror, log)
-    # a login on this line would hang it up, and what the service writes would be lost
+    # a getty on ttyS0 would hang up the console, and the service's output would be lost
     service = "systemctl enable follow.service\nsystemctl mask serial-getty@ttyS0.service"
     with log.open("ab") as out:
         if bare.run(system, f"set -eu; {found[1][0]}\n{service}", out):

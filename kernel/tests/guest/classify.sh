@@ -28,6 +28,13 @@ same "which is the only reason" "$(reasons)" 10
 tc filter add dev v0 parent 1: protocol ip prio 4 flower ip_proto udp dst_port 6003 classid 1:9
 send 6003 0xb8 200
 same "a filter that names no class of ours: the code point" "$(counts)" "303 12 111 30 "
+tc qdisc change dev v0 root handle 1: pds default 2
+send 6004 0x30 100
+same "another default" "$(counts)" "303 112 111 30 "
+tc class change dev v0 classid 1:3 pds loss 2
+send 6004 0x30 100
+send 6004 0xb8 100
+same "which a change of a class leaves alone" "$(counts)" "403 212 111 30 "
 show tc -s -j qdisc show dev v0
 clear
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from linkweir import _native
 from linkweir.deploy.policy import kind_of, policy_of
 from linkweir.lab import kernel
 from linkweir.lab.archive import Entry, archive
@@ -153,5 +154,7 @@ def prepare(folder: Path, *more: Path, kinds: Sequence[str] = ()) -> Guest:
     image = archive([*folders, *(entries[path] for path in sorted(entries))])
     linux = folder / "linux"
     identity = hashlib.sha256(image + linux.read_bytes() + library).hexdigest()
-    brought = frozenset(policy_of(plugin.stem.removeprefix("q_")) for plugin in plugins)
+    # without the kinds for many transmission queues, which are none of a policy's own
+    known = {policy["name"] for policy in _native.policies()}
+    brought = frozenset(policy_of(plugin.stem.removeprefix("q_")) for plugin in plugins) & known
     return Guest(linux, image, kept, brought, identity)

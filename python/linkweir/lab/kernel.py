@@ -199,14 +199,14 @@ def build(variant: str = "fast", *, jobs: int | None = None, say: Callable[[str]
     return folder
 
 
-def _required(configs: Iterable[str]) -> list[str]:
-    r"""What must be built in; of a name in several configurations the last counts.
+def _wanted(configs: Iterable[str]) -> dict[str, str]:
+    r"""The values of several configurations; of a name in more than one the last counts.
 
-    >>> _required(["CONFIG_A=y\nCONFIG_B=y", "CONFIG_A=n"])
-    ['CONFIG_B=y']
+    >>> _wanted(["CONFIG_A=y\nCONFIG_B=y", "CONFIG_A=n"])
+    {'CONFIG_A': 'n', 'CONFIG_B': 'y'}
     """
-    values = dict(line.split("=", 1) for text in configs for line in text.splitlines() if line.startswith("CONFIG_"))
-    return [f"{name}=y" for name, value in values.items() if value == "y"]
+    lines = (line for text in configs for line in text.splitlines() if line.startswith("CONFIG_"))
+    return dict(line.split("=", 1) for line in lines)
 
 
 def _make(source: Path, folder: Path, variant: str, jobs: int) -> None:
@@ -218,9 +218,10 @@ def _make(source: Path, folder: Path, variant: str, jobs: int) -> None:
     _run(["./scripts/kconfig/merge_config.sh", "-m", "-O", str(folder), f"{folder}/.config", *configs], source, log)
     _run([*make, "olddefconfig"], source, log)
     chosen = (folder / ".config").read_text().splitlines()
-    for line in _required(path.read_text() for path in _configs(variant)):
-        if line not in chosen:
-            raise LaboratoryError(f"kernel ({variant}): {line} of lab/kernel is refused by these sources")
+    for name, value in _wanted(path.read_text() for path in _configs(variant)).items():
+        there = f"{name}=y" in chosen or f"{name}=m" in chosen
+        if (value == "y" and f"{name}=y" not in chosen) or (value == "n" and there):
+            raise LaboratoryError(f"kernel ({variant}): {name}={value} of lab/kernel is refused by these sources")
     if "CONFIG_UML_RANDOM=y" in chosen:
         raise LaboratoryError("the kernel would ask this machine for randomness")
     if architecture == "x86_64":
