@@ -31,6 +31,8 @@
 
 #define ROOM 6000                       /* of options */
 #define MOST_SHOWN 10
+/* Messages between pauses: in virtual time a program that never waits keeps all else from running, also what gives memory back. */
+#define REST 100
 
 static uint64_t seed;
 static uint32_t parent = TC_H_ROOT, handle = 0x10000;
@@ -362,6 +364,8 @@ int main(int argc, char **argv)
 		bool other_kind = one_in(100) && !keeps;
 		struct answer answer;
 
+		if (sent % REST == 0)
+			usleep(1000);
 		if (one_in(4)) {
 			int tos = (int)below(256);
 
