@@ -256,10 +256,13 @@ def test_a_run_in_namespaces_leaves_the_directory_of_a_run(real: Gateways, tmp_p
     classes = {row["class"]: row for row in result.rows("classes")}
     flows = {row["flow"]: row for row in result.rows("flows")}
     # What is reported of the classes does not depend on how fast this machine is.
+    # Packets may have come before the first look at the counters, and left by then or not: no more than a queue holds.
+    most = 50
     for name, row in classes.items():
-        left = row["arrived_pkts"] - row["sent_pkts"] - row["dropped_limit_pkts"] - row["dropped_policy_pkts"]
-        assert left in range(51), name
-        assert flows[name]["delivered_pkts"] <= row["sent_pkts"] + left  # which may have left after the last look
+        # what waits at the last look, less what waited at the first
+        more = row["arrived_pkts"] - row["sent_pkts"] - row["dropped_limit_pkts"] - row["dropped_policy_pkts"]
+        assert abs(more) <= most, name
+        assert flows[name]["delivered_pkts"] <= row["sent_pkts"] + more + most
     assert flows["ef"]["delivered_pkts"] > 0
     assert classes["ef"]["delay_p50_s"] >= 0.0
     assert result.summary["status"] == "complete"
