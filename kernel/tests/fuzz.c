@@ -31,7 +31,7 @@
 
 #define ROOM 6000                       /* of options */
 #define MOST_SHOWN 10
-/* Messages between pauses: in virtual time a program that never waits keeps all else from running, also what gives memory back. */
+/* Messages between pauses: in virtual time the kernel gives memory back only while all programs wait. */
 #define REST 100
 
 static uint64_t seed;

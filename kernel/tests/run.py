@@ -254,9 +254,8 @@ def finished(guest: subprocess.Popen[bytes], log: Path, until: str) -> int:
             if _found(log, until):
                 time.sleep(REPORT_S)
                 if _found(log, until):  # still: a report that was not whole may be one that does not count
+                    guest.terminate()
                     break
-        if until:
-            guest.terminate()
         return guest.wait()
     finally:
         guest.terminate()

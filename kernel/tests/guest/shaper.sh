@@ -27,8 +27,8 @@ done <<END
 20mbit 20000000 1472
 END
 
-# This kernel on this processor cannot send and receive much more than 500 Mbit/s, so there a packet on a very slow link keeps the others
-# waiting until all are there.
+# This guest cannot send and receive much more than 500 Mbit/s. So one packet on a very slow link first holds up the others until all
+# are there.
 holds "500mbit: slow at first" tc qdisc add dev v0 root handle 10: pss classes 1 bandwidth 1kbit class 1 limit 20000
 begin_measure 5003
 traffic send 10.0.0.2 5002 0 1 1000 0

@@ -154,7 +154,7 @@ def prepare(folder: Path, *more: Path, kinds: Sequence[str] = ()) -> Guest:
     image = archive([*folders, *(entries[path] for path in sorted(entries))])
     linux = folder / "linux"
     identity = hashlib.sha256(image + linux.read_bytes() + library).hexdigest()
-    # without the kinds for many transmission queues, which are none of a policy's own
+    # pss_mq is a kind, too, but not a policy
     known = {policy["name"] for policy in _native.policies()}
     brought = frozenset(policy_of(plugin.stem.removeprefix("q_")) for plugin in plugins) & known
     return Guest(linux, image, kept, brought, identity)
