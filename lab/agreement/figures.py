@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GATEWAY_S = 30.0
 """Most time of a run over gateways; the simulator's run that it is compared with is as long."""
 PSS_S = 70.0
-"""Of the PSS paper's figures in the other places: the start, which is left out with TCP, and four periods of the capacity."""
+"""Of the PSS paper's figures in the other places: a start, left out with TCP, and four periods of the capacity."""
 K_AF = 0.4
 """The points of the PSS paper's figures that are run in real time have this share of AF."""
 
