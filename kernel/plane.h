@@ -232,7 +232,7 @@ static struct sk_buff * __flatten linkweir_dequeue(struct Qdisc *sch)
 			return linkweir_rest(sch, LW_NONE, s->view.now_ns);
 	}
 	/* before the packet leaves, so that this report does not make us empty: after it, parents handle an empty child themselves */
-	if (linkweir_policy->leaving)
+	if (unlikely(drops))
 		linkweir_tell_parents(sch);
 	return linkweir_leave(sch, q, verdict == LW_MARK);
 }

@@ -28,7 +28,7 @@ static inline void lw_arrivals_follow(struct lw_heap_row *rows, uint32_t *count,
 	else if (head_ns > before_ns)
 		lw_heap_down(rows, *count, q);
 	else if (head_ns < before_ns)
-		lw_heap_up(rows, q);
+		lw_heap_up(rows, rows[q].place, q);
 	//@ split rows[q].place;
 }
 

@@ -48,10 +48,9 @@ static inline void lw_heap_put(struct lw_heap_row *rows, uint32_t place, uint32_
 	rows[q].place = place;
 }
 
-static inline void lw_heap_up(struct lw_heap_row *rows, uint32_t q)
+/* q rises from `place`, which is free or its own */
+static inline void lw_heap_up(struct lw_heap_row *rows, uint32_t place, uint32_t q)
 {
-	uint32_t place = rows[q].place;
-
 	//@ assert up_placed: place < lw_n;
 	while (place > 0 && lw_heap_before(rows, q, rows[(place - 1) / 2].queue)) {
 		lw_heap_put(rows, place, rows[(place - 1) / 2].queue);
@@ -81,7 +80,8 @@ static inline void lw_heap_down(struct lw_heap_row *rows, uint32_t count, uint32
 /* after a new key or head of q, which the heap holds */
 static inline void lw_heap_move(struct lw_heap_row *rows, uint32_t count, uint32_t q)
 {
-	lw_heap_up(rows, q);
+	if (rows[q].place)
+		lw_heap_up(rows, rows[q].place, q);
 	lw_heap_down(rows, count, q);
 }
 
@@ -97,8 +97,7 @@ static inline void lw_heap_order(struct lw_heap_row *rows, uint32_t count)
 static inline void lw_heap_join(struct lw_heap_row *rows, uint32_t *count, uint32_t q)
 {
 	//@ assert room: *count < lw_n;
-	rows[q].place = (*count)++;
-	lw_heap_up(rows, q);
+	lw_heap_up(rows, (*count)++, q);
 }
 
 static inline void lw_heap_leave(struct lw_heap_row *rows, uint32_t *count, uint32_t q)

@@ -66,15 +66,17 @@ static void pf_follow(struct pf_state *st, const struct lw_view *v, uint32_t q)
 	struct lw_mean *mean = &pf_queues(st)[q].mean;
 	bool held = lw_heap_holds(rows, q);
 
-	rows[q].key = mean->key;
-	rows[q].head_ns = v->queues[q].backlog_pkts ? v->queues[q].head_arrival_ns : 0;
 	if (!lw_eligible(v, q)) {
 		if (held)
 			lw_heap_leave(rows, &st->count, q);
 		/* a queue that is only blocked keeps its key, and its mean is not frozen */
 		if (!v->queues[q].backlog_pkts)
 			lw_mean_leave(&st->means, mean);
-	} else if (held) {
+		return;
+	}
+	rows[q].head_ns = v->queues[q].head_arrival_ns;
+	if (held) {
+		rows[q].key = mean->key;
 		lw_heap_move(rows, st->count, q);
 	} else {
 		pf_join(st, v, q);
