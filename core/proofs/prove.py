@@ -11,12 +11,13 @@ import argparse
 import csv
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import tomllib
@@ -40,12 +41,6 @@ def frama_c(run: dict, report: str, core: Path) -> list[str]:
     return [*command, "-then", "-report-csv", report, "-report-no-proven"]
 
 
-def processor_s() -> float:
-    """Processor time of all runs so far, which a busy machine does not change."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
 def shorten(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
@@ -55,23 +50,29 @@ def name_of(goal: str) -> str:
     return re.sub(r"^typed_(cast_)?", "", goal)
 
 
-def output_of(command: list[str], folder: Path, *, first: bool) -> tuple[str, int]:
-    """What a command prints, and its exit code; `first`: it is ended once it has named a goal that is not proved."""
+def output_of(command: list[str], folder: Path, *, first: bool) -> tuple[str, int, float]:
+    """What a command prints, its exit code, and its processor time in s, which a busy machine does not change.
+
+    `first`: it is ended once it has named a goal that is not proved.
+    """
     environment = {**os.environ, "PWD": str(folder)}  # frama-c reads it instead of asking the kernel
     pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     with subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, **pipe) as process:
+        lines = []
+        ended = False
         try:
-            lines = []
             for line in process.stdout:
                 lines.append(line)
                 if first and UNPROVED.search(line):
                     break
             else:
-                process.wait()
+                ended = True
         finally:
-            if process.poll() is None:
+            if not ended:
                 os.killpg(process.pid, signal.SIGKILL)
-    return "".join(lines), process.returncode
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return "".join(lines), process.returncode, usage.ru_utime + usage.ru_stime
 
 
 def perform(run: dict, core: Path = CORE, *, first: bool = False) -> dict:
@@ -79,19 +80,18 @@ def perform(run: dict, core: Path = CORE, *, first: bool = False) -> dict:
 
     `first`: a run of WP ends at the first goal that is not proved.
     """
-    began = processor_s()
     first = first and run["engine"] == "wp"
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.csv"
         command = ["prlimit", f"--cpu={run['seconds']}", *frama_c(run, str(report), core)]
-        output, code = output_of(command, core / "proofs", first=first)
+        output, code, seconds = output_of(command, core / "proofs", first=first)
         goals = {("", "goal", name_of(goal)) for goal in UNPROVED.findall(output)}  # none in a run of Eva
         if first and goals:
-            return {"open": goals, "proved": 0, "seconds": processor_s() - began, "failed": ""}
+            return {"open": goals, "proved": 0, "seconds": seconds, "failed": ""}
         if code or not report.exists():
             late = code in (-signal.SIGXCPU, -signal.SIGKILL)
             failed = "out of time" if late else output[-2000:]
-            return {"open": set(), "proved": 0, "seconds": processor_s() - began, "failed": failed}
+            return {"open": set(), "proved": 0, "seconds": seconds, "failed": failed}
         rows = list(csv.DictReader(report.open(), delimiter="\t"))
     found = set()
     for row in rows:
@@ -108,7 +108,18 @@ def perform(run: dict, core: Path = CORE, *, first: bool = False) -> dict:
         found = goals
         if alarms != len(found) or not proved:  # no prover was run, for instance
             found.add(("", "goal", f"{proved} goals proved and {alarms} not, of which {len(found)} are named"))
-    return {"open": found, "proved": proved, "alarms": alarms, "seconds": processor_s() - began, "failed": ""}
+    return {"open": found, "proved": proved, "alarms": alarms, "seconds": seconds, "failed": ""}
+
+
+def performed(runs: list[dict]) -> Iterator[tuple[dict, dict]]:
+    """Each run with its result, in order. Two runs of Eva, with a process each, go on at once; WP has two provers."""
+    pool = ThreadPoolExecutor(2)
+    try:
+        ahead = [pool.submit(perform, run) if run["engine"] == "eva" else None for run in runs]
+        for run, result in zip(runs, ahead, strict=True):
+            yield run, result.result() if result else perform(run)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def functions_of(entry: dict, entries: list[dict]) -> list[str]:
@@ -244,10 +255,8 @@ def main() -> int:
     used: set[int] = set()
     print(LINE.format(*COLUMNS))
     bad = 0
-    for run in plan():
-        if (args.only and not run["name"].startswith(args.only)) or (args.queues and args.queues != run["queues"]):
-            continue
-        result = perform(run)
+    runs = [run for run in plan() if run["name"].startswith(args.only or "") and args.queues in (None, run["queues"])]
+    for run, result in performed(runs):
         unlisted = []
         kinds = dict.fromkeys(KINDS, 0)
         for item in sorted(result["open"]):
