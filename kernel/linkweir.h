@@ -128,7 +128,7 @@ struct linkweir_sched {
 	u64 best_bps;                   /* the largest capacity reported to the policy */
 	u32 arriving;                   /* class of the present enqueue, */
 	u32 stay;                       /* and how many of its packets are queued, at the tail */
-	int gone_pkts;                  /* packets that the parents count but are gone */
+	int gone_pkts;                  /* packets that the parents count but are gone; 0 while the lock is free */
 	int gone_bytes;
 	struct linkweir_compat_late late;
 	u64 filtered_pkts;              /* that a filter dropped */

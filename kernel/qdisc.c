@@ -408,10 +408,12 @@ static int linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
 	linkweir_begin_shaping(s, set);
 	sch_tree_lock(sch);
 	linkweir_clock(s);
-	if (arrays.state)
+	if (arrays.state) {
 		linkweir_resize(sch, set, &arrays);
-	else
+		linkweir_tell_parents(sch);     /* before the next packet leaves, and perhaps makes us empty */
+	} else {
 		linkweir_renew(sch, set);
+	}
 	linkweir_limits(s, set);
 	linkweir_shape(s, set);
 	linkweir_wake(sch, s->view.now_ns);     /* a class that was blocked may now send */

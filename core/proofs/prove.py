@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
 
 import tomllib
@@ -31,6 +32,8 @@ LINE = "{:6} {:15} {:>6} {:>6} {:>9} {:>7} {:>4} {:>7} {:>7} {:>10} {:>6} {}"
 UNPROVED = re.compile(r"\[(?:Failed|Timeout|Unknown)\] Goal (\w+)")
 FAULT_GOAL_S = 20
 """Time for a goal where a fault was planted, s, unless the fault has another `goal_s`."""
+running: set[int] = set()
+"""The process groups of all runs that have not ended."""
 START, END = "<!-- table: made by `make -C core prove` -->", "<!-- end of table -->"
 
 
@@ -51,7 +54,7 @@ def name_of(goal: str) -> str:
 
 
 def output_of(command: list[str], folder: Path, *, first: bool) -> tuple[str, int, float]:
-    """What a command prints, its exit code, and its processor time in s, which a busy machine does not change.
+    """What a command prints, its exit code, and its processor time in s, which other work changes little.
 
     `first`: it is ended once it has named a goal that is not proved.
     """
@@ -59,18 +62,19 @@ def output_of(command: list[str], folder: Path, *, first: bool) -> tuple[str, in
     pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     with subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, **pipe) as process:
         lines = []
-        ended = False
+        running.add(process.pid)
         try:
             for line in process.stdout:
                 lines.append(line)
                 if first and UNPROVED.search(line):
+                    os.killpg(process.pid, signal.SIGKILL)
                     break
-            else:
-                ended = True
+            _, status, usage = os.wait4(process.pid, 0)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
         finally:
-            if not ended:
-                os.killpg(process.pid, signal.SIGKILL)
-        _, status, usage = os.wait4(process.pid, 0)
+            running.discard(process.pid)
         process.returncode = os.waitstatus_to_exitcode(status)
     return "".join(lines), process.returncode, usage.ru_utime + usage.ru_stime
 
@@ -119,7 +123,10 @@ def performed(runs: list[dict]) -> Iterator[tuple[dict, dict]]:
         for run, result in zip(runs, ahead, strict=True):
             yield run, result.result() if result else perform(run)
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown(wait=False, cancel_futures=True)
+        for group in list(running):  # none, unless something was raised
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
 
 
 def functions_of(entry: dict, entries: list[dict]) -> list[str]:
@@ -242,6 +249,41 @@ def missed(entries: list[dict]) -> int:
     return bad
 
 
+def judged(run: dict, result: dict, entries: list[dict], used: set[int], *, recording: bool) -> int:
+    """Shows, and records, the result of a run; how many of its properties are open without a reason.
+
+    `used` gets the places of the reasons in `entries`.
+    """
+    unlisted = []
+    kinds = dict.fromkeys(KINDS, 0)
+    for item in sorted(result["open"]):
+        index = reason(entries, run, item)
+        if index is None:
+            unlisted.append(item)
+        else:
+            used.add(index)
+            kinds[entries[index]["kind"]] += 1
+    state = "does not finish" if result["failed"] == "out of time" else "FAILED" if result["failed"] else ""
+    row = (
+        run["engine"],
+        run["name"],
+        run["queues"],
+        result["proved"],
+        *kinds.values(),
+        len(unlisted),
+        f"{result['seconds']:.0f} s",
+        state,
+    )
+    if recording:
+        record(row)
+    print(LINE.format(*row), flush=True)
+    for function, kind, text in unlisted:
+        print(f"       {function}: {kind}: {text}")
+    if result["failed"]:
+        print("       " + result["failed"].replace("\n", "\n       "))
+    return len(unlisted) + bool(result["failed"])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", help="run only the proofs whose name begins with ONLY")
@@ -256,35 +298,9 @@ def main() -> int:
     print(LINE.format(*COLUMNS))
     bad = 0
     runs = [run for run in plan() if run["name"].startswith(args.only or "") and args.queues in (None, run["queues"])]
-    for run, result in performed(runs):
-        unlisted = []
-        kinds = dict.fromkeys(KINDS, 0)
-        for item in sorted(result["open"]):
-            index = reason(entries, run, item)
-            if index is None:
-                unlisted.append(item)
-            else:
-                used.add(index)
-                kinds[entries[index]["kind"]] += 1
-        state = "does not finish" if result["failed"] == "out of time" else "FAILED" if result["failed"] else ""
-        row = (
-            run["engine"],
-            run["name"],
-            run["queues"],
-            result["proved"],
-            *kinds.values(),
-            len(unlisted),
-            f"{result['seconds']:.0f} s",
-            state,
-        )
-        if args.record:
-            record(row)
-        print(LINE.format(*row), flush=True)
-        for function, kind, text in unlisted:
-            print(f"       {function}: {kind}: {text}")
-        if result["failed"]:
-            print("       " + result["failed"].replace("\n", "\n       "))
-        bad += len(unlisted) + bool(result["failed"])
+    with closing(performed(runs)) as results:
+        for run, result in results:
+            bad += judged(run, result, entries, used, recording=args.record)
     if not args.only and not args.queues:
         for index, entry in enumerate(entries):
             if index not in used:

@@ -11,7 +11,7 @@
 #include <linkweir/policy.h>
 
 struct lw_heap_row {
-	uint64_t key;
+	uint64_t key;                   /* key and head_ns count while the heap holds this queue */
 	uint64_t head_ns;               /* arrival of the head packet */
 	uint32_t place;                 /* of this queue in the heap, or LW_NONE */
 	uint32_t queue;                 /* at the place that is this row's index */

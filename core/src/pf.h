@@ -34,7 +34,7 @@ static struct pf_queue *pf_queues(struct pf_state *st)
 	return (struct pf_queue *)(st + 1);
 }
 
-/* the heap's copy of each key, and of the arrival of each head packet */
+/* the heap's copy of the key and of the arrival of the head packet, of each queue that it holds */
 static struct lw_heap_row *pf_rows(struct pf_state *st, const struct lw_view *v)
 {
 	return (struct lw_heap_row *)(pf_queues(st) + v->nqueues);

@@ -21,7 +21,7 @@ LinkweirDscpFilter::GetTypeId()
 
 LinkweirDscpFilter::LinkweirDscpFilter()
 {
-    m_classOf.fill(PF_NO_MATCH);
+    m_classOf.fill(int32_t{PF_NO_MATCH}); // a copy: ns-3 declares the constant but does not define it
 }
 
 void

@@ -86,7 +86,7 @@ for trace in cosine lte; do
 done
 
 # a packet on a slow link is not waited for when the link becomes fast
-tc qdisc add dev v0 root handle 10: pss classes 1 bandwidth 1kbit
+tc qdisc add dev v0 root handle 10: pss classes 1 bandwidth 100bit
 begin_count 5003
 offer 3 2 1000
 same "one is on the link, one waits" "$(backlog 10:)" 1
