@@ -353,8 +353,8 @@ static void linkweir_resize(struct Qdisc *sch, struct linkweir_settings *set, st
 		s->gone_sent_pkts += u64_stats_read(&s->classes[q].sent.packets);
 	}
 	rtnl_kfree_skbs(first, last);
-	s->gone_pkts += pkts - sch->q.qlen;
-	s->gone_bytes += bytes - sch->qstats.backlog;
+	/* before the next packet leaves, and perhaps makes us empty */
+	qdisc_tree_reduce_backlog(sch, pkts - sch->q.qlen, bytes - sch->qstats.backlog);
 	linkweir_use_arrays(s, set->nclasses, arrays);
 	for (q = 0; q < kept; q++) {
 		old = &arrays->classes[q];
@@ -408,12 +408,10 @@ static int linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
 	linkweir_begin_shaping(s, set);
 	sch_tree_lock(sch);
 	linkweir_clock(s);
-	if (arrays.state) {
+	if (arrays.state)
 		linkweir_resize(sch, set, &arrays);
-		linkweir_tell_parents(sch);     /* before the next packet leaves, and perhaps makes us empty */
-	} else {
+	else
 		linkweir_renew(sch, set);
-	}
 	linkweir_limits(s, set);
 	linkweir_shape(s, set);
 	linkweir_wake(sch, s->view.now_ns);     /* a class that was blocked may now send */

@@ -123,7 +123,9 @@ def source_tree() -> Path | None:
     trees = SID / TREES
     named = os.environ.get("NS3_TREE")
     if named:
-        shutil.copytree(named, trees / "named", symlinks=True, dirs_exist_ok=True)
+        shutil.copytree(
+            named, trees / "named", ignore_dangling_symlinks=True, dirs_exist_ok=True
+        )  # again into the last copy
         return trees / "named"
     if not any(trees.glob("*/VERSION")):
         trees.mkdir(exist_ok=True)

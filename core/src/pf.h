@@ -94,17 +94,22 @@ static void pf_order(struct pf_state *st, const struct lw_view *v)
 	lw_heap_order(rows, st->count);
 }
 
-static void pf_clock(struct pf_state *st, const struct lw_view *v)
+/* once in 52 days */
+static LW_NOINLINE void pf_turn_means(struct pf_state *st, const struct lw_view *v)
 {
 	uint32_t q;
 
-	if (!lw_means_clock(&st->means, v))
-		return;
 	for (q = 0; q < v->nqueues; q++)
 		lw_mean_turn(&st->means, &pf_queues(st)[q].mean);
 	lw_means_turn(&st->means);
 	/* the smallest keys may have become 0, and now tie */
 	pf_order(st, v);
+}
+
+static void pf_clock(struct pf_state *st, const struct lw_view *v)
+{
+	if (lw_means_clock(&st->means, v))
+		pf_turn_means(st, v);
 }
 
 /*
