@@ -353,7 +353,7 @@ static void linkweir_resize(struct Qdisc *sch, struct linkweir_settings *set, st
 		s->gone_sent_pkts += u64_stats_read(&s->classes[q].sent.packets);
 	}
 	rtnl_kfree_skbs(first, last);
-	/* before the next packet leaves, and perhaps makes us empty */
+	/* at once: if the next departure made us empty first, the parents would be told twice that we are */
 	qdisc_tree_reduce_backlog(sch, pkts - sch->q.qlen, bytes - sch->qstats.backlog);
 	linkweir_use_arrays(s, set->nclasses, arrays);
 	for (q = 0; q < kept; q++) {

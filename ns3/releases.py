@@ -123,6 +123,7 @@ def source_tree() -> Path | None:
     trees = SID / TREES
     named = os.environ.get("NS3_TREE")
     if named:
+        # links become copies, as a link cannot be copied over the one of an earlier run
         shutil.copytree(named, trees / "named", ignore_dangling_symlinks=True, dirs_exist_ok=True)
         return trees / "named"
     if not any(trees.glob("*/VERSION")):
@@ -147,8 +148,8 @@ def in_tree() -> bool | None:
     shutil.rmtree(tree / "contrib/linkweir", ignore_errors=True)
     if not run("tar", "xzf", packed(), "-C", tree / "contrib"):
         return False
-    words = "--build-profile=debug --enable-modules=linkweir --enable-tests --enable-examples"
-    words += " --filter-module-examples-and-tests=linkweir"
+    modules = "--enable-modules=linkweir --filter-module-examples-and-tests=linkweir"
+    words = f"--build-profile=debug --enable-tests --enable-examples {modules}"
     commands = (f"./ns3 configure {words}", f"./ns3 build -j {JOBS}", "./test.py --no-build --suite=linkweir")
     folder = f"/{tree.relative_to(SID)}"
     return all(run("chroot", SID, "sh", "-c", f"cd {folder} && {command}") for command in commands)

@@ -124,7 +124,7 @@ def performed(runs: list[dict]) -> Iterator[tuple[dict, dict]]:
             yield run, result.result() if result else perform(run)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-        for group in list(running):  # none, unless something was raised
+        for group in list(running):  # none, unless this ends early
             with suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
 
@@ -250,9 +250,9 @@ def missed(entries: list[dict]) -> int:
 
 
 def judged(run: dict, result: dict, entries: list[dict], used: set[int], *, recording: bool) -> int:
-    """Shows, and records, the result of a run; how many of its properties are open without a reason.
+    """Shows the result of a run, and records it if asked to.
 
-    `used` gets the places of the reasons in `entries`.
+    Returns how many of its properties are open without a reason. `used` gets the places of the reasons in `entries`.
     """
     unlisted = []
     kinds = dict.fromkeys(KINDS, 0)

@@ -80,7 +80,7 @@ static inline void lw_heap_down(struct lw_heap_row *rows, uint32_t count, uint32
 /* after a new key or head of q, which the heap holds */
 static inline void lw_heap_move(struct lw_heap_row *rows, uint32_t count, uint32_t q)
 {
-	if (rows[q].place)
+	if (rows[q].place)              /* often q is the root, which needs no new place above */
 		lw_heap_up(rows, rows[q].place, q);
 	lw_heap_down(rows, count, q);
 }

@@ -34,7 +34,7 @@ static struct pf_queue *pf_queues(struct pf_state *st)
 	return (struct pf_queue *)(st + 1);
 }
 
-/* the heap's copy of the key and of the arrival of the head packet, of each queue that it holds */
+/* for each queue in the heap, a copy of its key and of its head packet's arrival */
 static struct lw_heap_row *pf_rows(struct pf_state *st, const struct lw_view *v)
 {
 	return (struct lw_heap_row *)(pf_queues(st) + v->nqueues);
@@ -94,7 +94,7 @@ static void pf_order(struct pf_state *st, const struct lw_view *v)
 	lw_heap_order(rows, st->count);
 }
 
-/* once in 52 days */
+/* once in 52 days: it would make every function that asks for the time longer */
 static LW_NOINLINE void pf_turn_means(struct pf_state *st, const struct lw_view *v)
 {
 	uint32_t q;
