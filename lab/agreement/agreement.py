@@ -140,7 +140,7 @@ def places(names: Sequence[str], wanted: Sequence[Group], say: Callable[[str], N
         page.NS3: lambda: in_ns3(page.NS3, wanted),
         page.NS3_TCP: lambda: in_ns3(page.NS3_TCP, wanted),
         page.QDISC: lambda: on_kernels(page.QDISC, Laboratory(say=say)),
-        page.VIRTUAL: lambda: on_kernels(page.VIRTUAL, VirtualGateways(say=say)),
+        page.VIRTUAL: lambda: on_kernels(page.VIRTUAL, VirtualGateways(below=None, say=say)),
         page.REAL: lambda: on_kernels(page.REAL, Gateways()),
     }
     return available({name: makers[name] for name in names}, say)
@@ -167,10 +167,8 @@ def _job(place: Place, group: Group, point: Point, seed: int, duration_s: float)
         return place.run(group, point, seed, duration_s, processor)
 
     name = "" if place.name in SIMULATED else f"{place.name}, {group.name}: {point.name}, seed {seed}"
-    depends = [
-        place.identity + place.programs.get(program[0] if program else "", ""),
-        *([program] if point.program and program else [identity_of(scenario)]),
-    ]
+    depends = [place.identity + place.programs.get(program[0] if program else "", ""), identity_of(scenario)]
+    depends += point.tcp if place.name == page.NS3_TCP else ()
     return Job(name, [*depends, group.reduce.__name__], run)
 
 

@@ -154,7 +154,7 @@ def in_ns3(departures: int) -> Recorder | None:
 
 def gateway() -> Recorder:
     """A gateway in virtual time, with LINKWEIR_CALLS."""
-    gateways = VirtualGateways(calls=True)
+    gateways = VirtualGateways(below=None, calls=True)
 
     def record(_policy: str, whole: Scenario, path: Path, processor: int) -> None:
         path.write_bytes(gzip.decompress(gateways.files(whole, processor)["calls.gz"]))
@@ -162,7 +162,8 @@ def gateway() -> Recorder:
     return Recorder(page.VIRTUAL, record, lambda _policy: gateways.identity)
 
 
-# dd reads and writes; cat would call sendfile, by which text of trace_pipe is lost
+# dd reads and writes; cat would call sendfile, by which text of trace_pipe is lost. It is stopped most of the time,
+# because it would wake up at each event.
 TRACE_FIRST = """\
 mount -t tracefs tracefs /sys/kernel/tracing
 echo 32000 >/sys/kernel/tracing/buffer_size_kb
@@ -170,10 +171,13 @@ echo nocontext-info >/sys/kernel/tracing/trace_options
 mkfifo /tmp/events
 gzip -1 </tmp/events >/out/trace.gz & packing=$!
 dd bs=64k if=/sys/kernel/tracing/trace_pipe of=/tmp/events & reading=$!
+while sleep 2; do kill -CONT $reading; sleep 0.001; kill -STOP $reading; done & pausing=$!
 echo 1 >/sys/kernel/tracing/events/linkweir/enable
 """
 TRACE_LAST = """\
 echo 0 >/sys/kernel/tracing/events/linkweir/enable
+kill $pausing
+kill -CONT $reading
 sleep 1
 kill $reading
 wait $packing

@@ -16,8 +16,9 @@ from linkweir.reproduce.papers import pds, pss
 ROOT = Path(__file__).resolve().parents[2]
 GATEWAY_S = 30.0
 """Most time of a run over gateways; the simulator's run that it is compared with is as long."""
-PSS_S = 70.0
-"""Of the PSS paper's figures in the other places: a start, left out with TCP, and four periods of the capacity."""
+PSS_S: Mapping[str, float] = {"5": 40.0, "6": 40.0, "7": 70.0, "12": 70.0}
+"""Of the PSS paper's figures in the other places: a start of 10 s, left out with TCP, and 30 s of a constant capacity
+or four periods of a changing one."""
 K_AF = 0.4
 """The points of the PSS paper's figures that are run in real time have this share of AF."""
 
@@ -150,7 +151,7 @@ def pss_figure(figure: str) -> Group:
         tuple(_pss_point(figure, point) for point in plot.points),
         rates,
         _ns3_point,
-        PSS_S,
+        PSS_S[figure],
     )
 
 
@@ -277,7 +278,7 @@ def ns3_classes(lines: Sequence[Mapping[str, str]]) -> Reduced:
 
 def _single(name: str, title: str, duration_s: float, scenario: Callable[[int, float], Scenario]) -> Group:
     point = Point(name, scenario, _mean_rates, lambda _duration_s: None)
-    seeds = {"": 3, "gateway in real time": 1, "ns-3": 1}
+    seeds = {"": 3, "gateway in real time": 1, "ns-3": 1, "ns-3 and its TCP": 1}
     return Group(name, title, ("EF", "AF", "CS0"), "Mbit/s", (point,), rates, ns3_classes, duration_s, seeds=seeds)
 
 

@@ -11,11 +11,13 @@
  *                                                samples cwnds rtt_samples rtts_us"; the last four are the sums of what was read
  *                                                every SAMPLE_NS, so that their differences give means over time
  *   workload receive INTERVAL END DATAGRAMS STREAMS
- *                                                until END. DATAGRAMS: a struct came per datagram; STREAMS: lines "AT FLOW bytes segments"
+ *                                                until END. DATAGRAMS: a struct came per datagram, with the time at which it reached this
+ *                                                host; STREAMS: lines "AT FLOW bytes segments"
  *   workload say FILE                            prints the lines "AT TEXT" of FILE at their times, without AT
  *
  * Exit code 0, or 1 with a message. A packet that a queue refuses is not an error.
  */
+#define _GNU_SOURCE                     /* recvmmsg */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,6 +42,8 @@
 #define HEADER_BYTES 28                 /* IP and UDP */
 #define MOST_FLOWS 1024
 #define SAMPLE_NS 100000000LL
+#define TAKE_NS 10000000LL
+#define MOST_TAKEN 64
 
 struct due {
 	uint64_t at_ns;
@@ -263,11 +267,12 @@ static void begin_stream(struct stream *stream, struct sockaddr_in to, int epoll
 
 static void feed(struct stream *stream)
 {
+	int over = now_ns() >= stream->stop_ns;
 	ssize_t taken;
 	size_t want;
 
 	do {
-		if (now_ns() >= stream->stop_ns || !stream->left_bytes) {
+		if (over || !stream->left_bytes) {
 			shutdown(stream->socket, SHUT_WR);
 			return;
 		}
@@ -362,21 +367,52 @@ static void send_streams(const char *address, int64_t interval_ns, int64_t end_n
 
 /* ---- the receiver ---- */
 
-static void take_datagrams(int s, FILE *file)
+/* by how much the wall clock, of which the kernel notes the time of each datagram, is ahead of ours */
+static int64_t wall_ahead_ns(void)
 {
-	struct came came;
-	ssize_t length;
+	int64_t before_ns = now_ns();
+	struct timespec wall;
 
-	/* one read only: epoll reports further data, so no call finds nothing */
-	if ((length = recv(s, block, sizeof(block), MSG_DONTWAIT)) >= (ssize_t)sizeof(struct payload)) {
-		const struct payload *payload = (const struct payload *)block;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	return wall.tv_sec * 1000000000LL + wall.tv_nsec - (before_ns + now_ns()) / 2;
+}
 
-		came.flow = payload->flow;
-		came.bytes = (uint32_t)length + HEADER_BYTES;
-		came.sent_ns = payload->sent_ns;
-		came.came_ns = (uint64_t)now_ns();
-		fwrite(&came, sizeof(came), 1, file);
-	}
+/* Many at a time: in user-mode Linux waking up for each would cost more than all else that is done for it. */
+static void take_datagrams(int s, FILE *file, int64_t end_ns)
+{
+	static struct { struct payload payload; struct iovec part; char control[CMSG_SPACE(sizeof(struct timespec))]; } taken[MOST_TAKEN];
+	static struct mmsghdr messages[MOST_TAKEN];
+	int64_t ahead_ns = wall_ahead_ns();
+	int count, k;
+
+	do {
+		for (k = 0; k < MOST_TAKEN; k++) {
+			taken[k].part = (struct iovec){ &taken[k].payload, sizeof(taken[k].payload) };
+			messages[k].msg_hdr = (struct msghdr){ .msg_iov = &taken[k].part, .msg_iovlen = 1,
+							       .msg_control = taken[k].control,
+							       .msg_controllen = sizeof(taken[k].control) };
+		}
+		/* MSG_TRUNC: the whole length, of which only the payload is copied */
+		count = recvmmsg(s, messages, MOST_TAKEN, MSG_DONTWAIT | MSG_TRUNC, NULL);
+		for (k = 0; k < count; k++) {
+			const struct cmsghdr *noted = CMSG_FIRSTHDR(&messages[k].msg_hdr);
+			struct timespec wall;
+			struct came came;
+			int64_t came_ns;
+
+			if (!noted || noted->cmsg_type != SCM_TIMESTAMPNS) {
+				errno = ENODATA;
+				fail("the time of a datagram");
+			}
+			memcpy(&wall, CMSG_DATA(noted), sizeof(wall));
+			came_ns = wall.tv_sec * 1000000000LL + wall.tv_nsec - ahead_ns;
+			if (messages[k].msg_len < sizeof(struct payload) || came_ns > end_ns)
+				continue;
+			came = (struct came){ taken[k].payload.flow, messages[k].msg_len + HEADER_BYTES, taken[k].payload.sent_ns,
+					      (uint64_t)came_ns };
+			fwrite(&came, sizeof(came), 1, file);
+		}
+	} while (count == MOST_TAKEN);
 }
 
 static void receive(int64_t interval_ns, int64_t end_ns, const char *datagrams, const char *streams)
@@ -384,16 +420,17 @@ static void receive(int64_t interval_ns, int64_t end_ns, const char *datagrams, 
 	static struct { int socket; uint64_t bytes; } got[MOST_FLOWS];
 	FILE *packets = written(datagrams), *lines = written(streams);
 	struct sockaddr_in udp = address_of(NULL, DATAGRAM_PORT), tcp = address_of(NULL, STREAM_PORT);
-	int d = opened(SOCK_DGRAM), l = opened(SOCK_STREAM), epoll = epoll_create1(0), room = 64 << 20, i, more = 1;
-	int tick = timer(0, interval_ns);
+	int d = opened(SOCK_DGRAM), l = opened(SOCK_STREAM), epoll = epoll_create1(0), room = 64 << 20, on = 1, i, more = 1;
+	int tick = timer(0, interval_ns), take = timer(TAKE_NS, TAKE_NS);
 	enum { DATAGRAMS = 5 << 16, NEW = 6 << 16 };
 
-	if (setsockopt(d, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) || bind(d, (struct sockaddr *)&udp, sizeof(udp)) ||
+	if (setsockopt(d, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) ||
+	    setsockopt(d, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) || bind(d, (struct sockaddr *)&udp, sizeof(udp)) ||
 	    bind(l, (struct sockaddr *)&tcp, sizeof(tcp)) || listen(l, MOST_FLOWS))
 		fail("receiver");
 	for (i = 0; i < MOST_FLOWS; i++)
 		got[i].socket = -1;
-	watch(epoll, d, EPOLLIN, DATAGRAMS);
+	watch(epoll, take, EPOLLIN, DATAGRAMS);
 	watch(epoll, l, EPOLLIN, NEW);
 	watch(epoll, tick, EPOLLIN, TICK);
 	watch(epoll, timer(end_ns, 0), EPOLLIN, END);
@@ -410,7 +447,8 @@ static void receive(int64_t interval_ns, int64_t end_ns, const char *datagrams, 
 
 			switch (what) {
 			case DATAGRAMS:
-				take_datagrams(d, packets);
+				rearm(take);
+				take_datagrams(d, packets, end_ns);
 				break;
 			case NEW:
 				i = accept(l, (struct sockaddr *)&peer, &size);
@@ -428,6 +466,7 @@ static void receive(int64_t interval_ns, int64_t end_ns, const char *datagrams, 
 					epoll_ctl(epoll, EPOLL_CTL_DEL, got[flow].socket, NULL);
 				break;
 			case END:
+				take_datagrams(d, packets, end_ns);
 				more = 0;
 				count_now = 1;
 				break;
@@ -436,8 +475,10 @@ static void receive(int64_t interval_ns, int64_t end_ns, const char *datagrams, 
 				count_now = 1;
 			}
 		}
+		if (!count_now)
+			continue;
 		at_ns = now_ns();
-		for (i = 0; count_now && i < MOST_FLOWS; i++)
+		for (i = 0; i < MOST_FLOWS; i++)
 			if (got[i].socket >= 0)
 				fprintf(lines, "%ld %d %lu %u\n", at_ns, i, got[i].bytes, tcp_state(got[i].socket).info.tcpi_data_segs_in);
 	}

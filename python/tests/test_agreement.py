@@ -92,7 +92,7 @@ def test_a_run_in_real_time_is_compared_with_a_simulation_as_long() -> None:
 def test_a_gateway_in_virtual_time_has_the_duration_of_real_time_at_all_points() -> None:
     group = GROUPS["PSS 6"]
     assert {agreement.durations(group, point, page.VIRTUAL)[0] for point in group.points} == {30.0}
-    assert agreement.durations(group, group.points[0], page.SIMULATOR) == [points.PSS_S, points.GATEWAY_S]
+    assert agreement.durations(group, group.points[0], page.SIMULATOR) == [points.PSS_S["6"], points.GATEWAY_S]
     assert agreement.durations(GROUPS["outage"], GROUPS["outage"].points[0], page.SIMULATOR) == [30.0]
 
 
@@ -174,6 +174,21 @@ def test_the_jobs_of_a_place_are_runs_by_everything_they_depend_on() -> None:
     assert len({str(job.depends) for job in jobs.values()}) == 3 * 3
     other = agreement.jobs_of(agreement.Place(page.QDISC, lambda *_: {}, "another kernel"), [group])
     assert not {str(job.depends) for job in other.values()} & {str(job.depends) for job in jobs.values()}
+
+
+@pytest.mark.parametrize("name", [page.NS3, page.NS3_TCP])
+def test_ns3_runs_a_point_of_two_figures_once(name: str) -> None:
+    place = agreement.Place(name, lambda *_: {}, "ns-3", {"linkweir-pss-figures": "program"})
+    figures = [GROUPS["PSS 5"], GROUPS["PSS 6"]]
+    jobs = agreement.jobs_of(place, figures)
+    assert len(jobs) == 2 * 54
+    # Figure 6 differs from 5 only under PSS, where EF does not send the expected half of the link: 2 shares of EF, 9 of
+    # AF. AF's rate is K_AF (1 - 0.5) C there and K_AF (1 - EF) C in Figure 5. So with EF 0.25, K_AF 0.3, 0.6 and 0.9
+    # are 0.2, 0.4 and 0.6 there; with EF 0.75, 0.1 to 0.4 are 0.2 to 0.8.
+    assert len({str(job.depends) for job in jobs.values()}) == 54 + 2 * 9 - 3 - 4
+    other = agreement.Place(name, lambda *_: {}, "ns-3", {"linkweir-pss-figures": "another program"})
+    others = {str(job.depends) for job in agreement.jobs_of(other, figures).values()}
+    assert not others & {str(job.depends) for job in jobs.values()}
 
 
 # --- Decisions ------------------------------------------------------------------------------------------------------

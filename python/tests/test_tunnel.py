@@ -20,6 +20,7 @@ from processes import wait_until
 
 from linkweir.lab import LaboratoryError, collect, gateways, guest, kernel, namespaces, tunnel
 from linkweir.lab.gateways import Gateways, VirtualGateways
+from linkweir.lab.world import NETEM
 from linkweir.reproduce import gateways as figures
 from linkweir.reproduce.papers import pss
 from linkweir.scenario import as_scenario
@@ -68,6 +69,16 @@ def test_the_gateway_counts_the_scenarios_bytes_and_the_link_has_the_delays() ->
     assert (made["link.toml"]["a_to_b"]["delay"], made["link.toml"]["b_to_a"]["delay"]) == ("250ms", "5ms")
     # 1500 bytes fit into the tunnel, and with its headers into the link.
     assert made["link.toml"]["mtu"] == made["sender.toml"]["gateway"]["underlay_mtu"] == "1528B"
+
+
+def test_netem_delays_in_place_of_the_emulator() -> None:
+    job = tunnel.tunnel(as_scenario(two_classes(link={"delay": "250ms", "return_delay": "5ms"})), None).job
+    run = job["run"].decode()
+    assert "link.toml" not in job
+    assert "linkweir-gateway emulate" not in run
+    assert f"tc -n sender qdisc add dev sat root {NETEM} delay 250000.000us" in run
+    assert f"tc -n receiver qdisc add dev sat root {NETEM} delay 5000.000us" in run
+    assert "mtu 1528 " in run  # as the emulated link
 
 
 def test_classes_are_told_apart_by_code_points_and_the_last_takes_the_rest() -> None:
@@ -323,6 +334,22 @@ def virtual() -> VirtualGateways:
     if program() is None:
         pytest.skip(namespaces.NO_GATEWAY)
     return VirtualGateways(program())
+
+
+def test_netem_gives_the_rates_and_delays_of_the_emulator(virtual: VirtualGateways, tmp_path: Path) -> None:
+    flow = {"class": "rest", "kind": "tcp", "profile": "linux", "count": 2}
+    scenario = two_classes(duration="3s", warmup="1s")
+    scenario["flow"][1] = {"name": "rest", **flow}
+    emulated = virtual.run(scenario)
+    delayed = VirtualGateways(program(), below=None).run(scenario, out=tmp_path / "run")
+    for name in ("ef", "rest"):
+        one, other = ({row["class"]: row for row in run.rows("classes")}[name] for run in (emulated, delayed))
+        assert other["rate_bps"] == pytest.approx(one["rate_bps"], rel=0.002), name
+    one, other = ({row["class"]: row for row in run.rows("classes")}["ef"] for run in (emulated, delayed))
+    # The emulator's 10 Gbit/s take 0.8 us for a packet, and each program reads the clock, which takes 0.256 us.
+    assert other["delay_p50_s"] == pytest.approx(one["delay_p50_s"], abs=5e-6)
+    assert (tmp_path / "run/memory.csv").read_text().startswith("sender_bytes,receiver_bytes\n")
+    assert not (tmp_path / "run/emulator.json").exists()
 
 
 @pytest.mark.slow

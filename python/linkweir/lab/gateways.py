@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,8 @@ from linkweir.scenario import Scenario
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MEMORY_OF = ("sender", "receiver", "emulator")
+ENDS = ("sender", "receiver")
+EMULATOR = "emulator"
 
 
 class OverGateways(Experiments):
@@ -31,7 +32,7 @@ class OverGateways(Experiments):
 
     on = "gateway"
 
-    def __init__(self, below: Mapping[str, Any], *, exported: bool = False, calls: bool = False) -> None:
+    def __init__(self, below: Mapping[str, Any] | None, *, exported: bool = False, calls: bool = False) -> None:
         self._below = below
         self._exported = exported
         self._calls = calls
@@ -51,11 +52,10 @@ class OverGateways(Experiments):
 
     def _extra_files(self, _files: Mapping[str, bytes]) -> dict[str, bytes]:
         last = list(_answers(_files["counters"]))[-1]
-        return {
-            "gateway.json": dump(last).encode(),
-            "emulator.json": _files["emulator"],
-            "memory.csv": memory_csv(_files["memory"]).encode(),
-        }
+        emulator = {} if self._below is None else {f"{EMULATOR}.json": _files[EMULATOR]}
+        processes = ENDS if self._below is None else (*ENDS, EMULATOR)
+        memory = memory_csv(_files["memory"], processes)
+        return {"gateway.json": dump(last).encode(), **emulator, "memory.csv": memory.encode()}
 
 
 class Gateways(OverGateways):
@@ -92,7 +92,8 @@ class Gateways(OverGateways):
 class VirtualGateways(OverGateways):
     """The same programs in one user-mode Linux: runs of a seed repeat exactly.
 
-    Args: those of `Gateways`; `calls`: the sender records the calls of its policy; `say`: called with what is built.
+    Args: those of `Gateways`; `below`: None has the kernel delay packets between the gateways, without an emulator, in
+        less real time; `calls`: the sender records the calls of its policy; `say`: called with what is built.
 
     Raises:
         LaboratoryError: it cannot be built, or there is no gateway.
@@ -104,7 +105,7 @@ class VirtualGateways(OverGateways):
         self,
         gateway: Path | None = None,
         *,
-        below: Mapping[str, Any] = LINK_BELOW,
+        below: Mapping[str, Any] | None = LINK_BELOW,
         exported: bool = False,
         calls: bool = False,
         say: Callable[[str], None] = lambda _: None,
@@ -114,7 +115,7 @@ class VirtualGateways(OverGateways):
         if found is None:
             raise LaboratoryError(f"missing here: {namespaces.NO_GATEWAY}")
         self.guest = guest.prepare(kernel.build("fast", say=say), found)
-        self.identity = self.guest.identity
+        self.identity = self.guest.identity + (" netem" if below is None else "")
 
     def _files(self, made: World, _processor: int | None) -> dict[str, bytes]:
         return host.start(self.guest, made.job, made.scenario.seed, processor=_processor)
@@ -167,14 +168,14 @@ def _shown(row: Mapping[str, Any], columns: Mapping[str, str]) -> Shown:
     return {**state, "sojourn_max": row["sojourn_max_ns"]}
 
 
-def memory_csv(text: bytes) -> str:
+def memory_csv(text: bytes, processes: Sequence[str]) -> str:
     """Resident memory of each process at the ends of the bins, bytes, from lines of kB.
 
-    >>> print(memory_csv(b"4 3 5"), end="")
+    >>> print(memory_csv(b"4 3 5", ("sender", "receiver", "emulator")), end="")
     sender_bytes,receiver_bytes,emulator_bytes
     4096,3072,5120
     """
     kilobytes = [int(word) for word in text.split()]
-    rows = [kilobytes[n : n + len(MEMORY_OF)] for n in range(0, len(kilobytes), len(MEMORY_OF))]
-    head = ",".join(f"{name}_bytes" for name in MEMORY_OF)
+    rows = [kilobytes[n : n + len(processes)] for n in range(0, len(kilobytes), len(processes))]
+    head = ",".join(f"{name}_bytes" for name in processes)
     return head + "\n" + "".join(",".join(str(1024 * kb) for kb in row) + "\n" for row in rows)
