@@ -41,6 +41,8 @@ from linkweir.scenario import Scenario
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATOR = page.SIMULATOR
 SIMULATED = (SIMULATOR, page.BACKLOGGED)
+NOT_OF_A_SCENARIO = ("--seeds", "--tcp")
+"""Arguments of ns-3's programs that the scenario of a point does not tell; it tells all others, but for the figure."""
 
 Key = tuple[str, str, str, int, float]
 """Place, group, point, seed and duration in s of a run."""
@@ -168,7 +170,7 @@ def _job(place: Place, group: Group, point: Point, seed: int, duration_s: float)
 
     name = "" if place.name in SIMULATED else f"{place.name}, {group.name}: {point.name}, seed {seed}"
     depends = [place.identity + place.programs.get(program[0] if program else "", ""), identity_of(scenario)]
-    depends += point.tcp if place.name == page.NS3_TCP else ()
+    depends += [word for word in program if word.split("=")[0] in NOT_OF_A_SCENARIO]
     return Job(name, [*depends, group.reduce.__name__], run)
 
 

@@ -278,7 +278,7 @@ def ns3_classes(lines: Sequence[Mapping[str, str]]) -> Reduced:
 
 def _single(name: str, title: str, duration_s: float, scenario: Callable[[int, float], Scenario]) -> Group:
     point = Point(name, scenario, _mean_rates, lambda _duration_s: None)
-    seeds = {"": 3, "gateway in real time": 1, "ns-3": 1, "ns-3 and its TCP": 1}
+    seeds = {"": 3, "gateway in real time": 1, "ns-3 and its TCP": 1}
     return Group(name, title, ("EF", "AF", "CS0"), "Mbit/s", (point,), rates, ns3_classes, duration_s, seeds=seeds)
 
 

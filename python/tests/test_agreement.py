@@ -183,12 +183,23 @@ def test_ns3_runs_a_point_of_two_figures_once(name: str) -> None:
     jobs = agreement.jobs_of(place, figures)
     assert len(jobs) == 2 * 54
     # Figure 6 differs from 5 only under PSS, where EF does not send the expected half of the link: 2 shares of EF, 9 of
-    # AF. AF's rate is K_AF (1 - 0.5) C there and K_AF (1 - EF) C in Figure 5. So with EF 0.25, K_AF 0.3, 0.6 and 0.9
-    # are 0.2, 0.4 and 0.6 there; with EF 0.75, 0.1 to 0.4 are 0.2 to 0.8.
+    # AF. AF's rate is K_AF (1 - 0.5) C in Figure 6 and K_AF (1 - EF) C in Figure 5. So with EF 0.25, K_AF 0.3, 0.6 and
+    # 0.9 in Figure 6 are 0.2, 0.4 and 0.6 in Figure 5; with EF 0.75, 0.1 to 0.4 in Figure 6 are 0.2 to 0.8 in Figure 5.
     assert len({str(job.depends) for job in jobs.values()}) == 54 + 2 * 9 - 3 - 4
     other = agreement.Place(name, lambda *_: {}, "ns-3", {"linkweir-pss-figures": "another program"})
     others = {str(job.depends) for job in agreement.jobs_of(other, figures).values()}
     assert not others & {str(job.depends) for job in jobs.values()}
+
+
+def test_ns3_runs_again_with_its_tcp_and_with_other_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    def depends(place: str, figure: str) -> set[str]:
+        made = agreement.Place(place, lambda *_: {}, "ns-3")
+        return {str(job.depends) for job in agreement.jobs_of(made, [GROUPS[figure]]).values()}
+
+    assert not depends(page.NS3, "PSS 6") & depends(page.NS3_TCP, "PSS 6")
+    before = depends(page.NS3, "PDS 6")
+    monkeypatch.setattr(points.pds, "SEEDS", points.pds.SEEDS + 1)
+    assert not before & depends(page.NS3, "PDS 6")
 
 
 # --- Decisions ------------------------------------------------------------------------------------------------------

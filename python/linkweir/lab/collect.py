@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the tables of a run from the files that a job left.
 
-Counters of classes are tc's, read at the ends of the bins; delays are measured packet by packet at the receiver where
-all of a class's flows are datagrams; otherwise their mean is that of the time in the queue. What
-real kernels do not report is null: quantiles of a TCP class's delays, drops by flow, and losses behind the queue where
-there are any.
+Counters of classes are tc's, read at the ends of the bins; delays are measured packet by packet, until the
+receiver's kernel has it, where all of a class's flows are datagrams; otherwise their mean is that of the time in the
+queue. What real kernels do not report is null: quantiles of a TCP class's delays, drops by flow, and losses behind the
+queue where there are any.
 Columns mean what they mean in a simulation, except:
 
 * a packet of a class counts as lost to a limit where the kernel's own schedulers do not say why they dropped it;

@@ -15,7 +15,7 @@ from linkweir.lab import guest, host, kernel, namespaces
 from linkweir.lab.collect import Counted, Counters, Shown, tables
 from linkweir.lab.experiment import Experiments
 from linkweir.lab.fault import LaboratoryError
-from linkweir.lab.tunnel import LINK_BELOW, tunnel
+from linkweir.lab.tunnel import ENDS, LINK_BELOW, tunnel
 from linkweir.lab.world import World
 from linkweir.provenance import dump
 from linkweir.scenario import Scenario
@@ -23,7 +23,6 @@ from linkweir.scenario import Scenario
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ENDS = ("sender", "receiver")
 EMULATOR = "emulator"
 
 
@@ -53,7 +52,7 @@ class OverGateways(Experiments):
     def _extra_files(self, _files: Mapping[str, bytes]) -> dict[str, bytes]:
         last = list(_answers(_files["counters"]))[-1]
         emulator = {} if self._below is None else {f"{EMULATOR}.json": _files[EMULATOR]}
-        processes = ENDS if self._below is None else (*ENDS, EMULATOR)
+        processes = tuple(ENDS) if self._below is None else (*ENDS, EMULATOR)
         memory = memory_csv(_files["memory"], processes)
         return {"gateway.json": dump(last).encode(), **emulator, "memory.csv": memory.encode()}
 
@@ -79,7 +78,8 @@ class Gateways(OverGateways):
         found = gateway or namespaces.find_gateway()
         self._folder = tempfile.TemporaryDirectory(prefix="linkweir-")
         self.tools = namespaces.prepare(found, Path(self._folder.name))
-        self.identity = hashlib.sha256((self.tools.programs / "linkweir-gateway").read_bytes()).hexdigest()
+        programs = [(self.tools.programs / name).read_bytes() for name in ("linkweir-gateway", "workload")]
+        self.identity = hashlib.sha256(b"".join(programs)).hexdigest()
 
     def stop(self) -> None:
         """Ends all runs."""
