@@ -250,17 +250,17 @@ tunnel-arm64:
 	./setup.sh arm64
 	python3 machines/tunnel_arm64.py --release "$(RELEASE)"
 
-# what is stored in runs/transport is not run again; exit code 1 of the program: some scenario is outside its bound
+# what is stored in runs/transport is not run again; exit code 3 of the program: some scenario is outside its bound
 transport: $(VENV)/.built
 	./setup.sh lab
-	$(PYTHON) lab/transport/transport.py --into docs/results/transport.md || test $$? = 1
+	$(PYTHON) lab/transport/transport.py --into docs/results/transport.md || test $$? = 3
 
-# what is stored in runs/agreement is not run again; exit code 1 of a program: something is outside its bound
+# what is stored in runs/agreement is not run again; exit code 3 of a program: something is outside its bound
 agreement: $(VENV)/.built
 	./setup.sh lab ns3
 	cargo build --locked --release --quiet -p linkweir-gateway
-	$(PYTHON) lab/agreement/agreement.py --into docs/results/agreement.md || test $$? = 1
-	$(PYTHON) lab/agreement/decisions.py --into docs/results/agreement.md || test $$? = 1
+	$(PYTHON) lab/agreement/agreement.py --into docs/results/agreement.md || test $$? = 3
+	$(PYTHON) lab/agreement/decisions.py --into docs/results/agreement.md || test $$? = 3
 
 robust: $(VENV)/.built
 	./setup.sh lab kernel-test

@@ -18,6 +18,9 @@ from typing import Any, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 
+OUTSIDE = 3
+"""Exit code of a comparison that finds something outside its bounds; that of a program that breaks down is 1."""
+
 
 class Processors:
     """Processors for a number of runs at a time, each on one of its own if there are as many."""

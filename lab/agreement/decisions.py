@@ -14,7 +14,7 @@ tracepoints. Then
 
 No packet arrives when another leaves, in any place with an exact clock: see `scenario`. Recordings are stored, so an
 interrupted comparison continues where it was. Exit code 0: the core decided the same everywhere, and at least 99.9 %
-of the positions agree; or 1.
+of the positions agree; or 3.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ import ns3_programs
 import page
 import trace_vectors
 from places import available
-from stored import Processors
+from stored import OUTSIDE, Processors
 
 from linkweir import _native
 from linkweir.lab import guest, host, kernel
@@ -202,7 +202,7 @@ def qdisc(say: Callable[[str], None]) -> Recorder:
 
 def _choices() -> trace_vectors.Choices:
     """The words of each parameter that is a choice, from the kernel suite's own program."""
-    make = ["make", "--no-print-directory", "-s", "-C", str(ROOT / "kernel"), "build/choices.txt"]
+    make = ["make", "--no-print-directory", "-s", "-C", str(ROOT / "kernel"), "build/bounds.txt"]  # writes both
     subprocess.run(make, check=True)
     return trace_vectors.read_choices(ROOT / "kernel/build/choices.txt")
 
@@ -352,7 +352,7 @@ def main() -> int:
         before, rest = options.into.read_text().split(BEGIN)
         _, after = rest.split(END)
         write_whole(options.into, f"{before}{BEGIN}\n\n{origin}\n\n{table(found)}\n\n{END}{after}")
-    return int(not all(one.kept for one in found))
+    return 0 if all(one.kept for one in found) else OUTSIDE
 
 
 if __name__ == "__main__":

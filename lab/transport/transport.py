@@ -6,7 +6,7 @@
 
 Each scenario runs with several seeds on both sides; means over the seeds are compared, for the flows of each class.
 Runs are stored, by scenario and by what ran them, so an interrupted comparison continues where it was. Exit code 0:
-every value is within its bound, or 1.
+every value is within its bound, or 3.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import stored as stored_runs
 from cases import Case, cases
-from stored import Store
+from stored import OUTSIDE, Store
 
 import linkweir
 from linkweir import _native
@@ -292,7 +292,7 @@ def main() -> int:
         what = f"{len(chosen)} scenarios, {len(seeds)} seeds"
         origin = f"Measured on {today} by `make transport`: commit {_native.commit}, {what}."
         write_into(options.into, lines, origin)
-    return int(any(line.outside for line in lines))
+    return OUTSIDE if any(line.outside for line in lines) else 0
 
 
 if __name__ == "__main__":
