@@ -13,7 +13,7 @@ gateways count the scenario's bytes: 28 bytes of the tunnel's headers are taken 
 reported to the gateway by its `command`, in steps of 50 ms, each with the mean of its span.
 
 Instead of the emulator the kernel can delay what is between the gateways (netem on a pair of veth devices). In virtual
-time a run then takes about 40 % less real time, because packets pass two programs and not three.
+time a run then takes less real time, because packets pass two programs and not three.
 
 The job is one for any host that has `workload`, `linkweir-gateway` and iproute2: namespaces in real time, or a kernel
 in virtual time. TCP is the kernel's; acknowledgements return over a link on which they never wait.
