@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import ns3_programs
 import page
-from figures import GATEWAY_S, Group, Point, Reduced, groups, identity_of
+from figures import Group, Point, Reduced, groups, identity_of
 from places import available
 from stored import OUTSIDE, Job, Store, run_all
 
@@ -66,17 +66,18 @@ class Place:
 
 
 def durations(group: Group, point: Point, place: str) -> list[float]:
-    """How long a point runs in a place. Runs over gateways are shorter; the simulator does both."""
-    short_s = min(group.duration_s, GATEWAY_S)
-    if place in (page.NS3, page.NS3_TCP, page.BACKLOGGED):
-        with_tcp = point.backlogged is not None or point.program is None
-        wanted = {page.NS3: point.program is not None, page.NS3_TCP: with_tcp, page.BACKLOGGED: bool(point.backlogged)}
-        return [group.duration_s] if wanted[place] else []
-    if place == page.VIRTUAL:
-        return [short_s]
-    if place == page.REAL:
-        return [short_s] if point.real else []
-    return sorted({group.duration_s, short_s}, reverse=True) if place == SIMULATOR else [group.duration_s]
+    """How long a point runs in a place, s: the simulator as long as each of the others."""
+    if place == SIMULATOR:
+        others = {group.duration_of(other) for other in page.PLACES if durations(group, point, other)}
+        return [group.duration_s[""], *sorted(others - {group.duration_s[""]}, reverse=True)]
+    runs = {
+        page.NS3: point.program is not None,
+        page.NS3_TCP: point.backlogged is not None or point.program is None,
+        page.BACKLOGGED: point.backlogged is not None,
+        page.REAL: point.real,
+    }
+    as_long_as = page.NS3 if place == page.BACKLOGGED else place
+    return [group.duration_of(as_long_as)] if runs.get(place, True) else []
 
 
 def simulated() -> Place:
@@ -112,7 +113,7 @@ def on_kernels(name: str, experiments: Experiments) -> Place:
 def in_ns3(name: str, wanted: Sequence[Group]) -> Place | None:
     """ns-3, with its TCP or without; None if it is not here."""
     exported = {
-        f"exported-{group.name}": Scenario.from_dict(point.scenario(1, group.duration_s))
+        f"exported-{group.name}": Scenario.from_dict(point.scenario(1, group.duration_of(page.NS3_TCP)))
         for group in wanted
         for point in group.points
         if point.program is None
@@ -141,8 +142,8 @@ def places(names: Sequence[str], wanted: Sequence[Group], say: Callable[[str], N
         page.BACKLOGGED: backlogged,
         page.NS3: lambda: in_ns3(page.NS3, wanted),
         page.NS3_TCP: lambda: in_ns3(page.NS3_TCP, wanted),
-        page.QDISC: lambda: on_kernels(page.QDISC, Laboratory(say=say)),
-        page.VIRTUAL: lambda: on_kernels(page.VIRTUAL, VirtualGateways(below=None, say=say)),
+        page.QDISC: lambda: on_kernels(page.QDISC, Laboratory(sent_when_due=True, say=say)),
+        page.VIRTUAL: lambda: on_kernels(page.VIRTUAL, VirtualGateways(below=None, sent_when_due=True, say=say)),
         page.REAL: lambda: on_kernels(page.REAL, Gateways()),
     }
     return available({name: makers[name] for name in names}, say)
@@ -178,7 +179,9 @@ def parts_of(place: Place, wanted: Sequence[Group], jobs: int) -> list[tuple[int
     """How many runs at a time, and the groups whose runs these are."""
     if place.name != page.REAL:
         return [(jobs, list(wanted))]
-    return [(group.real_at_once, [group]) for group in wanted]
+    # a run that fails ends its part, as in the other places
+    at_once = dict.fromkeys(group.real_at_once for group in wanted)
+    return [(number, [group for group in wanted if group.real_at_once == number]) for number in at_once]
 
 
 def results(
@@ -216,7 +219,7 @@ def compared(found: Mapping[Key, Reduced], wanted: Sequence[Group]) -> list[page
     for group in wanted:
         lines = []
         for point in group.points:
-            expected = point.theory(group.duration_s)
+            expected = point.theory(group.duration_s[""])
             run = {place for place in page.PLACES if durations(group, point, place)}
             line = page.Line(point.name, point.real, frozenset(run | ({page.THEORY} if expected else set())), {})
             for place in (SIMULATOR, *page.PLACES):

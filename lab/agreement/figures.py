@@ -14,11 +14,16 @@ from linkweir.reproduce.figure import FigureCase, Scenario, Tables
 from linkweir.reproduce.papers import pds, pss
 
 ROOT = Path(__file__).resolve().parents[2]
-GATEWAY_S = 30.0
-"""Most time of a run over gateways; the simulator's run that it is compared with is as long."""
-PSS_S: Mapping[str, float] = {"5": 40.0, "6": 40.0, "7": 70.0, "12": 70.0}
-"""Of the PSS paper's figures in the other places: a start of 10 s, left out with TCP, and 30 s of a constant capacity
-or four periods of a changing one."""
+REAL_S = 30.0
+"""Most time of a run in real time."""
+_CONSTANT = {"": pss.SLOW_START_S + 20.0, "gateway": pss.SLOW_START_S + 10.0}
+"""Durations of runs with TCP at a constant capacity, as `Group.duration_s`; the start is left out."""
+_CHANGING = {
+    "": pss.SLOW_START_S + 4 * pss.PERIOD_S,
+    "gateway": pss.SLOW_START_S + pss.PERIOD_S,
+    "gateway in real time": REAL_S,
+}
+"""The same at a capacity that changes with this period."""
 K_AF = 0.4
 """The points of the PSS paper's figures that are run in real time have this share of AF."""
 
@@ -63,7 +68,7 @@ class Group:
         points: its lines.
         reduce: what is kept of a run's tables.
         ns3: what is kept of the lines of CSV that ns-3's program prints.
-        duration_s: of each run.
+        duration_s: of a run by place, "" for all others. Each is compared with a run of the simulator that is as long.
         bounds: the largest distance from the simulator that a place may have, as a part; of all others by the name ""
         floor: differences of smaller values are a part of this; in the unit.
         seeds: number of seeds by place, "" for all others.
@@ -77,11 +82,15 @@ class Group:
     points: tuple[Point, ...]
     reduce: Callable[[Tables], Reduced]
     ns3: Callable[[Sequence[Mapping[str, str]]], Reduced]
-    duration_s: float
+    duration_s: Mapping[str, float]
     bounds: Mapping[str, float] = field(default_factory=lambda: {"": 0.05})
     floor: float = virtual.LEAST_MBPS
     seeds: Mapping[str, int] = field(default_factory=lambda: {"": 1})
     real_at_once: int = 4
+
+    def duration_of(self, place: str) -> float:
+        """The duration of a place's runs, s."""
+        return self.duration_s.get(place, self.duration_s[""])
 
     def bound(self, place: str) -> float:
         """The bound of a place."""
@@ -151,7 +160,7 @@ def pss_figure(figure: str) -> Group:
         tuple(_pss_point(figure, point) for point in plot.points),
         rates,
         _ns3_point,
-        PSS_S[figure],
+        _CHANGING if plot.points[0].changing else _CONSTANT,
     )
 
 
@@ -221,7 +230,7 @@ def pds_figure(figure: str) -> Group:
         tuple(_pds_point(variant, span) for variant in plot.variants for span in SPANS),
         waits,
         _ns3_waits,
-        pds.DURATION_S,
+        {"": pds.DURATION_S},
         {"": 0.05, "ns-3": 0.01} if figure == "4" else {"": 0.05},
         0.0,
         {"": 3, "simulator": pds.SEEDS, "ns-3": 1},
@@ -279,7 +288,8 @@ def ns3_classes(lines: Sequence[Mapping[str, str]]) -> Reduced:
 def _single(name: str, title: str, duration_s: float, scenario: Callable[[int, float], Scenario]) -> Group:
     point = Point(name, scenario, _mean_rates, lambda _duration_s: None)
     seeds = {"": 3, "gateway in real time": 1, "ns-3 and its TCP": 1}
-    return Group(name, title, ("EF", "AF", "CS0"), "Mbit/s", (point,), rates, ns3_classes, duration_s, seeds=seeds)
+    durations = {"": duration_s, "gateway": REAL_S, "gateway in real time": REAL_S}
+    return Group(name, title, ("EF", "AF", "CS0"), "Mbit/s", (point,), rates, ns3_classes, durations, seeds=seeds)
 
 
 def groups() -> list[Group]:
@@ -291,7 +301,7 @@ def groups() -> list[Group]:
         *(pss_figure(figure) for figure in ("5", "6", "7", "12")),
         *(pds_figure(figure) for figure in ("4", "6")),
         _single("LTE", "PSS on the beginning of a recorded LTE link", LTE_S, lte),
-        _single("outage", "PSS on a link that is down from 10 to 15 s", GATEWAY_S, outage),
+        _single("outage", "PSS on a link that is down from 10 to 15 s", REAL_S, outage),
     ]
 
 

@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT / "ns3"))
 import releases  # noqa: E402
 
 EXAMPLES = ("linkweir-pss-figures", "linkweir-pds-figures")
+LIBRARY = "liblinkweir.so"
 LINES = "class,rate_mbps,sent_pkts"
 """An exported program prints a line for each class behind this one."""
 
@@ -56,24 +57,26 @@ def build(exported: Mapping[str, Scenario], *, examples: bool = True) -> Ns3 | N
     Args:
         exported: the scenarios.
         examples: builds the examples, too. They and scenarios with TCP need PyPI's ns-3; without them it is Debian 12's
-            if that is installed. Each is built in the folder in which `make ns3` builds the module.
+            if the module is not built with PyPI's already. Each is built in the folder in which `make ns3` builds the
+            module.
     """
     releases.WORK.mkdir(parents=True, exist_ok=True)
-    if releases.have_debian_12() and not examples:
+    wheel = releases.WORK / "3.44"
+    prefix = releases.wheel_prefix() if examples or (wheel / LIBRARY).exists() else None
+    if prefix is None and not examples and releases.have_debian_12():
         folder, options = releases.WORK / "3.37", ["-DCMAKE_CXX_STANDARD=17"]
     else:
-        prefix = releases.wheel_prefix()
+        prefix = prefix or releases.wheel_prefix()
         if prefix is None:
             return None
-        folder = releases.WORK / "3.44"
-        options = [f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_STANDARD=20"]
+        folder, options = wheel, [f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_STANDARD=20"]
     folder.mkdir(parents=True, exist_ok=True)
     programs = [_write(folder / f"{name}.cc", ns3_program(scenario).text) for name, scenario in exported.items()]
     names = [*(EXAMPLES if examples else ()), *exported]
     options.append(f"-DLINKWEIR_PROGRAMS={';'.join(map(str, programs))}")
     releases.run_or_stop("cmake", "-S", ROOT / "ns3", "-B", folder, *options)
     releases.run_or_stop("make", "--no-print-directory", "-s", "-C", folder, "-j", releases.JOBS, *names)
-    return Ns3(folder, {name: _hash([folder / "liblinkweir.so", folder / name]) for name in names})
+    return Ns3(folder, {name: _hash([folder / LIBRARY, folder / name]) for name in names})
 
 
 def _write(path: Path, text: str) -> Path:

@@ -297,6 +297,13 @@ def test_what_tc_says_is_read_with_its_units() -> None:
     assert len(collect.shown(SHOWN * 3)) == 3
 
 
+def test_the_host_waits_for_the_end_of_a_process_and_not_for_ever() -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        assert not host._ends(process.pid, 0.01)
+        process.kill()
+        assert host._ends(process.pid, 60.0)
+
+
 sys.path.insert(0, str(Path(__file__).parents[2] / "lab"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "lab/transport"))
 import cases  # noqa: E402
@@ -687,6 +694,22 @@ def test_simulated_tcp_agrees_with_the_kernels_in_a_sample(laboratory: Laborator
     # What was stored is not run again.
     unstaggered.run = None  # type: ignore[method-assign,assignment]
     assert transport.run_all(wanted, unstaggered, store, 2, lambda _: None) == answers
+
+
+@pytest.mark.slow
+def test_datagrams_may_count_as_sent_when_they_were_due(laboratory: Laboratory) -> None:
+    cbr = {"class": "all", "kind": "cbr", "rate": "3Mbit", "packet": "300B"}  # a packet each 0.8 ms
+    scenario = linkweir.Scenario.from_dict(fifo(duration="2s", scheduler={"policy": "fifo"}, flow=cbr))
+    made = world(scenario, laboratory.guest.kinds)
+
+    def sent_ns(where: guest.Guest) -> Any:
+        return collect.Record(made, host.start(where, made.job, 1), collect.tc_counters).packets["sent_ns"].astype(int)
+
+    due_ns = sent_ns(Laboratory(sent_when_due=True).guest)
+    np.testing.assert_array_equal(due_ns, 800_000 * np.arange(len(due_ns)))
+    late_ns = sent_ns(laboratory.guest) - due_ns
+    assert 0 < late_ns.min() < 1000
+    assert np.median(late_ns) < 1000
 
 
 @pytest.mark.slow

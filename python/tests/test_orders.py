@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,8 +31,8 @@ def swapped(order: list[Departure], at: int) -> list[Departure]:
     """The packets at two positions change places; the times of departures stay."""
     first, second = order[at], order[at + 1]
     changed = [*order]
-    changed[at] = replace(second, left_ns=first.left_ns)
-    changed[at + 1] = replace(first, left_ns=second.left_ns)
+    changed[at] = second._replace(left_ns=first.left_ns)
+    changed[at + 1] = first._replace(left_ns=second.left_ns)
     return changed
 
 
@@ -66,7 +65,7 @@ def test_a_shifted_order_is_found() -> None:
 
 
 def test_other_packets_cannot_be_compared() -> None:
-    other = [replace(one, queue=5) for one in turns(10)]
+    other = [one._replace(queue=5) for one in turns(10)]
     assert compare_orders(turns(10), other, EXACT).positions == 0
     assert compare_orders(turns(10), other, EXACT).part == 0.0
 
@@ -86,7 +85,7 @@ def test_the_cause_of_a_difference(lead_ns: int, timing: Timing, cause: str) -> 
     if lead_ns == -5 * STEP_NS:
         lead_ns = -4_000_000
     order = swapped(turns(1000), 500)
-    order[501] = replace(order[501], arrived_ns=order[500].left_ns - lead_ns)
+    order[501] = order[501]._replace(arrived_ns=order[500].left_ns - lead_ns)
     found = compare_orders(turns(1000), order, timing)
     assert found.differing == {cause: 2}
 
@@ -94,7 +93,7 @@ def test_the_cause_of_a_difference(lead_ns: int, timing: Timing, cause: str) -> 
 def test_another_decision_because_of_other_waits_is_told_from_a_wrong_one() -> None:
     """Two packets swap places. In the place class 1 waited longer, so that it is more urgent there."""
     order = swapped(turns(1000), 500)
-    longer = {at: replace(order[at], arrived_ns=order[at].arrived_ns - STEP_NS) for at in (500, 501)}
+    longer = {at: order[at]._replace(arrived_ns=order[at].arrived_ns - STEP_NS) for at in (500, 501)}
     late = [longer.get(at, one) for at, one in enumerate(order)]
 
     def urgency(queue: int, wait_ns: int) -> float:
@@ -107,8 +106,8 @@ def test_another_decision_because_of_other_waits_is_told_from_a_wrong_one() -> N
 
 def test_how_much_later_packets_arrive_is_counted_from_departures() -> None:
     """The place begins 1 s later. All packets but one arrive 42 us earlier before departures; one is never sent."""
-    place = [replace(one, arrived_ns=one.arrived_ns + 10**9 - 42_000, left_ns=one.left_ns + 10**9) for one in turns(99)]
-    place[7] = replace(place[7], arrived_ns=place[7].arrived_ns + 300_000)
+    place = [one._replace(arrived_ns=one.arrived_ns + 10**9 - 42_000, left_ns=one.left_ns + 10**9) for one in turns(99)]
+    place[7] = place[7]._replace(arrived_ns=place[7].arrived_ns + 300_000)
     del place[50]
     assert later_ns(turns(100), place) == -42_000
     assert later_ns(turns(100), []) == 0

@@ -158,6 +158,7 @@ class Laboratory(Experiments):
         stagger_s: TCP connections start at random within this after their time.
         exported_script: the script of `linkweir export tc` sets up the link and the scheduler.
         ingress: that script is the one of `--ingress`.
+        sent_when_due: as for `guest.prepare`.
         say: called with what is built now.
 
     Raises:
@@ -174,12 +175,13 @@ class Laboratory(Experiments):
         stagger_s: float = STAGGER_S,
         exported_script: bool = False,
         ingress: bool = False,
+        sent_when_due: bool = False,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._stagger_s = stagger_s
         self._exported = exported_script
         self._ingress = ingress
-        self.guest = guest.prepare(kernel.build(variant, say=say))
+        self.guest = guest.prepare(kernel.build(variant, say=say), sent_when_due=sent_when_due)
         self.identity = self.guest.identity
 
     def _made(self, scenario: Scenario) -> World:

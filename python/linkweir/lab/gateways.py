@@ -93,7 +93,8 @@ class VirtualGateways(OverGateways):
     """The same programs in one user-mode Linux: runs of a seed repeat exactly.
 
     Args: those of `Gateways`; `below`: None has the kernel delay packets between the gateways, without an emulator, in
-        less real time; `calls`: the sender records the calls of its policy; `say`: called with what is built.
+        less real time; `calls`: the sender records the calls of its policy; `sent_when_due`: as for `guest.prepare`;
+        `say`: called with what is built.
 
     Raises:
         LaboratoryError: it cannot be built, or there is no gateway.
@@ -108,13 +109,14 @@ class VirtualGateways(OverGateways):
         below: Mapping[str, Any] | None = LINK_BELOW,
         exported: bool = False,
         calls: bool = False,
+        sent_when_due: bool = False,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         super().__init__(below, exported=exported, calls=calls)
         found = gateway or namespaces.find_gateway()
         if found is None:
             raise LaboratoryError(f"missing here: {namespaces.NO_GATEWAY}")
-        self.guest = guest.prepare(kernel.build("fast", say=say), found)
+        self.guest = guest.prepare(kernel.build("fast", say=say), found, sent_when_due=sent_when_due)
         self.identity = self.guest.identity + (" netem" if below is None else "")
 
     def _files(self, made: World, _processor: int | None) -> dict[str, bytes]:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 from linkweir.fault import Error
 
@@ -31,8 +32,7 @@ Urgency = Callable[[int, int], float]
 """Of a packet of a class that has waited for so long, ns; the policy sends the most urgent one."""
 
 
-@dataclass(frozen=True)
-class Departure:
+class Departure(NamedTuple):
     """A packet that left: its class, its number among the class's arrivals, when it came and left, ns."""
 
     queue: int
@@ -66,8 +66,8 @@ def departures(lines: Iterable[str]) -> list[Departure]:
             raise CallsError(f'"{line.strip()}": queue {queue} is empty')
         return waiting[queue].popleft() if head else waiting[queue].pop()
 
-    for line in lines:
-        words = line.split("#")[0].split()
+    for line in lines:  # millions of them
+        words = (line.split("#")[0] if "#" in line else line).split()
         if len(words) < 3 or words[0] != "at":
             continue
         at_ns, what, rest = int(words[1]), words[2], words[3:]
