@@ -215,7 +215,7 @@ MUTANTS = (
         "the view does not show the next head packet",
         "linkweir.h",
         "if (--queue->backlog_pkts) {",
-        "if (--queue->backlog_pkts && !head) {",
+        "if (--queue->backlog_pkts && !sch) {",
         "record",
     ),
     Mutant(
