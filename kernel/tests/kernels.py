@@ -68,7 +68,7 @@ class System:
     architecture: str | None = None
 
 
-# perl runs kernel-doc, which W=1 calls in 6.1
+# perl runs kernel-doc, which W=1 calls before 7.x
 CROSS = ("gcc-powerpc-linux-gnu", "libc6-dev-powerpc-cross", "qemu-user-static", "flex", "bison", "bc", "libelf-dev")
 SYSTEMS = {
     "debian-12": System("bookworm", ("linux-headers-rt-amd64", "perl")),
@@ -77,7 +77,7 @@ SYSTEMS = {
     ),
     "debian-13": System(
         "trixie",
-        ("linux-headers-rt-amd64", *CROSS),
+        ("linux-headers-rt-amd64", "perl", *CROSS),
         ("linux-headers-cloud-amd64", "linux-headers-rt-amd64", "linux-source"),
     ),
 }
