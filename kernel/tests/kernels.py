@@ -68,7 +68,7 @@ class System:
     architecture: str | None = None
 
 
-# perl runs kernel-doc, which W=1 calls before 7.x
+# perl runs kernel-doc, which W=1 calls in 6.1 and 6.12
 CROSS = ("gcc-powerpc-linux-gnu", "libc6-dev-powerpc-cross", "qemu-user-static", "flex", "bison", "bc", "libelf-dev")
 SYSTEMS = {
     "debian-12": System("bookworm", ("linux-headers-rt-amd64", "perl")),

@@ -71,6 +71,8 @@ URGENCIES: Mapping[str, Urgency] = {
     "pds": lambda queue, wait_ns: float(OWN_KEYS["pds"][1][queue]["delay"] * wait_ns),
 }
 """Of policies that go by waits."""
+REMEMBER = ("pss", "pf")
+"""Policies that remember when packets left: in a credit, or in a mean."""
 
 
 def scenario(policy: str, departures: int, later_ns: int = 0) -> Scenario:
@@ -278,7 +280,8 @@ def compared(
                 if later:
                     made = recorded(recorders[0], policy, scenario(policy, departures, later), folder, processor)
                     aligned = read_departures(made)
-                orders = compare_orders(aligned, order, place.timing, URGENCIES.get(policy))
+                urgency, remembers = URGENCIES.get(policy), policy in REMEMBER
+                orders = compare_orders(aligned, order, place.timing, urgency, remembers=remembers)
             else:
                 reference = order
             found.append(Found(place.name, policy, len(order), same, later, orders))

@@ -57,8 +57,8 @@ def build(exported: Mapping[str, Scenario], *, examples: bool = True) -> Ns3 | N
     Args:
         exported: the scenarios.
         examples: builds the examples, too. They and scenarios with TCP need PyPI's ns-3; without them it is Debian 12's
-            if the module is not built with PyPI's already. Each is built in the folder in which `make ns3` builds the
-            module.
+            if that is installed and the module is not built with PyPI's already. Each is built in the folder in which
+            `make ns3` builds the module.
     """
     releases.WORK.mkdir(parents=True, exist_ok=True)
     wheel = releases.WORK / "3.44"

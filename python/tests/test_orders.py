@@ -47,6 +47,14 @@ def test_a_planted_swap_is_another_decision() -> None:
     assert found.part == pytest.approx(0.998)
 
 
+def test_a_policy_that_remembers_when_packets_left_may_swap_those_that_waited() -> None:
+    found = compare_orders(turns(1000), swapped(turns(1000), 500), EXACT, remembers=True)
+    assert found.differing == {"times": 2}
+    other = [one._replace(queue=5) for one in turns(10)]  # not what another time could cause
+    found = compare_orders(turns(1000), [*turns(500), *other, *turns(1000)[510:]], EXACT, remembers=True)
+    assert found.differing == {"only in one": 10}
+
+
 def test_a_swap_at_the_first_position_is_no_start_offset() -> None:
     found = compare_orders(turns(1000), swapped(turns(1000), 0), EXACT)
     assert (found.skipped, found.differing) == ((0, 0), {"unexplained": 2})

@@ -11,6 +11,8 @@ both have sent the same packets again. Everything that differs in it is put down
 * `jiffies`: the same, within the tick in which the place counts time;
 * `waits`: both packets waited in both places, but for other times, and the policy goes by waits: in each place the more
   urgent packet left;
+* `times`: both packets waited in both places, and the policy remembers when packets left. These times differ a little
+  between places, and decide where two claims are nearly equal;
 * `only in one`: one place sent a packet that the other did not send, so that positions shift;
 * `unexplained`: none of these.
 """
@@ -26,7 +28,7 @@ from typing import NamedTuple
 
 from linkweir.fault import Error
 
-CAUSES = ("equal times", "ring", "jiffies", "waits", "only in one", "unexplained")
+CAUSES = ("equal times", "ring", "jiffies", "waits", "times", "only in one", "unexplained")
 
 Urgency = Callable[[int, int], float]
 """Of a packet of a class that has waited for so long, ns; the policy sends the most urgent one."""
@@ -141,7 +143,12 @@ class Agreement:
 
 
 def compare_orders(
-    reference: Sequence[Departure], place: Sequence[Departure], timing: Timing, urgency: Urgency | None = None
+    reference: Sequence[Departure],
+    place: Sequence[Departure],
+    timing: Timing,
+    urgency: Urgency | None = None,
+    *,
+    remembers: bool = False,
 ) -> Agreement:
     """Compares a place's order with the reference's, from the first packet that both sent to the end of the shorter.
 
@@ -150,6 +157,7 @@ def compare_orders(
         place: departures of the place.
         timing: what of the place can change an order.
         urgency: by which the policy goes, if it goes by waits.
+        remembers: the policy remembers when packets left. This cannot show whether it decides the same at the same times.
     """
     start = _start(reference, place)
     if start is None:
@@ -164,7 +172,7 @@ def compare_orders(
             continue
         end = _together_again(ours, theirs, at, length)
         differing = sum(ours[i].packet != theirs[i].packet for i in range(at, end))
-        result.differing[_cause(ours[at:end], theirs[at:end], timing, urgency)] += differing
+        result.differing[_cause(ours[at:end], theirs[at:end], timing, urgency, remembers)] += differing
         at = end
     return result
 
@@ -218,7 +226,9 @@ def _together_again(ours: Sequence[Departure], theirs: Sequence[Departure], begi
     return length
 
 
-def _cause(ours: Sequence[Departure], theirs: Sequence[Departure], timing: Timing, urgency: Urgency | None) -> str:
+def _cause(
+    ours: Sequence[Departure], theirs: Sequence[Departure], timing: Timing, urgency: Urgency | None, remembers: bool
+) -> str:
     """Why a stretch differs."""
     mine, other = ({one.packet: one for one in stretch} for stretch in (ours, theirs))
     if mine.keys() != other.keys():
@@ -241,7 +251,7 @@ def _cause(ours: Sequence[Departure], theirs: Sequence[Departure], timing: Timin
             )
             if here[0] >= here[1] and there[1] >= there[0]:
                 return "waits"
-        return "unexplained"  # both packets were there in both places: another decision
+        return "times" if remembers else "unexplained"  # both packets were there in both places: another decision
     nearest_ns = min(abs(lead) for lead in leads)
     if nearest_ns <= timing.ring_ns:
         return "ring"
