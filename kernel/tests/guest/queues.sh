@@ -84,7 +84,8 @@ spread() { # spread KIND: sets `p99` of voice, and checks what AF and the link g
 spread pss
 one=$p99
 spread pss_mq
-same "all four queues sent" "$(echo "$by_queue" | tr , '\n' | awk '$1 + 0 > 500' | wc -l)" 4
+# nothing promises how much each has: the senders of a class compete for the places below one limit
+same "all four queues sent" "$(echo "$by_queue" | tr , '\n' | awk '$1 + 0 > 0' | wc -l)" 4
 same "each its own packets" "$by_queue" "$ports_of"
 # 1042 bytes at 10 Mbit/s
 if [ "$p99" -le $((one + 833600)) ]; then pass "voice waits at most one packet longer than with one queue"; else fault "voice waits at most one packet longer than with one queue" "$p99 instead of $one ns"; fi
