@@ -157,7 +157,7 @@ def compare_orders(
         place: departures of the place.
         timing: what of the place can change an order.
         urgency: by which the policy goes, if it goes by waits.
-        remembers: the policy remembers when packets left. This cannot show whether it decides the same at the same times.
+        remembers: the policy remembers when packets left. Whether it decides the same at the same times is not seen.
     """
     start = _start(reference, place)
     if start is None:
