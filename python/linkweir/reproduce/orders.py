@@ -68,7 +68,7 @@ def departures(lines: Iterable[str]) -> list[Departure]:
             raise CallsError(f'"{line.strip()}": queue {queue} is empty')
         return waiting[queue].popleft() if head else waiting[queue].pop()
 
-    for line in lines:  # millions of them
+    for line in lines:  # of millions, few have a comment
         words = (line.split("#")[0] if "#" in line else line).split()
         if len(words) < 3 or words[0] != "at":
             continue
@@ -157,7 +157,7 @@ def compare_orders(
         place: departures of the place.
         timing: what of the place can change an order.
         urgency: by which the policy goes, if it goes by waits.
-        remembers: the policy remembers when packets left. Whether it decides the same at the same times is not seen.
+        remembers: the policy remembers when packets left. Replay its calls to see that it decides alike at equal times.
     """
     start = _start(reference, place)
     if start is None:
