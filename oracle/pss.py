@@ -256,10 +256,12 @@ class Model(Policy):
             bucket = self.buckets[q]
             self.set_floor(bucket, bucket.tat - max(now_ns, bucket.mark))
 
-    def convert(self, q, now_ns, keep, asked=False):
-        """New constants for queue q. Its level, or its distance from LR, keeps its number of bits.
+    def convert(self, q, now_ns, asked=False):
+        """New constants for queue q, because of a new capacity or new parameters (`asked`).
 
-        If neither constants nor parameters (`asked`) have changed, the state stays as it is.
+        The level's distance from LR keeps its number of bits: below LR this is what the queue is owed, above LR what it
+        has received in advance. It can be owed LR at most, and be ahead by LM and the largest packet at most. If neither
+        constants nor parameters have changed, the state stays as it is.
         """
         bucket, values = self.buckets[q], self.qparams[q]
         link_bps = self.measure(values)
@@ -267,12 +269,10 @@ class Model(Policy):
         bucket.configure(values, max(10, rho_of(values, link_bps)), link_bps)
         if not asked and (bucket.rho, bucket.tr, bucket.tm) == (rho, tr, tm):
             return
-        if keep == "level":
-            level = level * rho // bucket.rho
-        elif level >= tr:
-            level = bucket.tr + (level - tr) * rho // bucket.rho
-        else:
+        if level < tr:
             level = bucket.tr - (tr - level) * rho // bucket.rho
+        else:
+            level = bucket.tr + (level - tr) * rho // bucket.rho
         level = between(0, level, bucket.tm + bucket.cost.ns(LARGEST_PACKET))
         if self.params["early"] == "charge":
             bucket.mark = now_ns
@@ -287,7 +287,7 @@ class Model(Policy):
             return
         self.follow(self.view.link_bps)
         for q in self.buckets:
-            self.convert(q, now_ns, keep="distance")
+            self.convert(q, now_ns)
 
     def change(self, params, qparams):
         now_ns = self.clock.read(self.view.now_ns)
@@ -300,7 +300,7 @@ class Model(Policy):
             if not controlled(values):
                 self.buckets.pop(q, None)
             elif q in self.buckets:
-                self.convert(q, now_ns, keep="level", asked=other_rules or values != rows[q])
+                self.convert(q, now_ns, asked=other_rules or values != rows[q])
             else:
                 self.buckets[q] = self.new_bucket(values, now_ns, None)
 

@@ -27,8 +27,9 @@
  *   rate    the largest capacity that init(), rated() or change() has reported so far. The paper takes C as known. A fade
  *           changes neither a reservation in bit/s nor its LR and LM (an LM computed from a faded link would let one packet
  *           through at a time). When the link turns out to be faster, LM grows to let `burst` packets through there.
- * When the capacity changes LR and LM, the credit's distance from LR keeps its bits; when the user changes them, the credit
- * itself does. A call that changes nothing leaves the credit as it is, to the fraction of a nanosecond.
+ * When a new capacity or a new setting changes LR and LM, the credit's distance from LR keeps its bits. Below LR it is the
+ * service owed, which the new LR (the memory) limits; above LR the service received in advance, which the new LM (the burst)
+ * and one packet limit. A call that changes nothing leaves the credit as it is, to the fraction of a nanosecond.
  *
  * Steps: pick, sent and enqueued O(1), plus a pass over all low queues whenever one of them is due; sat=paper adds one step
  * per queue to sent. rated() and change() look at every queue and divide a few times for each, off the packet path.
@@ -487,28 +488,20 @@ static void pss_stand(struct pss_state *st, uint32_t q, uint64_t level_ns, uint6
 	queue->low = queue->low && level_ns > queue->resume_ns;
 }
 
-/* change(): the credit keeps its bits. `renewed`: the user changed a setting. */
-static void pss_rescale(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, bool renewed,
-			uint64_t now)
-{
-	uint64_t old_bps = setting->rho_bps;
-
-	if (pss_set_constants(st, pss_queues(st) + q, setting) || renewed)
-		pss_stand(st, q, lw_mul_div(level_ns, old_bps, setting->rho_bps), now);
-}
-
 /*
- * A new capacity moves LR: for a share with rho, for a rate by the two packets of other queues. The credit's distance from
- * LR, which is what the queue is owed or ahead, keeps its bits. If the whole credit were kept, a queue that is owed nothing
- * would be ahead by the difference of the two LR after every fall of the link, and be owed it after every rise.
+ * A new capacity or setting moves LR: for a share with rho, for a rate with the memory or by the two packets of other queues.
+ * The credit's distance from LR, which is what the queue is owed or ahead, keeps its bits. If the whole credit were kept, a
+ * queue that is owed nothing would be ahead by the difference of the two LR after every fall of LR, and be owed it after
+ * every rise. `renewed`: the user changed a setting, even if no constant follows.
  */
-static void pss_carry(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, uint64_t now)
+static void pss_carry(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, bool renewed,
+		      uint64_t now)
 {
 	struct pss_queue *queue = pss_queues(st) + q;
 	uint64_t old_bps = setting->rho_bps, owed_ns = lw_excess(queue->resume_ns, level_ns);
 	uint64_t ahead_ns = lw_excess(level_ns, queue->resume_ns);
 
-	if (!pss_set_constants(st, queue, setting))
+	if (!pss_set_constants(st, queue, setting) && !renewed)
 		return;
 	owed_ns = lw_mul_div(owed_ns, old_bps, setting->rho_bps);
 	ahead_ns = lw_mul_div(ahead_ns, old_bps, setting->rho_bps);
@@ -682,7 +675,7 @@ static void pss_renew(struct pss_state *st, uint32_t q, struct pss_setting *sett
 	if (setting->value[PSS_LOW_LEVEL] == LW_UNSET)
 		queue->controlled = queue->low = 0;
 	else if (queue->controlled)
-		pss_rescale(st, q, level_ns, setting, renewed, now);
+		pss_carry(st, q, level_ns, setting, renewed, now);
 	else
 		pss_begin(st, q, setting, LW_UNSET, now);
 }
@@ -747,7 +740,7 @@ static void pss_rated(void *state, const struct lw_view *v)
 			struct pss_setting *setting = pss_settings(st, v->nqueues) + q;
 
 			if (queue->controlled && (setting->value[PSS_SHARE] || st->best_bps != best_bps))
-				pss_carry(st, q, pss_level(queue, now), setting, now);
+				pss_carry(st, q, pss_level(queue, now), setting, false, now);
 		}
 	}
 	pss_rebuild(st, v);

@@ -56,9 +56,19 @@ def values(random, profile):
     return some_params(random), qparams
 
 
+def bound(random):
+    """A setting that moves LR or LM and leaves the reserved rate as it is."""
+    name = random.choice(["memory", "memory", "burst", "mtu", "lr", "lm"])
+    if name == "memory":
+        return {name: random.choice([0, 10**6, 10**9, 5 * 10**9, random.magnitude(1, 7 * DAY_NS)])}
+    if name in ("burst", "mtu"):
+        return {name: random.choice([64, random.magnitude(64, 2**11)])}
+    return {name: random.choice([None, random.magnitude(1, 10**6), random.magnitude(1, 10**12)])}
+
+
 def change(random, plane):
     q = random.below(len(plane.qparams))
-    kind = random.weighted({"params": 3, "plain": 1, "controlled": 3, "level": 2, "rate": 3})
+    kind = random.weighted({"params": 3, "plain": 1, "controlled": 3, "level": 2, "rate": 3, "bound": 5})
     values = plane.qparams[q]
     if kind == "params":
         return some_params(random), {}
@@ -66,6 +76,8 @@ def change(random, plane):
         return {}, {q: {"low_level": None, "rate": 0, "share": 0}}
     if kind == "level":
         return {}, {q: {"level": random.below(3 * len(plane.qparams) + 4)}}
+    if kind == "bound" and values["low_level"] is not None:
+        return {}, {q: bound(random)}
     if kind == "rate" and values["rate"]:
         return {}, {q: {"rate": max(10, values["rate"] * random.between(1, 300) // 100)}}
     return {}, {q: controlled(random, plane.best_bps, len(plane.qparams))}
