@@ -12,7 +12,7 @@ from result_tables import Fake
 import linkweir
 from linkweir.reproduce.execute import distinct
 from linkweir.reproduce.figure import FigureCase, identity
-from linkweir.reproduce.papers import codes_tcp
+from linkweir.reproduce.papers import codes_printed, codes_tcp
 from linkweir.reproduce.papers.codes import CodesOptions
 from linkweir.reproduce.papers.codes_tcp import NONE, SHARED, Setup
 
@@ -291,3 +291,15 @@ def test_order_helps_few_users() -> None:
     plain, ordered = linkweir.run_many([codes_tcp.scenario(setup, "PF", 10, 1, 60.0) for setup in (NONE, SHARED)])
     before, after = (codes_tcp.measured(result, 60.0) for result in (plain, ordered))
     assert after["goodput_mbps_mean"] > 2.0 * before["goodput_mbps_mean"]
+
+
+def test_a_packet_takes_its_uncoded_bits_too() -> None:
+    """Equations (5), (6) and (8) by hand: 18 840 coded bits on average and a segment of 1040 bytes make 27 160
+    bits, 0.5432 ms of 50 Mbit/s; while a repetition is 20 ms late, a flow sends three packets among up to 12.27 users.
+    """
+    rows = [{"policy": "RR", "users": 100, "reordering": "none", "coded_bits_per_pkt": 18840.0}]
+    printed = codes_printed.JOURNAL["19"]
+    bits, ms, users = (number.ours(rows) for number in printed.numbers)
+    assert bits == pytest.approx(18840 + 8320)
+    assert ms == pytest.approx(27160 / 50e3)
+    assert users == pytest.approx(12.273, abs=0.001)

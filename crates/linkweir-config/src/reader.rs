@@ -435,6 +435,11 @@ impl<'s, 'i> Section<'s, 'i> {
         self.entry(key)
     }
 
+    /// The value of a key that belongs elsewhere, if it is given: for a refusal with a cure. Asking does not make it known.
+    pub fn stray(&self, key: &str) -> Option<Entry<'s, 'i>> {
+        self.entry(key)
+    }
+
     /// Keys that will be asked for later: none of them is another key misspelt, however near their names are.
     pub fn expect(&mut self, keys: &[&'static str]) {
         self.asked.extend(keys);

@@ -145,6 +145,9 @@ pub struct Satellite {
     /// From one report of each class's channel to the scheduler to the next, ns (the channel of its first flow, where flows
     /// are users). A report is as old as it takes to reach the satellite.
     pub csi_tick_ns: u64,
+    /// A policy that looks at channels knows them as they were so long before the packet that it may choose meets them, ns.
+    /// None: as they are when it looks or, from reports, as old as those; the packet meets its channel at its reception.
+    pub csi_age_ns: Option<u64>,
     /// Repetitions for every user see the channel of user 0, as in the simulations of Tauran et al. 2018.
     pub repeats_see_first_user: bool,
     /// The first attempt also carries the packet uncoded, as there.

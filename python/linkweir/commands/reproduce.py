@@ -12,10 +12,11 @@ import typer
 
 from linkweir.commands.reproduction import Request, refuse, reproduce
 from linkweir.lab.gateways import OverGateways
+from linkweir.quantity import OptionError
 from linkweir.reproduce import ef_delay, virtual
 from linkweir.reproduce import gateways as over
 from linkweir.reproduce.figure import Figure
-from linkweir.reproduce.papers import codes, codes_tcp, pds, pss
+from linkweir.reproduce.papers import codes, codes_age, codes_tcp, pds, pss
 from linkweir.reproduce.reproduction import OnKernels, Simulated
 from linkweir.sweeps.parts import Parts
 
@@ -185,12 +186,19 @@ def reproduce_codes(
             help="published: with undocumented behaviour of the papers' simulator; corrected: without it; or both."
         ),
     ] = "published",
+    csi_age: Annotated[
+        str,
+        typer.Option(
+            help='Age of the channel that PF and CoDeS know when a packet meets it: "flight", as published, or a time '
+            "such as 0s."
+        ),
+    ] = codes.FLIGHT,
     figure: Annotated[str | None, typer.Option(help="A figure of that paper, or all (default: all).")] = None,
     table: Annotated[
         str | None,
         typer.Option(
             help="2: packets by attempts; 3, 4: goodput of TCP users; 5: policies ranked; not in the paper: timeouts, "
-            "reordering, assumptions."
+            "reordering, assumptions, age."
         ),
     ] = None,
 ) -> None:
@@ -199,28 +207,39 @@ def reproduce_codes(
         refuse("codes", f'--paper = "{paper}": must be one of {", ".join(codes.PAPERS)}')
     if mode not in (*codes.MODES, "both"):
         refuse("codes", f'--mode = "{mode}": must be one of {", ".join(codes.MODES)}, both')
+    if csi_age != codes.FLIGHT:
+        try:
+            csi_age = codes.age(csi_age)
+        except OptionError as fault:
+            refuse("codes", f'{fault}, or "{codes.FLIGHT}"')
     of = f"{paper}-"
     figures = {
         name.removeprefix(of): make for name, make in (codes.FIGURES | codes_tcp.FIGURES).items() if name.startswith(of)
     }
     tables = {
-        name.removeprefix(of): make for name, make in (codes.TABLES | codes_tcp.TABLES).items() if name.startswith(of)
+        name.removeprefix(of): make
+        for name, make in (codes.TABLES | codes_tcp.TABLES | codes_age.TABLES).items()
+        if name.startswith(of)
     }
+    published_only = codes_tcp.PUBLISHED_ONLY + codes_age.PUBLISHED_ONLY
     lasts_s = request.duration_s
     chosen = []
     for one in codes.MODES if mode == "both" else (mode,):
         offered = tables
-        if one == "corrected":
-            offered = {name: make for name, make in tables.items() if f"{of}{name}" not in codes_tcp.PUBLISHED_ONLY}
+        if one == "corrected" or csi_age != codes.FLIGHT:
+            offered = {name: make for name, make in tables.items() if f"{of}{name}" not in published_only}
             if table in tables and table not in offered:
-                refuse("codes", f'--mode = "{mode}": --table {table} is published only')
+                option = f'--mode = "{mode}"' if one == "corrected" else f'--csi-age = "{csi_age}"'
+                refuse("codes", f"{option}: --table {table} is published only")
         wanted = _chosen("codes", figure, table, figures, offered)
-        chosen += [make(codes.CodesOptions(request.quick, lasts_s, request.seed, one)) for make in wanted]
+        chosen += [make(codes.CodesOptions(request.quick, lasts_s, request.seed, one, csi_age)) for make in wanted]
     least_s = codes.least_duration_s(chosen)
     if lasts_s is not None and lasts_s < least_s:
         message = f'--duration = "{request.duration}": must be at least {least_s}s, when the last user has started'
         refuse("codes", message)
     name = f"{paper}-{figure or table or 'all'}" + ("" if mode == "published" else f"-{mode}")
+    if csi_age != codes.FLIGHT:
+        name += f"-age-{csi_age}"
     reproduce(request, name, "", Simulated(chosen))
 
 

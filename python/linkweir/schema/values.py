@@ -76,6 +76,8 @@ def simple(cell: str, key: str, default: str = "") -> Schema | None:
     forms = [part.removeprefix("or ") for part in cell.split(", ")]
     if len(forms) > 1 and all(re.match(r"[0-9][\w.]* \.\. [0-9]", form) for form in forms):
         return one_of(*(_range(form, key, default) for form in forms))
+    if len(forms) > 1 and re.match(r"[0-9][\w.]* \.\. [0-9]", forms[0]) and all(map(str.isalpha, forms[1:])):
+        return one_of(_range(forms[0], key, default), words(forms[1:]))
     if re.match(r"(from |floor \.\. )?-?[0-9]", cell):
         return _range(cell, key, default)
     return None

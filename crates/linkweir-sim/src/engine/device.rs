@@ -16,6 +16,9 @@ use crate::experiment::{Capacity, Link, Outages};
 use super::carrier::Carrier;
 use super::packet::Packet;
 
+/// How far beyond the end of the run transmissions are computed for a scheduler that looks ahead, ns.
+const BEYOND_NS: u64 = 1_000_000_000;
+
 #[derive(Debug)]
 pub(super) struct Device {
     /// Pulled packets, the one being sent in front, with their bytes on the wire.
@@ -54,6 +57,8 @@ enum Pace {
         bytes_each: u32,
         next: usize,
         round_ns: u64,
+        /// Bytes of the opportunity under way that no packet has taken yet.
+        open_bytes: u32,
         /// Bytes the packet in front still needs.
         left_bytes: u32,
         offered_bits: f64,
@@ -81,6 +86,7 @@ impl Device {
                 bytes_each: *bytes,
                 next: 0,
                 round_ns: 0,
+                open_bytes: 0,
                 left_bytes: 0,
                 offered_bits: 0.0,
             },
@@ -124,6 +130,47 @@ impl Device {
         }
     }
 
+    /// When a packet of so many bytes would have left if it began now, at the end of the one before it if that was
+    /// `follows`; none if that is more than [`BEYOND_NS`] after the end of the run.
+    pub(super) fn would_end(&mut self, now_ns: u64, follows: bool, bytes: u32) -> Option<u64> {
+        let horizon_ns = self.horizon_ns.saturating_add(BEYOND_NS);
+        match &mut self.pace {
+            Pace::Rate { rate, ends, .. } => {
+                let begins = ends.filter(|_| follows).unwrap_or(Instant::at(now_ns));
+                let ends = rate.reaches(begins, 8.0 * f64::from(bytes), horizon_ns);
+                ends.map(|end| end.ns)
+            }
+            Pace::Opportunities {
+                at_ns,
+                outages,
+                bytes_each,
+                next,
+                round_ns,
+                open_bytes,
+                ..
+            } => {
+                let mut left_bytes = bytes.saturating_sub(*open_bytes);
+                let (mut end_ns, mut next, mut round_ns) = (now_ns, *next, *round_ns);
+                while left_bytes > 0 {
+                    end_ns = round_ns.saturating_add(at_ns[next]);
+                    if end_ns >= horizon_ns {
+                        return None;
+                    }
+                    next += 1;
+                    if next == at_ns.len() {
+                        next = 0;
+                        round_ns = end_ns;
+                    }
+                    if !is_out(outages, end_ns) {
+                        left_bytes = left_bytes.saturating_sub(*bytes_each);
+                    }
+                }
+                Some(end_ns)
+            }
+            Pace::Carrier(_) => None,
+        }
+    }
+
     /// The packet in front has left.
     #[inline]
     pub(super) fn end(&mut self) -> Option<Packet> {
@@ -137,6 +184,13 @@ impl Device {
             Pace::Opportunities { .. } => {}
         }
         Some(packet)
+    }
+
+    /// So many bytes of the opportunity under way are left for what is pulled next.
+    pub(super) fn offer(&mut self, budget: u32) {
+        if let Pace::Opportunities { open_bytes, .. } = &mut self.pace {
+            *open_bytes = budget;
+        }
     }
 
     /// Gives the packet in front some of an opportunity's bytes; whether it leaves with them.

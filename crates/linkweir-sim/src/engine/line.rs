@@ -32,6 +32,11 @@ impl<T> DelayLine<T> {
         first.then_some(out_ns)
     }
 
+    /// When the last item that was put in comes out, or came out; 0 before the first.
+    pub(super) fn last_ns(&self) -> u64 {
+        self.last_ns
+    }
+
     /// When each of the last `most` items comes out, and the item; the last one first.
     #[inline]
     pub(super) fn latest_mut(&mut self, most: usize) -> impl Iterator<Item = (u64, &mut T)> {

@@ -25,8 +25,9 @@ pub(super) trait Medium {
     /// Schedules the first events that are the medium's own.
     fn begin(&mut self, at: &mut Bottleneck<'_>);
 
-    /// Puts what goes next on the idle device, if there is anything.
-    fn pull(&mut self, at: &mut Bottleneck<'_>);
+    /// Puts what goes next on the idle device, if there is anything; it begins at the end of the packet before it if that was
+    /// `follows`.
+    fn pull(&mut self, at: &mut Bottleneck<'_>, follows: bool);
 
     /// A packet has left the device.
     fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet);
@@ -73,7 +74,7 @@ pub(super) trait Medium {
     #[inline]
     fn serve(&mut self, at: &mut Bottleneck<'_>, follows: bool) -> Option<u64> {
         if !at.device.is_busy() {
-            self.pull(at);
+            self.pull(at, follows);
         }
         at.device.begin(at.now_ns, follows)
     }
@@ -109,7 +110,7 @@ impl Medium for PlainLink {
     fn begin(&mut self, _at: &mut Bottleneck<'_>) {}
 
     #[inline]
-    fn pull(&mut self, at: &mut Bottleneck<'_>) {
+    fn pull(&mut self, at: &mut Bottleneck<'_>, _follows: bool) {
         for _ in 0..at.experiment.link.ring {
             let Some(Departure {
                 class,
@@ -254,8 +255,8 @@ pub fn fates(link: &Link, seed: u64, count: usize) -> Option<Vec<Fate>> {
 impl Medium for ImpairedLink {
     fn begin(&mut self, _at: &mut Bottleneck<'_>) {}
 
-    fn pull(&mut self, at: &mut Bottleneck<'_>) {
-        self.link.pull(at);
+    fn pull(&mut self, at: &mut Bottleneck<'_>, follows: bool) {
+        self.link.pull(at, follows);
     }
 
     fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {

@@ -22,6 +22,7 @@
 //! | `device`, `carrier` | the transmitter; that of a beam |
 //! | `bottleneck` | queues and device, for media to act on |
 //! | `medium`, `satellite`, `beam` | what lies between the scheduler and the receivers |
+//! | `csi` | what a scheduler knows of channels at a fixed age |
 //! | `reported` | the capacity as it is reported to a scheduler that follows it |
 //! | `bins` | when tables are written |
 
@@ -34,6 +35,7 @@ mod bottleneck;
 mod build;
 mod carrier;
 mod connection;
+mod csi;
 mod device;
 mod event;
 mod flow;
@@ -493,6 +495,7 @@ impl<'a, M: Medium> Engine<'a, M> {
             let mut budget = at.device.take_opportunity(at.now_ns);
             while budget > 0 {
                 if !at.device.is_busy() {
+                    at.device.offer(budget);
                     medium.serve(at, false);
                     if !at.device.is_busy() {
                         break;

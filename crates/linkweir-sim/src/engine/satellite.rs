@@ -19,6 +19,7 @@ use crate::satellite::harq::{Block, Outcome};
 use crate::satellite::reorder::{Leaving, Reorder, Rule};
 
 use super::bottleneck::Bottleneck;
+use super::csi::Csi;
 use super::event;
 use super::flow::Kind;
 use super::line::DelayLine;
@@ -124,6 +125,26 @@ impl ReportedRates {
         }
         kept.1
     }
+
+    /// Reports the rate that each class's channel gives it at these samples.
+    fn report(
+        &mut self,
+        at: &mut Bottleneck<'_>,
+        satellite: &Satellite,
+        fading: &Fading,
+        samples: impl Iterator<Item = usize>,
+    ) {
+        let link_bps = at.mux.link_bps();
+        self.follow(link_bps);
+        let rates_bps = samples.map(|sample| {
+            self.rate_bps(sample, || {
+                let attenuation_db = f64::from(fading.samples_db()[sample]);
+                let part = satellite.harq.useful_part(attenuation_db);
+                (link_bps as f64 * part).max(1.0) as u64
+            })
+        });
+        at.mux.set_rates(at.now_ns, rates_bps);
+    }
 }
 
 /// The link from the satellite, with the attempts and answers that are under way.
@@ -143,6 +164,8 @@ pub(super) struct SatelliteLink {
     /// Number of the last attempts in the air whose attenuation has not been looked up. Users are far apart in the fading,
     /// so each look-up is a cache miss, and they are batched.
     unseen: usize,
+    /// What the scheduler knows of the channels, where that has a fixed age.
+    csi: Option<Csi>,
     reported: ReportedRates,
     answers: DelayLine<(Packet, Piece)>,
     /// Packets each flow has sent over the link.
@@ -166,6 +189,10 @@ impl SatelliteLink {
         };
         SatelliteLink {
             satellite: satellite.clone(),
+            csi: satellite.csi_age_ns.map(|age_ns| {
+                let nclasses = experiment.classes.len();
+                Csi::new(satellite, age_ns, nclasses, experiment.duration_ns)
+            }),
             reported: ReportedRates::new(&fading, satellite.csi_tick_ns),
             fading,
             offsets,
@@ -294,18 +321,44 @@ impl SatelliteLink {
             reported,
             ..
         } = self;
-        let link_bps = at.mux.link_bps();
-        reported.follow(link_bps);
-        let rates_bps = offsets.classes_ns.iter().map(|offset_ns| {
-            let sample = fading.index(known_ns + offset_ns);
-            reported.rate_bps(sample, || {
-                let attenuation_db = f64::from(fading.samples_db()[sample]);
-                let part = satellite.harq.useful_part(attenuation_db);
-                (link_bps as f64 * part).max(1.0) as u64
-            })
-        });
-        at.mux.set_rates(at.now_ns, rates_bps);
+        let offsets_ns = offsets.classes_ns.iter();
+        let samples = offsets_ns.map(|offset_ns| fading.index(known_ns + offset_ns));
+        reported.report(at, satellite, fading, samples);
         at.now_ns + satellite.csi_tick_ns
+    }
+
+    /// Lets a scheduler whose knowledge has a fixed age know what it then knows, before it chooses.
+    fn foresee(&mut self, at: &mut Bottleneck<'_>, follows: bool) {
+        let SatelliteLink {
+            satellite,
+            fading,
+            offsets,
+            delay,
+            start_ns,
+            air,
+            csi: Some(csi),
+            reported,
+            ..
+        } = self
+        else {
+            return;
+        };
+        let Bottleneck { device, mux, .. } = at;
+        let (now_ns, end_ns) = (at.now_ns, at.experiment.duration_ns);
+        let received_ns = |uncoded_bytes: u32| {
+            let bytes = uncoded_bytes + satellite.harq.coded_bits(0) / 8;
+            let left_ns = device.would_end(now_ns, follows, bytes).unwrap_or(end_ns);
+            let delay_ns = nanoseconds(delay.value(left_ns.saturating_add(*start_ns)));
+            (left_ns + delay_ns).max(air.last_ns())
+        };
+        if !csi.look(mux.queues(), fading, &offsets.classes_ns, received_ns) {
+            return;
+        }
+        if mux.policy().is_channel_aware() {
+            reported.report(at, satellite, fading, csi.samples().iter().copied());
+        } else {
+            mux.policy_mut().foresee(csi.samples());
+        }
     }
 
     /// The receiver's buffer may have held a packet for long enough.
@@ -333,13 +386,16 @@ impl Medium for SatelliteLink {
     }
 
     fn begin(&mut self, at: &mut Bottleneck<'_>) {
-        if at.mux.policy().is_channel_aware() {
+        let policy = at.mux.policy();
+        if !policy.is_channel_aware() && !policy.reads_channels() {
+            self.csi = None;
+        } else if policy.is_channel_aware() && self.csi.is_none() {
             at.agenda.push(0, event::CSI);
         }
     }
 
     /// Puts the next attempt on the idle device: a repetition, or the first of what the scheduler picks.
-    fn pull(&mut self, at: &mut Bottleneck<'_>) {
+    fn pull(&mut self, at: &mut Bottleneck<'_>, follows: bool) {
         if let Some((packet, piece)) = self.repeats.pop_front() {
             let attempt = usize::from(piece.block.attempts);
             let coded_bits = self.satellite.harq.coded_bits(attempt);
@@ -349,6 +405,9 @@ impl Medium for SatelliteLink {
             return;
         }
         at.expire();
+        if self.csi.is_some() {
+            self.foresee(at, follows);
+        }
         let Some(Departure {
             class,
             item,

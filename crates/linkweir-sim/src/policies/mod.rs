@@ -165,6 +165,18 @@ impl AnyPolicy {
         }
     }
 
+    /// Whether it reads a satellite's channels directly, without reports.
+    pub(crate) fn reads_channels(&self) -> bool {
+        matches!(self, AnyPolicy::TauranPf(_))
+    }
+
+    /// From now on it knows the channels of the classes by these samples of the fading instead of reading the present ones.
+    pub(crate) fn foresee(&mut self, samples: &[usize]) {
+        if let AnyPolicy::TauranPf(policy) = self {
+            policy.foresee(samples);
+        }
+    }
+
     /// The values it shows of each class.
     pub(crate) fn stats(&self) -> &'static [Stat] {
         match self {

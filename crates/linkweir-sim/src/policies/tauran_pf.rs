@@ -2,7 +2,7 @@
 //! The proportional fairness that the simulations of Tauran et al. 2018 used, to reproduce them.
 //!
 //! A queue's rate is its channel's present attenuation in dB, raised by 11 dB and not below 0: linear in dB, known
-//! without delay. Its mean is at least 1 and moves twice at every choice, by a twentieth: towards the rate for the queue
+//! without delay; or as it was at a fixed time before the packet meets it, if the link says so. Its mean is at least 1 and moves twice at every choice, by a twentieth: towards the rate for the queue
 //! that was served last, in the first move, towards 0 otherwise. The queue with a packet and the largest rate / mean is
 //! served, the first of equals. With many queues nearly all means are at their least, so the best channel wins, and a
 //! queue that was just served waits a little.
@@ -37,6 +37,8 @@ pub(crate) struct TauranPf {
     fading: Fading,
     /// Offset of each queue into the fading, rounded down to whole samples.
     offsets: Vec<usize>,
+    /// The sample by which each queue's channel is known, if not by the present one.
+    foreseen: Option<Vec<usize>>,
     means: Vec<f64>,
     /// Rate / mean at the sample `at` of each queue that may be served, [`NO_CLAIM`] of the others; a sample holds for
     /// several choices.
@@ -63,6 +65,7 @@ impl TauranPf {
         TauranPf {
             offsets: offsets_ns.iter().map(|ns| fading.index(*ns)).collect(),
             fading,
+            foreseen: None,
             means: vec![LEAST_MEAN; offsets_ns.len()],
             claims: vec![NO_CLAIM; offsets_ns.len()],
             at: None,
@@ -74,6 +77,16 @@ impl TauranPf {
             listed: vec![false; offsets_ns.len()],
             answer: None,
         }
+    }
+
+    /// From now on each queue's channel is known by its sample here.
+    pub(super) fn foresee(&mut self, samples: &[usize]) {
+        match &mut self.foreseen {
+            Some(foreseen) => foreseen.copy_from_slice(samples),
+            None => self.foreseen = Some(samples.to_vec()),
+        }
+        self.at = None;
+        self.answer = None;
     }
 
     /// A queue whose head has waited longer than the timeout, and that timeout, ns: the queue whose head came first.
@@ -97,7 +110,11 @@ impl TauranPf {
     }
 
     fn choose(&mut self, now_ns: u64) -> Pick {
-        let now = self.fading.index(now_ns);
+        // What is foreseen does not depend on the present sample.
+        let now = match self.foreseen {
+            Some(_) => 0,
+            None => self.fading.index(now_ns),
+        };
         self.look(now);
         self.move_means(now);
         match greatest(&self.claims) {
@@ -127,9 +144,14 @@ impl TauranPf {
     }
 
     fn rate(&self, now: usize, q: usize) -> f64 {
-        let at = now + self.offsets[q];
-        let wrapped = at.wrapping_sub(self.fading.round());
-        (f64::from(self.fading.samples_db()[at.min(wrapped)]) + RAISED_DB).max(0.0)
+        let at = match &self.foreseen {
+            Some(samples) => samples[q],
+            None => {
+                let at = now + self.offsets[q];
+                at.min(at.wrapping_sub(self.fading.round()))
+            }
+        };
+        (f64::from(self.fading.samples_db()[at]) + RAISED_DB).max(0.0)
     }
 
     /// Updates the claims of the queues that may be served. The claim of a queue whose mean rises falls when means move.

@@ -54,6 +54,11 @@ impl Fading {
         }) as usize
     }
 
+    /// How long the sample at a time still holds, ns.
+    pub(crate) fn lasts_ns(&self, time_ns: u64) -> u64 {
+        self.step_ns - time_ns % self.step_ns
+    }
+
     /// Samples in a round.
     pub(crate) fn round(&self) -> usize {
         self.round

@@ -33,6 +33,11 @@ pub(super) fn read(
     let mut section = entry
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.beam]"))?;
+    if let Some(entry) = section.stray("csi_age") {
+        return Err(entry.fault(
+            "is only for [link.satellite]: a beam sends each packet at the rate that its tick reported, so that knowledge has no age; leave it out, or change tick",
+        ));
+    }
     let symbol_rate = section.need("symbol_rate", "\"50MBd\"")?;
     let symbol_rate_bd = symbol_rate.quantity(Kind::SymbolRate, 1e3, 10e9)?;
     section.write(

@@ -63,12 +63,7 @@ pub(super) fn read(
     )?;
 
     let users = section.choice("users", &["classes", "flows"], 0)?;
-    let csi_tick_ns = section.whole(
-        "csi_tick",
-        Kind::Time,
-        (1_000_000, 10_000_000_000),
-        10_000_000,
-    )?;
+    let (csi_tick_ns, csi_age_ns) = channel_knowledge(&mut section)?;
 
     let packet = section.need("packet", "\"210B\"")?;
     let packet_bytes = packet.whole(Kind::Size, (1, 8191))?;
@@ -105,12 +100,50 @@ pub(super) fn read(
             delays,
             flows_are_users: users == 1,
             csi_tick_ns,
+            csi_age_ns,
             repeats_see_first_user: repeats == 1,
             uncoded_too: first == 1,
             reordering,
         },
         lines,
     ))
+}
+
+/// What the scheduler knows of the channels: how often it gets reports, or how old its knowledge is, ns.
+fn channel_knowledge(section: &mut Section<'_, '_>) -> Result<(u64, Option<u64>), Fault> {
+    const TICK_NS: u64 = 10_000_000;
+    const LONGEST_NS: u64 = (limits::DELAY_S * 1e9) as u64;
+    const AGES: &str = "must be \"flight\", or a time like \"0s\" or \"20ms\"";
+    let age = section.find("csi_age");
+    let is_word = |text: &str| text.starts_with(|first: char| first.is_ascii_alphabetic());
+    let age_ns = match &age {
+        Some(age) => match age.text() {
+            Ok("flight") => None,
+            Ok(text) if is_word(text) => return Err(age.fault(AGES)),
+            Ok(_) => Some(age.whole(Kind::Time, (0, LONGEST_NS))?),
+            Err(_) => return Err(age.fault(AGES)),
+        },
+        None => None,
+    };
+    if let (Some(_), Some(tick)) = (age_ns, section.find("csi_tick")) {
+        return Err(tick.fault(
+            "is only for csi_age = \"flight\": at a fixed age the scheduler knows the channels whenever it chooses; leave one out",
+        ));
+    }
+    let tick_ns = match age_ns {
+        Some(age_ns) => {
+            section.remark("csi_tick: the scheduler knows the channels whenever it chooses");
+            section.write("csi_age", quote(&units::show_whole(age_ns, Kind::Time)));
+            TICK_NS
+        }
+        None => {
+            let bounds = (1_000_000, 10_000_000_000);
+            let tick_ns = section.whole("csi_tick", Kind::Time, bounds, TICK_NS)?;
+            section.write("csi_age", quote("flight"));
+            tick_ns
+        }
+    };
+    Ok((tick_ns, age_ns))
 }
 
 /// The keys of the buffer that puts packets back into order.

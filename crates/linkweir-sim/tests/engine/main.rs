@@ -5,6 +5,7 @@ mod applications;
 mod beam;
 mod build;
 mod by_hand;
+mod csi;
 mod flows;
 mod measures;
 mod published;

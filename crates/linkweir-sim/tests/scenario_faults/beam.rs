@@ -103,6 +103,10 @@ const WEATHER: &[(&str, &str)] = &[
         "link.beam.attenuation = \"rain.csv\": rain and attenuation exclude each other",
     ),
     (
+        "csi_age = \"0s\"",
+        "link.beam.csi_age = \"0s\": is only for [link.satellite]: a beam sends each packet at the rate that its tick reported",
+    ),
+    (
         "attenuation = \"none.csv\"",
         "link.beam.attenuation = \"none.csv\": none.csv: cannot be read",
     ),

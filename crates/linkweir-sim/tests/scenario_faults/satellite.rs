@@ -46,6 +46,30 @@ const SATELLITE: &[(&str, &str)] = &[
         "link.satellite.reorder = \"all\": must be one of none, shared, per_flow",
     ),
     (
+        "packet = \"210B\"\ncsi_age = \"late\"",
+        "geo.toml:8: link.satellite.csi_age = \"late\": must be \"flight\", or a time like \"0s\" or \"20ms\"",
+    ),
+    (
+        "packet = \"210B\"\ncsi_age = 0",
+        "link.satellite.csi_age = 0: must be \"flight\", or a time like \"0s\" or \"20ms\"",
+    ),
+    (
+        "packet = \"210B\"\ncsi_age = \"20\"",
+        "link.satellite.csi_age = \"20\": needs a unit",
+    ),
+    (
+        "packet = \"210B\"\ncsi_age = \"3601s\"",
+        "link.satellite.csi_age = \"3601s\": must be 0s .. 3600s",
+    ),
+    (
+        "packet = \"210B\"\ncsi_age = \"-1ms\"",
+        "link.satellite.csi_age = \"-1ms\": must be 0s .. 3600s",
+    ),
+    (
+        "packet = \"210B\"\ncsi_age = \"0s\"\ncsi_tick = \"20ms\"",
+        "geo.toml:9: link.satellite.csi_tick = \"20ms\": is only for csi_age = \"flight\"",
+    ),
+    (
         "packet = \"210B\"\nreorder_pkts = \"9p\"",
         "geo.toml:8: link.satellite.reorder_pkts = \"9p\": is only for reorder = \"shared\" or",
     ),

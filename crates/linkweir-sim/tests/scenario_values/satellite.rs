@@ -91,6 +91,36 @@ fn delays_and_fading_come_from_files() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// A knowledge that arrives with reports is written as that, and one of a fixed age has no tick.
+#[test]
+fn knowledge_of_the_channel_is_reported_or_has_an_age() {
+    for (keys, age_ns, lines) in [
+        ("", None, "csi_tick = \"10ms\"\ncsi_age = \"flight\"\n"),
+        (
+            "csi_age = \"flight\"\ncsi_tick = \"20ms\"",
+            None,
+            "csi_tick = \"20ms\"\ncsi_age = \"flight\"\n",
+        ),
+        (
+            "csi_age = \"0s\"",
+            Some(0),
+            "# csi_tick: the scheduler knows the channels whenever it chooses\ncsi_age = \"0s\"\n",
+        ),
+        (
+            "csi_age = \"1.5ms\"",
+            Some(1_500_000),
+            "csi_age = \"1.5ms\"\n",
+        ),
+    ] {
+        let text = SATELLITE.replace("SATELLITE", keys);
+        let scenario = parse(&text, Path::new("x.toml")).unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(satellite_of(&scenario).csi_age_ns, age_ns);
+        let resolved = &scenario.resolved_toml;
+        assert!(resolved.contains(lines), "{resolved}");
+        assert_eq!(scenario.experiment, again(&scenario).experiment);
+    }
+}
+
 #[test]
 fn a_constellation_makes_delays() {
     let table = "[link.satellite.constellation]\nplanes = 6\nper_plane = 11\nphasing = 2\naltitude_km = 800\n\

@@ -37,10 +37,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
-from linkweir import quality
+from linkweir import quality, quantity
 from linkweir.reproduce.figure import Figure, FigureCase, Grid, Panel, Row, Scenario, Tables
 from linkweir.reproduce.papers import codes_printed
 from linkweir.reproduce.papers.spread import half_width, means, with_spread
+from linkweir.reproduce.printed import Printed
 
 DURATION_S = 100.0
 LINK_BPS = 50e6
@@ -57,7 +58,11 @@ QUICK_SEEDS = 2
 QUICK_TABLE_SEEDS = 14
 """So many keep RR and PF within 2.5 points of the printed values; over two, PF is up to 3.2 points off."""
 MODES = ("published", "corrected")
+FLIGHT = "flight"
+"""The age of channel knowledge by default: a packet meets its channel when it is received, later than the look."""
 POLICIES = ("DT_S", "DT_H", "RR", "PF", "CoDeS 50 ms", "CoDeS 100 ms", "CoDeS 200 ms")
+UNAWARE = ("DT_S", "DT_H", "RR", "FQ-CoDel")
+"""They do not look at channels, so their runs are the same at every age."""
 RIVALS: dict[str, Scenario] = {
     "FQ-CoDel": {"policy": "fq_codel"},
     "M-LWDF": {"policy": "mlwdf"},
@@ -84,6 +89,24 @@ LINK_MEASURES = (
 MEASURES = (*LINK_MEASURES, "mos")
 
 
+LONGEST_AGE_S = 3600.0
+
+
+def age(text: str) -> str:
+    """An age of the command line, always written in the same way.
+
+    Raises:
+        OptionError: it is no age.
+
+    >>> age("0ms"), age("0.02s")
+    ('0s', '20ms')
+    """
+    age_s = quantity.time_s("--csi-age", text)
+    if not 0 <= age_s <= LONGEST_AGE_S:
+        raise quantity.OptionError("--csi-age", text, f"must be 0s .. {LONGEST_AGE_S:g}s")
+    return quantity.time_text(age_s)
+
+
 @dataclass(frozen=True)
 class CodesOptions:
     """The options of the command line that change the runs."""
@@ -92,27 +115,33 @@ class CodesOptions:
     duration_s: float | None = None
     seed: int = 1
     mode: str = "published"
+    csi_age: str = FLIGHT
 
     @property
     def suffix(self) -> str:
         """Ends the names of figures."""
-        return "" if self.mode == "published" else f"-{self.mode}"
+        mode = "" if self.mode == "published" else f"-{self.mode}"
+        return mode if self.csi_age == FLIGHT else f"{mode}-age-{self.csi_age}"
 
     @property
     def title(self) -> str:
         """Says so in titles."""
-        return "" if self.mode == "published" else f", as {self.mode}"
+        mode = "" if self.mode == "published" else f", as {self.mode}"
+        return mode if self.csi_age == FLIGHT else f"{mode}, channels known at age {self.csi_age}"
 
     @property
     def seeds(self) -> range:
         """Seeds, each of a channel and a realisation of the traffic."""
-        return range(self.seed, self.seed + (QUICK_SEEDS if self.quick else SEEDS))
+        seeds = SEEDS if self.csi_age == FLIGHT else FEWER_SEEDS
+        return range(self.seed, self.seed + (QUICK_SEEDS if self.quick else seeds))
 
     @property
     def table_seeds(self) -> range:
         """Seeds where our values are compared with printed ones, as single channels differ by several points."""
         if self.mode != "published":
             return self.seeds
+        if self.csi_age != FLIGHT:
+            return range(self.seed, self.seed + (QUICK_SEEDS if self.quick else SEEDS))
         return range(self.seed, self.seed + (QUICK_TABLE_SEEDS if self.quick else TABLE_SEEDS))
 
     @property
@@ -228,6 +257,7 @@ def scenario(
     duration_s: float,
     mode: str = "published",
     packet_bytes: int = PACKET_BYTES,
+    csi_age: str = FLIGHT,
 ) -> Scenario:
     """One run; `packet_bytes` is the length of the packets in the queues."""
     shared = policy in ("DT_S", "DT_H")
@@ -249,6 +279,7 @@ def scenario(
                 "user_offset": "51s",
                 "ground_delay": "1ms",
                 **QUIRKS[mode],
+                **({"csi_age": csi_age} if csi_age != FLIGHT and policy not in UNAWARE else {}),
             },
         },
         "scheduler": scheduler,
@@ -399,7 +430,7 @@ def beside(row: Row, name: str, printed: float, digits: int, printed_digits: int
 
 
 @cache
-def _case(paper: Paper, policy: str, users: int, seed: int, duration_s: float, mode: str) -> FigureCase:
+def _case(paper: Paper, policy: str, users: int, seed: int, duration_s: float, mode: str, csi_age: str) -> FigureCase:
     """A case; cached, as many figures share it."""
     labels = {
         "policy": policy,
@@ -408,7 +439,7 @@ def _case(paper: Paper, policy: str, users: int, seed: int, duration_s: float, m
         "seed": seed,
         "last_start_ms": voice_starts_ms(users, mode)[-1],
     }
-    return FigureCase(labels, scenario(paper, policy, users, seed, duration_s, mode))
+    return FigureCase(labels, scenario(paper, policy, users, seed, duration_s, mode, csi_age=csi_age))
 
 
 def _cases(
@@ -421,11 +452,16 @@ def _cases(
 ) -> tuple[FigureCase, ...]:
     """The runs for all combinations over `seeds`: unless given the usual ones, fewer at the numbers `fewer`."""
     return tuple(
-        _case(paper, policy, count, seed, options.voice_s, options.mode)
+        _case(paper, policy, count, seed, options.voice_s, options.mode, options.csi_age)
         for policy in policies
         for count in users
         for seed in seeds or (options.fewer_seeds if count in fewer else options.seeds)
     )
+
+
+def printed_of(paper: str, number: str, options: CodesOptions) -> Printed | None:
+    """What the paper prints; it is compared with the default age only."""
+    return codes_printed.of(paper, number, options.mode) if options.csi_age == FLIGHT else None
 
 
 def _own(paper: Paper, policies: Sequence[str], options: CodesOptions) -> tuple[FigureCase, ...]:
@@ -436,6 +472,8 @@ def _own(paper: Paper, policies: Sequence[str], options: CodesOptions) -> tuple[
 
 def _rivals(paper: Paper, options: CodesOptions, among: Sequence[int] | None = None) -> tuple[FigureCase, ...]:
     """Runs of the policies beyond the paper's own, where there are some `among` these numbers of users."""
+    if options.csi_age != FLIGHT:
+        return ()
     table_users = paper.table_users[options.mode]
     users = (paper.quick_users if options.quick else paper.rival_users)[options.mode]
     chosen = [count for count in users if among is None or count in among]
@@ -462,7 +500,7 @@ def table_2(paper: Paper, options: CodesOptions) -> Figure:
         ("policy", "users", *SPLIT, "loss"),
         titled=True,
         summary=partial(_beside_the_paper, paper),
-        printed=codes_printed.of(paper.name, "2", options.mode),
+        printed=printed_of(paper.name, "2", options),
     )
 
 
@@ -493,7 +531,7 @@ def figure_ratios(paper: Paper, number: str, options: CodesOptions) -> Figure:
         ("policy", "users", *(f"{name}_ratio{end}" for name in RATIOS for end in ("", "_ci95"))),
         titled=True,
         summary=_ratio_grid,
-        printed=codes_printed.of(paper.name, number, options.mode),
+        printed=printed_of(paper.name, number, options),
     )
 
 
@@ -520,7 +558,7 @@ def figure_causes(paper: Paper, number: str, options: CodesOptions) -> Figure:
         ),
         ("policy", "users", "loss_full", "loss_late"),
         titled=True,
-        printed=codes_printed.of(paper.name, number, options.mode),
+        printed=printed_of(paper.name, number, options),
     )
 
 
@@ -640,7 +678,7 @@ def _figure(paper: Paper, number: str, plot: Plot, options: CodesOptions) -> Fig
         ("policy", "users", *(f"{name}{end}" for name in (plot.y, *further) for end in ("", "_ci95"))),
         titled=True,
         summary=by_load if plot.y == "coded_mbps" else partial(by_users, plot),
-        printed=codes_printed.of(paper.name, number, options.mode),
+        printed=printed_of(paper.name, number, options),
     )
 
 

@@ -56,6 +56,17 @@ SPREAD = {
     "goodput_mbps_sd": ("standard deviation", 3),
 }
 """Columns of Tables 3 and 4, each with its name and the digits that are printed."""
+
+
+def rows_ahead(table: Mapping[int, Mapping[str, Sequence[float]]], policy: str) -> int:
+    """Numbers of users at which PF's worst user has more than the best under another policy (section 6.3.3).
+
+    >>> [(rows_ahead(table, "RR"), rows_ahead(table, "DT_S")) for table in (JOURNAL_3, JOURNAL_4)]
+    [(0, 4), (1, 6)]
+    """
+    return sum(row["PF"][0] > row[policy][1] for row in table.values())
+
+
 MISPRINTS = {
     ("Table 2", "RR", "drop"): "printed as 2.34, for which the other four leave no room",
     ("Table 4", "DT_S", "goodput_mbps_mean", 80): "below the printed least, so one of the two is a misprint",
@@ -196,12 +207,16 @@ def _order_matters(rows: Sequence[Row]) -> float | None:
 
 
 LINK_BPS = 50e6
+PLAIN_BITS = 8 * 1040
+"""Bits of a segment, which the first attempt carries uncoded in addition to its coded bits."""
 LATE_S = 0.02
 """The longest that a repetition takes longer than the packets after it, of the paper's 15 to 20 ms."""
 
 
 def _packet_bits(rows: Sequence[Row]) -> float | None:
-    return _curve(rows, "coded_bits_per_pkt", policy="RR", reordering="none").get(100)
+    """Bits that a packet takes of the link, over all attempts."""
+    coded_bits = _curve(rows, "coded_bits_per_pkt", policy="RR", reordering="none").get(100)
+    return None if coded_bits is None else coded_bits + PLAIN_BITS
 
 
 def _packet_ms(rows: Sequence[Row]) -> float | None:
@@ -407,7 +422,15 @@ JOURNAL = {
     "18": Printed(remark=WAITS),
     "19": Printed(
         (
-            Number("coded bits per packet, RR", "16890", "bit", "Equation (5)", shown=".0f", measure=_packet_bits),
+            Number(
+                "bits per packet on the link, RR",
+                "16890",
+                "bit",
+                "Equation (5)",
+                shown=".0f",
+                measure=_packet_bits,
+                remark="it leaves out the uncoded packet, 8320 bits",
+            ),
             Number("time of a packet on the link, RR", "0.34", "ms", "Equation (6)", measure=_packet_ms),
             Number(
                 "users whose packets are spaced enough",

@@ -79,6 +79,7 @@ class Setup:
         last_hop_ms: from there to the receiver.
         satellite: keys of the link that differ from those of the mode.
         mode: published or corrected.
+        csi_age: how old the scheduler's knowledge of channels is.
     """
 
     cc: str = "cubic"
@@ -87,6 +88,7 @@ class Setup:
     last_hop_ms: float = LAST_HOP_MS
     satellite: tuple[tuple[str, str], ...] = ()
     mode: str = "published"
+    csi_age: str = codes.FLIGHT
 
     def corrected(self) -> Setup:
         """The corrected mode of this setup: order, where it is kept, is kept for each flow."""
@@ -114,7 +116,7 @@ def tcp_keys(setup: Setup) -> Scenario:
 def scenario(setup: Setup, policy: str, users: int, seed: int, lasts_s: float) -> Scenario:
     """One run. As published, queues are those of voice: the authors' program counts 210 bytes a packet for TCP too."""
     packets = JOURNAL if setup.mode == "published" else codes.CONFERENCE
-    made = codes.scenario(packets, policy, users, seed, lasts_s, setup.mode, SEGMENT_BYTES)
+    made = codes.scenario(packets, policy, users, seed, lasts_s, setup.mode, SEGMENT_BYTES, setup.csi_age)
     names = [entry["name"] for entry in made["class"]]
     satellite = {**made["link"]["satellite"], "packet": "1115B", "reorder": setup.reordering, **dict(setup.satellite)}
     delays = {"delay": f"{setup.last_hop_ms:g}ms", "return_delay": f"{setup.last_hop_ms + GROUND_MS:g}ms"}
@@ -251,10 +253,14 @@ def cases(
     """The runs for all combinations."""
     lasts_s = duration_s(options)
     corrected = options.mode == "corrected"
-    chosen = [setup.corrected() if corrected else setup for setup in setups]
-    counts = QUICK_USERS if options.quick else CORRECTED_USERS if corrected else None
+    of_mode = [setup.corrected() if corrected else setup for setup in setups]
+    chosen = [replace(setup, csi_age=options.csi_age) for setup in of_mode]
+    other_age = options.csi_age != codes.FLIGHT
+    counts = QUICK_USERS if options.quick else CORRECTED_USERS if corrected or other_age else None
 
     def channels(cc: str, count: int) -> Sequence[int]:
+        if other_age:
+            return options.seeds[:BEYOND_SEEDS]
         few = cc == "newreno" if corrected else count in FAR_USERS[cc]
         return options.fewer_seeds if few else options.seeds
 
@@ -269,6 +275,8 @@ def cases(
 
 def rivals(options: CodesOptions, setups: Sequence[Setup]) -> tuple[FigureCase, ...]:
     """Runs of the policies beyond the paper's own."""
+    if options.csi_age != codes.FLIGHT:
+        return ()
     users = [count for count in RIVAL_USERS[options.mode] if not options.quick or count in QUICK_USERS]
     return cases(options, setups, tuple(RIVALS), users, options.seeds[:BEYOND_SEEDS])
 
@@ -355,7 +363,7 @@ def _figure(number: str, plot: _Curves, options: CodesOptions) -> Figure:
         ("policy", "users", "cc", "reordering", plot.y, f"{plot.y}_ci95"),
         titled=True,
         summary=partial(_by_users, plot),
-        printed=codes_printed.of("journal", number, options.mode),
+        printed=codes.printed_of("journal", number, options),
     )
 
 
@@ -392,7 +400,7 @@ def figure_cdf(number: str, setup: Setup, options: CodesOptions) -> Figure:
         ("policy", "users", "cc", "reordering", "cdf", "goodput_mbps", "goodput_mbps_ci95"),
         titled=True,
         summary=_quantiles,
-        printed=codes_printed.of("journal", number, options.mode),
+        printed=codes.printed_of("journal", number, options),
     )
 
 
@@ -414,15 +422,15 @@ def table_fairness(
         f"journal-table-{number}{options.suffix}",
         f"Table {number} of the journal paper{options.title}: goodput of the users {order} reordering, Mbit/s "
         "(the paper in brackets)",
-        "RR spreads least; the worst flow of PF has nearly always more than the best under DT_S or RR, and with "
-        "reordering more than any of theirs.",
+        "RR spreads least; PF's worst flow has almost always more than the best flow with DT_S or RR. With reordering it "
+        "still has more than any of theirs.",
         (*cases(options, (setup,), FAIRNESS), *rivals(options, (setup,))),
         partial(rows, duration_s(options)),
         (),
         ("policy", "users", "cc", "reordering", *MEASURES[:5]),
         titled=True,
         summary=partial(_fairness, paper),
-        printed=codes_printed.of("journal", f"table-{number}", options.mode),
+        printed=codes.printed_of("journal", f"table-{number}", options),
     )
 
 
@@ -460,7 +468,7 @@ def table_5(options: CodesOptions) -> Figure:
     voice = [
         FigureCase(
             {"policy": policy, "voice_users": voice_users, "last_start_ms": last_start_ms},
-            codes.scenario(JOURNAL, policy, voice_users, seed, options.voice_s, options.mode),
+            codes.scenario(JOURNAL, policy, voice_users, seed, options.voice_s, options.mode, csi_age=options.csi_age),
         )
         for policy in POLICIES
         for seed in options.seeds
@@ -476,7 +484,7 @@ def table_5(options: CodesOptions) -> Figure:
         ("policy", "users", "mos", "goodput_mbps_mean", "spread", "link_bits_per_bit"),
         titled=True,
         summary=_ranking,
-        printed=codes_printed.of("journal", "table-5", options.mode),
+        printed=codes.printed_of("journal", "table-5", options),
     )
 
 
