@@ -119,7 +119,11 @@ pub fn read(
         });
     };
     let mut own = Own::default();
-    let items = entry.list(MOST)?;
+    let items = if entry.is_empty_list() {
+        Vec::new()
+    } else {
+        entry.list(MOST)?
+    };
     for (at, item) in items.iter().enumerate() {
         let rule = rule(item, class)?;
         if rule.is_empty() {
@@ -402,6 +406,7 @@ mod tests {
             r#"match = [{ dscp = "EF", order = 65535 }]"#,
             r#"match = [{ dscp = "EF" }, {}]"#,
             "match = [{}]",
+            "match = []",
         ] {
             let (rules, written) = of(text).unwrap();
             assert_eq!(written.trim_end(), text);

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
@@ -74,9 +75,10 @@ def in_order(
         rest: number of the class of packets that meet none.
     """
     reached: list[tuple[Conditions, int]] = []
+    before: list[Conditions] = []
     for wanted, number in rules:
-        if not any(covers(before, wanted) for before, _ in reached):
-            reached.append((wanted, number))
+        reached += [(part, number) for part in _parts(wanted) if not any(covers(one, part) for one in before)]
+        before.append(wanted)
     reached = [
         (wanted, number)
         for at, (wanted, number) in enumerate(reached)
@@ -90,7 +92,7 @@ def in_order(
     folded: list[tuple[Conditions, int, int]] = []
     for place, (run, number) in enumerate(_runs(reached)):
         for wanted in _folded(run):
-            if not any(covers(before, wanted) for before, _, _ in folded):
+            if not any(covers(earlier, wanted) for earlier, _, _ in folded):
                 folded.append((wanted, number, place))
     found: list[list[dict[str, Any]] | None] = [[] for _ in range(classes)]
     for wanted, number, place in folded:
@@ -100,6 +102,15 @@ def in_order(
         own.append({**_written(wanted), **order})
     found[rest] = [*found[rest], {}] if found[rest] else None  # type: ignore[list-item, misc]
     return found
+
+
+def _parts(wanted: Conditions) -> Iterator[Conditions]:
+    """The same as conditions that have one value for each key, so that those which an earlier rule takes can go."""
+    whole = wanted if "version" in wanted else {**wanted, "version": frozenset((4, 6))}
+    for values in itertools.product(*(sorted(own, key=str) for own in whole.values())):
+        part = both({}, {key: frozenset((value,)) for key, value in zip(whole, values, strict=True)})
+        if part is not None:
+            yield part
 
 
 def _runs(rules: Sequence[tuple[Conditions, int]]) -> Iterator[tuple[list[Conditions], int]]:

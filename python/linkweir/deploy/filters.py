@@ -141,7 +141,9 @@ def _ends(
     ):
         wanted = {"src": _common(meet, at_source, source), "dst": _common(meet, at_destination, destination)}
         if None not in wanted.values():
-            found.append(" ".join(f"{end}_{word} {value}" for end, value in wanted.items() if value))
+            # The protocol says the version of IP; flower never matches an address whose mask is empty.
+            compared = {end: value for end, value in wanted.items() if value and not value.endswith("/0")}
+            found.append(" ".join(f"{end}_{word} {value}" for end, value in compared.items()))
     return found
 
 

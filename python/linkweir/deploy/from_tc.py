@@ -17,7 +17,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from linkweir import _native
@@ -32,6 +32,7 @@ _KINDS = frozenset(kind_of(policy) for policy in IN_MODULE)
 _SUFFIXES = {"rate": "_bps", "time": "_ns", "size": "_bytes", "packets": "_pkts", "fraction": "_ppm", "bits": "_bits"}
 _UNITS = {"rate": "bit", "time": "ns", "size": "B", "packets": "p", "bits": "bit"}
 _RATES = {"bit": 1, "Kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9, "Tbit": 10**12}
+_NAMES = {**CODE_POINTS, "CS0": 0, "BE": 0, "VA": 44}
 _BANDS = frozenset(("prio", "ets"))
 _CLASSFUL = _BANDS | {"drr"}
 _PRIORITIES = (0, 2, 6, 4)
@@ -127,8 +128,22 @@ def _found(
 # --- Text -----------------------------------------------------------------------------------------------------------
 
 
+_FW = re.compile(r'"options":\{([^{}":]*handle [^{}"]*)\}')
+_EMATCHES = re.compile(r'("options":\{[^{}]*?"),?\s*\n((?:[ \t]+[^\n{}"]*\n)+)\}')
+
+
+def _mended(text: str) -> str:
+    """The text with JSON where tc of iproute2 up to 6.1 prints words between: filters of fw, and ematches of basic."""
+    text = _FW.sub(lambda match: f'"options":{json.dumps(_words(match[1].split()))}', text)
+    return _EMATCHES.sub(lambda match: f'{match[1]},"ematch":{json.dumps(" ".join(match[2].split()))}}}', text)
+
+
+def _words(words: Sequence[str]) -> dict[str, str]:
+    return dict(zip(words[::2], words[1::2], strict=False))
+
+
 def _read(text: str) -> _Shown:
-    lists, lines = _parts(text)
+    lists, lines = _parts(_mended(text))
     objects = [entry for group in lists for entry in group]
     if any("class" in entry for entry in objects):
         raise unfit(
@@ -196,7 +211,7 @@ def _classes(lines: Sequence[str]) -> list[_Class]:
             parent, rest = ("", words[4:]) if words[3] == "root" else (words[4] if len(words) > 4 else "", words[5:])
             if rest[:1] == ["leaf"]:
                 rest = rest[2:]
-            found.append(_Class(words[1], words[2], parent, dict(zip(rest[::2], rest[1::2], strict=False))))
+            found.append(_Class(words[1], words[2], parent, _words(rest)))
     return found
 
 
@@ -402,7 +417,10 @@ def _in_tree(shown: _Shown, link: dict[str, Any], policy: Object) -> Found:
     leaves = _leaves(shown, policy, ())
     reached = {place for _, place in _sorted(shown, policy)}
     leaves = [leaf for leaf in leaves if leaf.place in reached or shown.below(leaf.place) or leaf.quantum]
-    levels = sorted({leaf.path for leaf in leaves})
+    of_level = Counter(leaf.path for leaf in leaves)
+    levels = sorted(of_level)
+    # a class that has its level to itself shares nothing
+    leaves = [leaf if of_level[leaf.path] > 1 else replace(leaf, quantum=None) for leaf in leaves]
     shares = any(leaf.quantum for leaf in leaves)
     classes = []
     for number, leaf in enumerate(leaves, 1):
@@ -425,6 +443,9 @@ def _leaves(shown: _Shown, qdisc: Object, path: tuple[int, ...]) -> list[_Leaf]:
     found: list[_Leaf] = []
     major = qdisc["handle"]
     if qdisc["kind"] == "drr":
+        if not shown.classes_of("drr", major):
+            cure = "add the output of tc -d class show dev DEVICE; below a netem, Linux may not show all"
+            raise unfit("tc", f"drr {major}", f"shows no classes; {cure}")
         for entry in shown.classes_of("drr", major):
             found.append(_Leaf(entry.handle, path, str(_word(entry.words["quantum"], "size"))))
             _note_nested(shown, entry.handle)
@@ -572,7 +593,7 @@ def _others(shown: _Shown, qdisc: Object) -> list[tuple[Conditions, str]]:
     if kind in _KINDS:
         points: dict[int, set[int]] = {}
         for name, number in options.get("dscp", {}).items():
-            points.setdefault(number, set()).add(int(name) if name.isdigit() else CODE_POINTS[name])
+            points.setdefault(number, set()).add(int(name) if name.isdigit() else _NAMES[name])
         found: list[tuple[Conditions, str]] = [
             ({"dscp": frozenset(own)}, f"{major}{number:x}") for number, own in sorted(points.items())
         ]

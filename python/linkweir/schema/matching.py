@@ -31,7 +31,7 @@ def rules_of(row: Row) -> Schema:
         "order": number(0, 65535, whole=True),
     }
     rule = table({key: described(row, forms[key]) for key, row in found.items()})
-    return described(row, a_list(rule))
+    return described(row, {"type": "array", "items": rule})
 
 
 def one_or_more(schema: Schema) -> Schema:
