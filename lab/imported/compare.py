@@ -149,16 +149,22 @@ def named(made: Configuration, found: Found) -> Named:
     for note in found.notes:
         match = _NOTE.match(note)
         if match is None:
-            main = re.sub(r".*they come to (\S+): left out", r"\1", note) if "packets without a filter" in note else main
+            main = (
+                re.sub(r".*they come to (\S+): left out", r"\1", note) if "packets without a filter" in note else main
+            )
             drops |= "drops packets that no filter" in note
             continue
         parent, pref, kind, handle, why = match.groups()
-        group = [n for n, one in enumerate(made.filters) if (one.parent, one.pref, one.kind) == (parent, int(pref), kind)]
-        index = 0 if handle is None or kind in ("basic", "matchall", "fw") else (
-            int(handle) - 1 if kind == "flower" else int(handle.rpartition(":")[2], 16) - 0x800
+        group = [
+            n for n, one in enumerate(made.filters) if (one.parent, one.pref, one.kind) == (parent, int(pref), kind)
+        ]
+        index = (
+            0
+            if handle is None or kind in ("basic", "matchall", "fw")
+            else (int(handle) - 1 if kind == "flower" else int(handle.rpartition(":")[2], 16) - 0x800)
         )
         number = group[index]
-        if "ECN bits" in why:
+        if "ECN bits, too" in why:
             changes[number] = changes.get(number, frozenset()) | {"ecn"}
         elif "its rule only those of tcp" in why:
             changes[number] = changes.get(number, frozenset()) | {"ports"}
@@ -239,7 +245,13 @@ def _check_reading(number: int, one: Configuration, packets: list[Packet], answe
 
 
 def _check_export(
-    number: int, one: Configuration, packets: list[Packet], found: Found, scenario: Scenario, answer: Answer, tally: Tally
+    number: int,
+    one: Configuration,
+    packets: list[Packet],
+    found: Found,
+    scenario: Scenario,
+    answer: Answer,
+    tally: Tally,
 ) -> None:
     if answer.log:
         tally.faults.append(f"{number}: exported: {answer.log}")
@@ -260,8 +272,14 @@ def _check_export(
         if wanted == "dropped" and said.drops:
             tally.moved += 1
             continue
-        if place not in back.places or wanted not in found.places or back.places.index(place) != found.places.index(wanted):
-            tally.faults.append(f"{number}: {packet} comes to {place}, and should to what {wanted} became; {found.notes}")
+        if (
+            place not in back.places
+            or wanted not in found.places
+            or back.places.index(place) != found.places.index(wanted)
+        ):
+            tally.faults.append(
+                f"{number}: {packet} comes to {place}, and should to what {wanted} became; {found.notes}"
+            )
             return
         tally.moved += wanted != one.place(packet)
 
@@ -269,6 +287,16 @@ def _check_export(
 def _rules(scenario: Scenario) -> list[Any]:
     keys = tomllib.loads(scenario.resolved)
     return [{key: entry.get(key) for key in ("match", "level", "quantum")} for entry in keys["class"]]
+
+
+def store(made: guest.Guest, count: int, into: Path) -> None:
+    """Stores what tc shows of configurations with filters, and the kernel's classes, for machines without such a kernel."""
+    chosen = [n for n in range(10 * count) if configuration(n, True).shape not in ("cake", "mq", "sqm", "leaf")][:count]
+    batch = {n: configuration(n, True) for n in chosen}
+    packets = {n: probes(random.Random(n), PROBES) for n in chosen}
+    answers = ask(made, {n: (_up(one.lines()), _up(one.shows()), packets[n]) for n, one in batch.items()})
+    stored = [{"seed": n, "shown": one.shown, "places": one.places} for n, one in answers.items()]
+    into.write_text(json.dumps(stored, indent=0) + "\n")
 
 
 def report(tally: Tally, count: int, first: int, kernel_name: str, took_s: float) -> str:
@@ -289,10 +317,14 @@ def main() -> int:
     parser.add_argument("count", type=int, nargs="?", default=1000)
     parser.add_argument("first", type=int, nargs="?", default=0)
     parser.add_argument("--kernel", choices=("fast", "classifiers"), default="classifiers")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="the record")
+    parser.add_argument("--store", type=Path, help="store what tc shows of COUNT configurations, and compare nothing")
     given = parser.parse_args()
     began = time.monotonic()
     made = guest.prepare(kernel.build(given.kernel, say=print))
+    if given.store:
+        store(made, given.count, given.store)
+        return 0
     tally = Tally()
     for start in range(given.first, given.first + given.count, BATCH):
         end = min(start + BATCH, given.first + given.count)

@@ -56,10 +56,19 @@ class Packet:
             above = b"".join(port.to_bytes(2, "big") for port in self.ports) + bytes(8) + b"\x50\x10" + bytes(6)
         ends = ipaddress.ip_address(self.source).packed + ipaddress.ip_address(self.destination).packed
         if self.version == 4:
-            head = bytes((0x45, self.tos)) + (20 + len(above)).to_bytes(2, "big") + bytes(4) + bytes((64, self.protocol, 0, 0))
+            head = (
+                bytes((0x45, self.tos))
+                + (20 + len(above)).to_bytes(2, "big")
+                + bytes(4)
+                + bytes((64, self.protocol, 0, 0))
+            )
             kind = b"\x08\x00"
         else:
-            head = (6 << 28 | self.tos << 20).to_bytes(4, "big") + len(above).to_bytes(2, "big") + bytes((self.protocol, 64))
+            head = (
+                (6 << 28 | self.tos << 20).to_bytes(4, "big")
+                + len(above).to_bytes(2, "big")
+                + bytes((self.protocol, 64))
+            )
             kind = b"\x86\xdd"
         return b"\x02\0\0\0\0\2\x02\0\0\0\0\1" + kind + head + ends + above
 
@@ -154,7 +163,11 @@ class Configuration:
     def shows(self) -> list[str]:
         """Commands that show it, as docs/howto/deploy.md has them."""
         found = [f"-d -j qdisc show dev {DEVICE}", f"-d class show dev {DEVICE}", f"-j filter show dev {DEVICE}"]
-        nested = [node.handle for node in self.nodes if node.at != "root" and node.kind in ("prio", "ets", "drr", "pss", "fq_codel")]
+        nested = [
+            node.handle
+            for node in self.nodes
+            if node.at != "root" and node.kind in ("prio", "ets", "drr", "pss", "fq_codel")
+        ]
         return found + [f"-j filter show dev {DEVICE} parent {handle}" for handle in nested]
 
     def tried(self, parent: str) -> Iterator[Filter]:
@@ -267,9 +280,8 @@ def _flower(draw: random.Random, one: Filter, odd: bool) -> None:
             last = first + draw.choice((0, 0, 1, 20, 1000))
             words.append(f"{end}_port {first}" + ("" if first == last else f"-{last}"))
             masks.append(f"{end}port{'range' if first != last else ''}")
-            one.checks[f"{end}_port"] = (
-                lambda packet, key=key, first=first, last=last: packet.ports is not None
-                and first <= packet.ports[key] <= last
+            one.checks[f"{end}_port"] = lambda packet, key=key, first=first, last=last: (
+                packet.ports is not None and first <= packet.ports[key] <= last
             )
         if draw.random() < 0.15:
             # with an empty mask flower matches nothing, and tc does not show the key
@@ -316,8 +328,8 @@ def _u32(draw: random.Random, one: Filter, odd: bool) -> None:
             value = draw.choice(PORTS) & mask
             words.append(f"match {family} {name} {value} {mask:#x}")
             one.bare = protocol is None
-            one.checks[name] = (
-                lambda packet, key=key, value=value, mask=mask: _bytes_after(packet, 2 * key) & mask == value
+            one.checks[name] = lambda packet, key=key, value=value, mask=mask: (
+                _bytes_after(packet, 2 * key) & mask == value
             )
     for name, end in (("src", "source"), ("dst", "destination")):
         if draw.random() < 0.15:
@@ -338,7 +350,9 @@ def filters(draw: random.Random, parent: str, targets: list[str], extras: bool) 
     pref = 0
     for _ in range(draw.choice((0, 1, 2, 3, 4, 6, 8))):
         pref += draw.choice((1, 1, 2, 5))
-        kind = draw.choice(("flower", "flower", "flower", "u32", "u32", "matchall", "basic", *(("fw",) if extras else ())))
+        kind = draw.choice(
+            ("flower", "flower", "flower", "u32", "u32", "matchall", "basic", *(("fw",) if extras else ()))
+        )
         protocol = draw.choice(("ip", "ip", "ipv6"))
         if kind in ("matchall", "basic"):
             protocol = draw.choice(("ip", "ipv6", "ip", "ipv6", "all"))
@@ -437,7 +451,9 @@ def _policy(draw: random.Random, at: str, extras: bool) -> tuple[list[Node], lis
 
 
 def _drr(draw: random.Random, handle: str, at: str) -> list[Node]:
-    classes = [(f"{handle}{n:x}", f"{handle} quantum {draw.choice((1500, 3000))}") for n in range(1, draw.randint(2, 4))]
+    classes = [
+        (f"{handle}{n:x}", f"{handle} quantum {draw.choice((1500, 3000))}") for n in range(1, draw.randint(2, 4))
+    ]
     return [Node("drr", handle, at, "", classes)]
 
 
@@ -456,8 +472,19 @@ def configuration(seed: int, extras: bool) -> Configuration:
     if shape == "mq":
         # the device has one queue
         return Configuration(shape, [Node(draw.choice(("fq_codel", "fq", "prio")), "1:", "root")], [])
-    top = ("1:1", f"1: rate {draw.choice((8, 20))}mbit ceil 20mbit" + draw.choice(("", " overhead 10", " linklayer atm overhead 9")))
-    stab = draw.choice(("", "stab overhead 24 linklayer ethernet ", "stab mpu 64 overhead 0 linklayer ethernet ", "stab overhead 8 linklayer atm "))
+    top = (
+        "1:1",
+        f"1: rate {draw.choice((8, 20))}mbit ceil 20mbit"
+        + draw.choice(("", " overhead 10", " linklayer atm overhead 9")),
+    )
+    stab = draw.choice(
+        (
+            "",
+            "stab overhead 24 linklayer ethernet ",
+            "stab mpu 64 overhead 0 linklayer ethernet ",
+            "stab overhead 8 linklayer atm ",
+        )
+    )
     root = Node("htb", "1:", "root", "", [top], default=1)
     found: list[Filter] = []
     at = "1:1"

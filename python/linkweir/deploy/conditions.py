@@ -64,9 +64,7 @@ def covers(one: Conditions, other: Conditions) -> bool:
     )
 
 
-def in_order(
-    rules: Iterable[tuple[Conditions, int]], classes: int, rest: int
-) -> list[list[dict[str, Any]] | None]:
+def in_order(rules: Iterable[tuple[Conditions, int]], classes: int, rest: int) -> list[list[dict[str, Any]] | None]:
     """The key `match` of each class; None for a class that takes what no other does.
 
     Args:
@@ -74,6 +72,7 @@ def in_order(
         classes: how many there are.
         rest: number of the class of packets that meet none.
     """
+    rules, rest = _until_all(list(rules), rest)
     reached: list[tuple[Conditions, int]] = []
     before: list[Conditions] = []
     for wanted, number in rules:
@@ -102,6 +101,19 @@ def in_order(
         own.append({**_written(wanted), **order})
     found[rest] = [*found[rest], {}] if found[rest] else None  # type: ignore[list-item, misc]
     return found
+
+
+def _until_all(rules: Sequence[tuple[Conditions, int]], rest: int) -> tuple[Sequence[tuple[Conditions, int]], int]:
+    """The rules up to those that give all packets of both versions of IP to one class, which then takes the rest."""
+    versions: set[int] = set()
+    for at, (wanted, number) in enumerate(rules):
+        if at and number != rules[at - 1][1]:
+            versions = set()
+        if wanted.keys() == {"version"}:
+            versions |= wanted["version"]
+        if versions == {4, 6}:
+            return rules[:at], number
+    return rules, rest
 
 
 def _parts(wanted: Conditions) -> Iterator[Conditions]:

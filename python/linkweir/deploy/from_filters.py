@@ -161,6 +161,8 @@ def _possible(*parts: Conditions) -> Conditions:
 
 def _points(value: int, mask: int) -> tuple[Conditions, list[str]]:
     """Code points whose bits are these, and what a rule cannot say of them."""
+    if mask and not mask & ~_ECN:
+        raise _Unfit("compares the ECN bits only")
     points = frozenset(point for point in range(64) if not ((point << 2) ^ value) & mask & ~_ECN)
     notes = ["compares the ECN bits, too: its rule takes packets with any"] if mask & _ECN else []
     return ({"dscp": points} if len(points) < 64 else {}), notes

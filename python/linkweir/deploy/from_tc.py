@@ -83,7 +83,9 @@ def from_tc(text: str) -> Found:
         ScenarioError: there is neither a shaper with a policy below it nor a policy that shapes, or the text is cut off.
     """
     shown = _read(text)
-    own = next((entry for entry in shown.qdiscs if entry["kind"] in _KINDS and "bandwidth_bps" in entry["options"]), None)
+    own = next(
+        (entry for entry in shown.qdiscs if entry["kind"] in _KINDS and "bandwidth_bps" in entry["options"]), None
+    )
     if own is not None:
         return _own(shown, _link_of(own["options"]), own)
     root = next((entry for entry in shown.qdiscs if "parent" not in entry and not entry.get("ingress")), None)
@@ -98,7 +100,9 @@ def from_tc(text: str) -> Found:
         raise _no_shaper(shown, root)
     policy = shown.below(place)
     if policy is None:
-        shown.notes.append(f"class {place}: shows no queue, which is Linux's FIFO of txqueuelen packets: taken as 1000p")
+        shown.notes.append(
+            f"class {place}: shows no queue, which is Linux's FIFO of txqueuelen packets: taken as 1000p"
+        )
         return _found(shown, link, {"policy": "fifo"}, [{"name": "class-1"}], [place])
     if policy["kind"] in _KINDS:
         return _own(shown, link, policy)
@@ -467,7 +471,9 @@ def _leaves(shown: _Shown, qdisc: Object, path: tuple[int, ...]) -> list[_Leaf]:
 def _note_nested(shown: _Shown, place: str) -> None:
     below = shown.below(place)
     if below is not None and below["kind"] in _CLASSFUL:
-        shown.notes.append(f"qdisc {below['kind']} {below['handle']} at {place}: divides a share, which no policy does: left out")
+        shown.notes.append(
+            f"qdisc {below['kind']} {below['handle']} at {place}: divides a share, which no policy does: left out"
+        )
 
 
 def _queue(shown: _Shown, entry: Object) -> dict[str, Any]:

@@ -54,6 +54,8 @@ def toml_value(value: Any) -> str:
     ('{ mean = "20Mbit", amplitude = 0.3 }', '[["0s", "1Mbit"]]', 'true')
     """
     if isinstance(value, Mapping):
+        if not value:
+            return "{}"
         return "{ " + ", ".join(f"{key} = {toml_value(member)}" for key, member in value.items()) + " }"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(toml_value(member) for member in value) + "]"

@@ -106,7 +106,9 @@ def sorting(classes: Sequence[Mapping[str, Any]]) -> Sorting:
 
 def _unclear(classes: Sequence[Mapping[str, Any]], others: Sequence[int]) -> ScenarioError:
     if not others:
-        return unfit("class.match", "...", "one class must take what no other does; leave match out there, or end it with {}")
+        return unfit(
+            "class.match", "...", "one class must take what no other does; leave match out there, or end it with {}"
+        )
     names = ", ".join(f'"{classes[number]["name"]}"' for number in others)
     message = f"is missing; only one class can take what no other does, but {names} have no match, and no usual names"
     return unfit(f"class[{others[0]}].match", "", f'{message}; write match = [{{ dscp = "AF41" }}]')
