@@ -3,9 +3,9 @@
 
     python lab/imported/compare.py [COUNT [FIRST]] [--kernel fast|classifiers] [--out FILE]
 
-Random configurations are set up with tc in a kernel in virtual time. Packets are sent, and the kernel's counters say which
-class each came to. Then linkweir imports what tc showed, and exports the scenario; the script is run in the kernel, the same
-packets are sent, and what tc shows is imported again. For each packet the program compares
+Random configurations are set up with tc in a kernel in virtual time. Packets are sent, and the kernel's counters say
+which class each came to. Then linkweir imports what tc showed, and exports the scenario; the script is run in the
+kernel, the same packets are sent, and what tc shows is imported again. For each packet the program compares
 
 * the kernel's class with that of the naive reading in configurations.py;
 * the kernel's class under the exported script with that of the naive reading without what the import named as left out;
@@ -47,7 +47,7 @@ else:
 
 HERE = Path(__file__).parent
 PROBES = 80
-BATCH = 100
+BATCH = 50
 """Configurations in one start of the kernel."""
 _EMATCHES = "1\tcmp\n2\tnbyte\n3\tu32\n4\tmeta\n"
 _RUN = f"""
@@ -94,7 +94,7 @@ class Tally:
 
 
 def ask(made: guest.Guest, scripts: dict[int, tuple[str, str, list[Packet]]]) -> dict[int, Answer]:
-    """Sets up configurations in a kernel, one after the other: script, commands that show it, and packets, by number."""
+    """Sets up configurations in a kernel, one after the other: script, commands that show it, packets, by number."""
     with tempfile.TemporaryDirectory() as folder:
         probe = Path(folder) / "probe"
         options = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-static"]
@@ -290,8 +290,9 @@ def _rules(scenario: Scenario) -> list[Any]:
 
 
 def store(made: guest.Guest, count: int, into: Path) -> None:
-    """Stores what tc shows of configurations with filters, and the kernel's classes, for machines without such a kernel."""
-    chosen = [n for n in range(10 * count) if configuration(n, True).shape not in ("cake", "mq", "sqm", "leaf")][:count]
+    """Stores what tc shows of configurations with filters, and the kernel's classes, for machines without a kernel."""
+    without = ("cake", "mq", "sqm", "leaf")
+    chosen = [n for n in range(10 * count) if configuration(n, True).shape not in without][:count]
     batch = {n: configuration(n, True) for n in chosen}
     packets = {n: probes(random.Random(n), PROBES) for n in chosen}
     answers = ask(made, {n: (_up(one.lines()), _up(one.shows()), packets[n]) for n, one in batch.items()})
@@ -325,15 +326,15 @@ def main() -> int:
     if given.store:
         store(made, given.count, given.store)
         return 0
-    tally = Tally()
+    tally, text = Tally(), ""
     for start in range(given.first, given.first + given.count, BATCH):
         end = min(start + BATCH, given.first + given.count)
         compare(made, range(start, end), given.kernel == "classifiers", tally)
         print(f"{end - given.first}: {len(tally.faults)} disagreements", flush=True)
-    text = report(tally, given.count, given.first, given.kernel, time.monotonic() - began)
+        text = report(tally, end - given.first, given.first, given.kernel, time.monotonic() - began)
+        if given.out:
+            given.out.write_text(text)
     print("\n".join(tally.faults[:40]), text, sep="\n")
-    if given.out:
-        given.out.write_text(text)
     return 1 if tally.faults else 0
 
 

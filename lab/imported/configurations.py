@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Random configurations of tc, and a naive reading of them: which class each packet comes to.
 
-The reading knows nothing of linkweir. It follows net/sched of Linux: filters by preference, masks of flower in the order in
-which they came, keys of u32 one after the other, and what HTB, prio, ets, drr and pss do with packets that no filter takes.
+The reading knows nothing of linkweir. It follows net/sched of Linux: filters by preference, masks of flower in the
+order in which they came, keys of u32 one after the other, and what HTB, prio, ets, drr and pss do with packets that no
+filter takes.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class Packet:
 
     @property
     def ports(self) -> tuple[int, int] | None:
+        """Its ports, if the protocol has some."""
         return (self.source_port, self.destination_port) if self.protocol in (6, 17, 132) else None
 
     def frame(self) -> bytes:
@@ -102,6 +104,7 @@ class Filter:
     index: int = 0
 
     def line(self) -> str:
+        """The command of tc."""
         end = f" classid {self.target}" + (" action drop" if self.drops else "")
         words = self.words if self.kind != "fw" else ""
         handle = f"{self.words} " if self.kind == "fw" else ""

@@ -38,7 +38,7 @@ QDISCS = [
     {"kind": "pfifo", "handle": "101:", "parent": "10:1", "options": {"limit": 50}},
     {"kind": "pfifo", "handle": "102:", "parent": "10:2", "options": {"limit": 100}},
 ]
-CLASSES = "class htb 1:1 root leaf 10: prio 0 quantum 60000 rate 8Mbit ceil 8Mbit linklayer ethernet burst 1600b/1 mpu 0b level 0 "
+CLASSES = "class htb 1:1 root leaf 10: prio 0 rate 8Mbit ceil 8Mbit linklayer ethernet burst 1600b/1 mpu 0b level 0 "
 
 
 def flower(pref: int, target: str, protocol: str = "ip", **keys: Any) -> dict[str, Any]:
@@ -112,15 +112,29 @@ def test_filters_that_lead_to_classes_in_turn_keep_their_order() -> None:
     ("written", "wanted"),
     [
         (flower(1, "10:1", ip_tos=160, ip_tos_mask="e0"), {"dscp": ["CS5", 41, 42, 43, "VOICE-ADMIT", 45, "EF", 47]}),
-        (flower(1, "10:1", ip_proto="tcp", dst_port={"start": 80, "end": 90}), {"protocol": "tcp", "destination_port": "80-90"}),
-        (flower(1, "10:1", ip_proto="udp", src_port=80, src_port_mask="fff0"), {"protocol": "udp", "source_port": "80-95"}),
-        (u32(1, "10:1", ("b80000", "fc0000", 0), ("35", "ffff", 20), ("110000", "ff0000", 8)),
-         {"dscp": "EF", "protocol": "udp", "destination_port": 53}),
-        (u32(1, "10:1", ("a000000", "ff000000", 12), ("60000", "ff0000", 8)), {"protocol": "tcp", "source": "10.0.0.0/8"}),
-        (u32(1, "10:1", ("b800000", "fc00000", 0), ("fd000000", "ffff0000", 8), protocol="ipv6"), {"dscp": "EF", "source": "fd00::/16"}),
+        (
+            flower(1, "10:1", ip_proto="tcp", dst_port={"start": 80, "end": 90}),
+            {"protocol": "tcp", "destination_port": "80-90"},
+        ),
+        (
+            flower(1, "10:1", ip_proto="udp", src_port=80, src_port_mask="fff0"),
+            {"protocol": "udp", "source_port": "80-95"},
+        ),
+        (
+            u32(1, "10:1", ("b80000", "fc0000", 0), ("35", "ffff", 20), ("110000", "ff0000", 8)),
+            {"dscp": "EF", "protocol": "udp", "destination_port": 53},
+        ),
+        (
+            u32(1, "10:1", ("a000000", "ff000000", 12), ("60000", "ff0000", 8)),
+            {"protocol": "tcp", "source": "10.0.0.0/8"},
+        ),
+        (
+            u32(1, "10:1", ("b800000", "fc00000", 0), ("fd000000", "ffff0000", 8), protocol="ipv6"),
+            {"dscp": "EF", "source": "fd00::/16"},
+        ),
         (other(1, "basic", "10:1"), {"source": "0.0.0.0/0"}),
     ],
-)  # fmt: skip
+)
 def test_what_a_rule_can_say_is_kept(written: Any, wanted: dict[str, Any]) -> None:
     (rule,) = rules(written)
     assert rule == ({"source": "0.0.0.0/0"} if "source" not in wanted else {}) | wanted
@@ -130,21 +144,36 @@ def test_what_a_rule_can_say_is_kept(written: Any, wanted: dict[str, Any]) -> No
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        (flower(4, "10:1", ip_proto="tcp", tcp_flags="0x10/12"), "pref 4 flower handle 1: compares tcp_flags: left out"),
+        (
+            flower(4, "10:1", ip_proto="tcp", tcp_flags="0x10/12"),
+            "pref 4 flower handle 1: compares tcp_flags: left out",
+        ),
         (flower(4, "10:1", ip_ttl=3), "compares ip_ttl: left out"),
         (flower(4, "10:1", "802.1Q", vlan_id=5), "is for packets of protocol 802.1Q, and a rule only for IP: left out"),
         (flower(4, "10:1", ip_tos=1, ip_tos_mask="3"), "compares the ECN bits only: left out"),
         (flower(4, "10:1", ip_tos=184), "compares the ECN bits, too: its rule takes packets with any"),
         (flower(4, "10:1", ip_proto="tcp", dst_port=80, dst_port_mask="f0"), "which is not a range: left out"),
-        (u32(4, "10:1", ("35", "ffff", 20)), "ports in packets of every protocol: its rule only those of tcp, udp and sctp"),
+        (
+            u32(4, "10:1", ("35", "ffff", 20)),
+            "ports in packets of every protocol: its rule only those of tcp, udp and sctp",
+        ),
         (u32(4, "10:1", ("40000000", "ff000000", 8)), "compares the bits ff000000 at 8: left out"),
-        (other(4, "matchall", "10:1", actions=[{"kind": "gact", "control_action": {"type": "drop"}}]), "has the action gact: left out"),
+        (
+            other(4, "matchall", "10:1", actions=[{"kind": "gact", "control_action": {"type": "drop"}}]),
+            "has the action gact: left out",
+        ),
         (other(4, "flow", "10:1"), "flow does not compare headers of packets: left out"),
-        ('{"protocol":"ip","pref":4,"kind":"fw","chain":0,"options":{handle 0x6 classid 10:1 }}', "fw handle 0x6: fw does not"),
-        ('{"protocol":"ip","pref":4,"kind":"basic","chain":0,"options":{"handle":"1","flowid":"10:1"\n'
-         "  cmp(u16 at 2 layer 2 eq 53)\n  AND NOT meta(priority eq 3)\n}}", "basic handle 1: compares ematch: left out"),
+        (
+            '{"protocol":"ip","pref":4,"kind":"fw","chain":0,"options":{handle 0x6 classid 10:1 }}',
+            "fw handle 0x6: fw does not",
+        ),
+        (
+            '{"protocol":"ip","pref":4,"kind":"basic","chain":0,"options":{"handle":"1","flowid":"10:1"\n'
+            "  cmp(u16 at 2 layer 2 eq 53)\n  AND NOT meta(priority eq 3)\n}}",
+            "basic handle 1: compares ematch: left out",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_no_rule_can_say_is_named_with_its_place(written: Any, said: str) -> None:
     (note,) = notes(written)
     assert note.startswith("filter parent 10: pref 4 ")
@@ -197,8 +226,8 @@ def test_overhead_of_a_class_and_a_second_class_of_htb_count() -> None:
 
 def test_classes_of_htb_that_share_by_rate_are_refused_by_name() -> None:
     qdiscs = [{**QDISCS[0], "options": {"default": "0x12"}}]
-    for minor in (11, 12, 13):
-        qdiscs.append({"kind": "fq_codel", "handle": f"1{minor}:", "parent": f"1:{minor}", "options": {}})
+    minors = (11, 12, 13)
+    qdiscs += [{"kind": "fq_codel", "handle": f"1{n}:", "parent": f"1:{n}", "options": {}} for n in minors]
     lines = [
         "class htb 1:1 root rate 20Mbit ceil 20Mbit",
         *(f"class htb 1:{n} parent 1:1 prio {n} rate 1Mbit ceil 19Mbit" for n in (11, 12, 13)),

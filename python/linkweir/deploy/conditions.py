@@ -6,14 +6,14 @@ from __future__ import annotations
 import ipaddress
 import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Union
+from typing import Any
 
 from linkweir.deploy.matching import CODE_POINTS
 
-Net = Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
+Net = ipaddress.IPv4Network | ipaddress.IPv6Network
 Conditions = Mapping[str, frozenset[Any]]
 """The values that each key of a rule can have; a key that is not there can have any. Keys are those of `match`, and
-`version`, of IP. Code points and protocols are numbers, ports are pairs of the first and the last, and addresses nets."""
+`version`, of IP. Code points and protocols are numbers, ports pairs of the first and the last, addresses nets."""
 
 WITH_PORTS = frozenset((6, 17, 132))
 """Protocols whose headers begin with ports: TCP, UDP and SCTP."""
@@ -99,7 +99,7 @@ def in_order(rules: Iterable[tuple[Conditions, int]], classes: int, rest: int) -
         own = found[number]
         assert own is not None
         own.append({**_written(wanted), **order})
-    found[rest] = [*found[rest], {}] if found[rest] else None  # type: ignore[list-item, misc]
+    found[rest] = [*found[rest], {}] if found[rest] else None  # type: ignore[misc]
     return found
 
 
@@ -149,7 +149,7 @@ def _folded(run: Sequence[Conditions]) -> list[Conditions]:
 
 def _normal(wanted: Conditions) -> Conditions:
     """Without a version that is that of its addresses."""
-    implied = any(key in wanted for key in _NETS) or wanted.get("version") == {4, 6}
+    implied = any(key in wanted for key in _NETS) or wanted.get("version") == frozenset((4, 6))
     return {key: values for key, values in wanted.items() if key != "version" or not implied}
 
 
@@ -189,7 +189,7 @@ def _written(wanted: Conditions) -> dict[str, Any]:
     protocols = wanted.get("protocol", frozenset())
     if protocols == WITH_PORTS and any("port" in key for key in rule):
         del rule["protocol"]  # what ports imply
-    elif _ICMP <= protocols:
+    elif protocols >= _ICMP:
         rule["protocol"] = ["icmp", *(_value("protocol", number) for number in sorted(protocols - _ICMP))]
     return {key: rule[key][0] if len(rule[key]) == 1 else rule[key] for key in _ORDER if key in rule}
 
@@ -202,9 +202,9 @@ def _sorted(key: str, values: Iterable[Any]) -> list[Any]:
 
 def _value(key: str, value: Any) -> str | int:
     if key == "dscp":
-        return _POINTS.get(value, value)
+        return str(_POINTS[value]) if value in _POINTS else int(value)
     if key == "protocol":
-        return _PROTOCOLS.get(value, value)
+        return _PROTOCOLS[value] if value in _PROTOCOLS else int(value)
     if key.endswith("port"):
         return int(value[0]) if value[0] == value[1] else f"{value[0]}-{value[1]}"
     return str(value)

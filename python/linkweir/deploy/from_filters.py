@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the filters of tc compare, as conditions on packets, in the order in which the kernel tries them.
 
-The kernel tries filters by preference. Within one, flower looks up its masks in the order in which they came (fl_classify
-in net/sched/cls_flower.c), and u32 tries its keys in the order of their handles. A filter that compares something that a
-rule cannot is left out; one that compares a little more or less than its rule is kept, and a note says the difference.
+The kernel tries filters by preference. Within one, flower looks up its masks in the order in which they came
+(fl_classify in net/sched/cls_flower.c), and u32 tries its keys in the order of their handles. A filter that compares
+something that a rule cannot is left out; one that compares a little more or less than its rule is kept, and a note says
+the difference.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Filter:
     notes: tuple[str, ...] = ()
 
 
-class _Unfit(Exception):
+class _UnfitError(Exception):
     """A filter cannot be a rule; the text says why."""
 
 
@@ -60,7 +61,7 @@ def filters_of(shown: Iterable[Object], parent: str) -> list[Filter]:
         shown: as tc shows them.
         parent: of all of them, such as `10:`.
     """
-    found = []
+    found: list[Filter] = []
     for pref, entries in _by_preference(shown):
         kind = str(entries[0]["kind"])
         if kind == "flower":
@@ -112,17 +113,17 @@ def _filter(name: str, entry: Object) -> Iterator[Filter]:
         return  # a hash table; what is in it follows
     try:
         if entry.get("chain", 0):
-            raise _Unfit(f"is in chain {entry['chain']}, which only an action reaches")
+            raise _UnfitError(f"is in chain {entry['chain']}, which only an action reaches")
         _check_actions(options.get("actions", []))
         if "skip_sw" in options:
-            raise _Unfit("is for hardware only")
+            raise _UnfitError("is for hardware only")
         if not target:
-            raise _Unfit("names no class")
+            raise _UnfitError("names no class")
         read = {"flower": _flower, "u32": _u32, "matchall": _everything, "basic": _everything}.get(kind)
         if read is None:
-            raise _Unfit(f"{kind} does not compare headers of packets")
+            raise _UnfitError(f"{kind} does not compare headers of packets")
         conditions, notes = read(entry)
-    except _Unfit as why:
+    except _UnfitError as why:
         yield Filter(name, target, None, (f"{name}: {why}: left out",))
         return
     yield Filter(name, target, conditions, tuple(f"{name}: {note}" for note in notes))
@@ -131,7 +132,7 @@ def _filter(name: str, entry: Object) -> Iterator[Filter]:
 def _check_actions(actions: Sequence[Object]) -> None:
     for action in actions:
         if action.get("kind") != "gact" or action.get("control_action", {}).get("type") != "pass":
-            raise _Unfit(f"has the action {action.get('kind')}")
+            raise _UnfitError(f"has the action {action.get('kind')}")
 
 
 def _version(entry: Object) -> dict[str, frozenset[Any]]:
@@ -139,14 +140,14 @@ def _version(entry: Object) -> dict[str, frozenset[Any]]:
     if protocol == "all":
         return {}
     if protocol not in _VERSIONS:
-        raise _Unfit(f"is for packets of protocol {protocol}, and a rule only for IP")
+        raise _UnfitError(f"is for packets of protocol {protocol}, and a rule only for IP")
     return {"version": frozenset((_VERSIONS[protocol],))}
 
 
 def _everything(entry: Object) -> tuple[Conditions, list[str]]:
     others = sorted(set(entry["options"]) - _DESCRIBES - _HARMLESS)
     if others:
-        raise _Unfit(f"compares {', '.join(others)}")
+        raise _UnfitError(f"compares {', '.join(others)}")
     return _version(entry), []
 
 
@@ -155,14 +156,14 @@ def _possible(*parts: Conditions) -> Conditions:
     for part in parts:
         found = both(found, part) if found is not None else None
     if found is None:
-        raise _Unfit("matches no packet")
+        raise _UnfitError("matches no packet")
     return found
 
 
 def _points(value: int, mask: int) -> tuple[Conditions, list[str]]:
     """Code points whose bits are these, and what a rule cannot say of them."""
     if mask and not mask & ~_ECN:
-        raise _Unfit("compares the ECN bits only")
+        raise _UnfitError("compares the ECN bits only")
     points = frozenset(point for point in range(64) if not ((point << 2) ^ value) & mask & ~_ECN)
     notes = ["compares the ECN bits, too: its rule takes packets with any"] if mask & _ECN else []
     return ({"dscp": points} if len(points) < 64 else {}), notes
@@ -175,8 +176,9 @@ def _flower(entry: Object) -> tuple[Conditions, list[str]]:
     options = entry["options"]
     keys = dict(options.get("keys", {}))
     if "indev" in options:
-        raise _Unfit("compares indev")
-    parts, notes = [_version(entry)], []
+        raise _UnfitError("compares indev")
+    parts: list[Conditions] = [_version(entry)]
+    notes: list[str] = []
     for key in _HARMLESS:
         keys.pop(key, None)
     if "ip_tos" in keys:
@@ -189,11 +191,10 @@ def _flower(entry: Object) -> tuple[Conditions, list[str]]:
     for end, key in (("src", "source"), ("dst", "destination")):
         if f"{end}_port" in keys:
             parts.append({f"{key}_port": _port(keys.pop(f"{end}_port"), keys.pop(f"{end}_port_mask", None))})
-        for name in (f"{end}_ip", f"{end}_ipv4", f"{end}_ipv6"):
-            if name in keys:
-                parts.append({key: frozenset((_net(str(keys.pop(name))),))})
+        names = [name for name in (f"{end}_ip", f"{end}_ipv4", f"{end}_ipv6") if name in keys]
+        parts += [{key: frozenset((_net(str(keys.pop(name))),))} for name in names]
     if keys:
-        raise _Unfit(f"compares {', '.join(keys)}")
+        raise _UnfitError(f"compares {', '.join(keys)}")
     return _possible(*parts), notes
 
 
@@ -208,14 +209,14 @@ def _port(value: Any, mask: Any) -> frozenset[tuple[int, int]]:
 
 def _ports(first: int, last: int) -> frozenset[tuple[int, int]]:
     if not first:
-        raise _Unfit("compares port 0")
+        raise _UnfitError("compares port 0")
     return frozenset(((first, last),))
 
 
 def _masked_port(value: int, mask: int) -> frozenset[tuple[int, int]]:
     free = ~mask & 0xFFFF
     if free & (free + 1):
-        raise _Unfit(f"compares ports with the mask {mask:#x}, which is not a range")
+        raise _UnfitError(f"compares ports with the mask {mask:#x}, which is not a range")
     return _ports(value, value | free)
 
 
@@ -223,7 +224,7 @@ def _net(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     try:
         return ipaddress.ip_network(text, strict=False)
     except ValueError:
-        raise _Unfit(f"compares the address {text}, whose mask is not a prefix") from None
+        raise _UnfitError(f"compares the address {text}, whose mask is not a prefix") from None
 
 
 # --- u32 ------------------------------------------------------------------------------------------------------------
@@ -233,20 +234,21 @@ def _u32(entry: Object) -> tuple[Conditions, list[str]]:
     options = entry["options"]
     others = sorted(set(options) - _DESCRIBES - _HARMLESS)
     if others:
-        raise _Unfit(f"has {', '.join(others)}")
+        raise _UnfitError(f"has {', '.join(others)}")
     if _handle(options["key_ht"])[0] < _ROOT_TABLE:
-        raise _Unfit("is in a hash table, which only another filter reaches")
+        raise _UnfitError("is in a hash table, which only another filter reaches")
     matches = options.get("match", [])
     matches = matches if isinstance(matches, list) else [matches]
     words = [_Word(match) for match in matches if int(match["mask"], 16)]
     version = _version(entry)
     if words and not version:
-        raise _Unfit("compares bytes of packets of every protocol")
+        raise _UnfitError("compares bytes of packets of every protocol")
     reader = _IP[min(version["version"])] if version else _IP4
     compared: dict[str, tuple[int, int]] = {}
     for word in words:
         reader.add(word, compared)
-    parts, notes = [version], []
+    parts: list[Conditions] = [version]
+    notes: list[str] = []
     if "dscp" in compared:
         own, notes = _points(*compared.pop("dscp"))
         parts.append(own)
@@ -271,7 +273,7 @@ class _Word:
 
     def __init__(self, match: Object) -> None:
         if match.get("offmask") or str(match["off"]).startswith("nexthdr"):
-            raise _Unfit("compares bytes at an offset that it computes")
+            raise _UnfitError("compares bytes at an offset that it computes")
         self.offset = int(match["off"])
         self.mask = int(match["mask"], 16)
         self.value = int(match["value"], 16) & self.mask
@@ -298,11 +300,11 @@ class _Fields:
                 up = _up(self, name, offset)
                 value = (word.value >> shift & mask) << up
                 if before[1] & mask << up and (before[0] ^ value) & before[1] & mask << up:
-                    raise _Unfit("matches no packet")
+                    raise _UnfitError("matches no packet")
                 compared[name] = (before[0] | value, before[1] | mask << up)
                 left &= ~(mask << shift)
         if left:
-            raise _Unfit(f"compares the bits {left:08x} at {word.offset}")
+            raise _UnfitError(f"compares the bits {left:08x} at {word.offset}")
 
 
 def _up(fields: _Fields, name: str, offset: int) -> int:
@@ -342,6 +344,6 @@ _IP = {4: _IP4, 6: _IP6}
 def _masked_net(bits: int, value: int, mask: int) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     free = ~mask & ((1 << bits) - 1)
     if free & (free + 1):
-        raise _Unfit(f"compares an address with the mask {mask:#x}, which is not a prefix")
+        raise _UnfitError(f"compares an address with the mask {mask:#x}, which is not a prefix")
     kind = ipaddress.IPv4Network if bits == 32 else ipaddress.IPv6Network
     return kind((value, bits - free.bit_length()))

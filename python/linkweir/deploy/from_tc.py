@@ -2,8 +2,8 @@
 """Link, scheduler and classes of a scenario from what tc shows.
 
 The text is the output of these commands, one after the other; the last one for each queueing discipline below the root
-that has filters, such as 10: and each drr. Since iproute2 6.2, tc shows classes as JSON with -j, but without the quanta of
-drr::
+that has filters, such as 10: and each drr. Since iproute2 6.2, tc shows classes as JSON with -j, but without the quanta
+of drr::
 
     tc -d -j qdisc show dev eth0
     tc -d class show dev eth0
@@ -36,7 +36,7 @@ _NAMES = {**CODE_POINTS, "CS0": 0, "BE": 0, "VA": 44}
 _BANDS = frozenset(("prio", "ets"))
 _CLASSFUL = _BANDS | {"drr"}
 _PRIORITIES = (0, 2, 6, 4)
-"""What skb->priority is for the four values of bits 3 and 4 of an IPv4 packet's TOS (ip_tos2prio of net/ipv4/route.c)."""
+"""skb->priority for the four values of bits 3 and 4 of an IPv4 packet's TOS (ip_tos2prio of net/ipv4/route.c)."""
 _DROPPED = ""
 """The place of packets that a queueing discipline drops."""
 _FQ_CODEL = {"flows": 1024, "quantum": 1514, "target": 5000, "interval": 100_000, "memory_limit": 32 << 20, "ecn": True}
@@ -80,12 +80,11 @@ def from_tc(text: str) -> Found:
     """Reads what tc printed.
 
     Raises:
-        ScenarioError: there is neither a shaper with a policy below it nor a policy that shapes, or the text is cut off.
+        ScenarioError: there is neither a shaper with a policy below it nor a policy that shapes, or the text is cut.
     """
     shown = _read(text)
-    own = next(
-        (entry for entry in shown.qdiscs if entry["kind"] in _KINDS and "bandwidth_bps" in entry["options"]), None
-    )
+    shapes = (entry for entry in shown.qdiscs if entry["kind"] in _KINDS and "bandwidth_bps" in entry["options"])
+    own = next(shapes, None)
     if own is not None:
         return _own(shown, _link_of(own["options"]), own)
     root = next((entry for entry in shown.qdiscs if "parent" not in entry and not entry.get("ingress")), None)
@@ -283,8 +282,8 @@ def _htb(shown: _Shown, root: Object) -> tuple[dict[str, Any], str]:
     if f"{root['handle']}{usual:x}" != place:
         where = f"{root['handle']}{usual:x}" if f"{root['handle']}{usual:x}" in leaves else "no class, without a limit"
         shown.notes.append(
-            f"qdisc htb {root['handle']} default {usual:x}: packets without a filter come to {where}; in the scenario they "
-            f"come to {place}: left out"
+            f"qdisc htb {root['handle']} default {usual:x}: packets without a filter come to {where}; in the scenario "
+            f"they come to {place}: left out"
         )
     for parent in (root["handle"], *classes):
         for one in shown.filters_of(parent):
@@ -309,7 +308,8 @@ def _counted(shown: _Shown, root: Object, link: dict[str, Any], words: Mapping[s
     for where, name in layer.items():
         if name not in (None, "ethernet"):
             shown.notes.append(
-                f"{where} {root['kind']} {root['handle']} linklayer {name}: the simulator's links have no cells: left out"
+                f"{where} {root['kind']} {root['handle']} linklayer {name}: the simulator's links have no cells: "
+                "left out"
             )
     return found
 
@@ -562,7 +562,7 @@ def _shares(shown: _Shown, place: str) -> bool:
     if above is None or above["kind"] == "drr":
         return above is not None
     quanta = above["options"].get("quanta", [])
-    return above["kind"] == "ets" and int(place.partition(":")[2], 16) > above["options"]["bands"] - len(quanta)
+    return bool(above["kind"] == "ets") and int(place.partition(":")[2], 16) > above["options"]["bands"] - len(quanta)
 
 
 def _check_filters(shown: _Shown, qdisc: Object, filters: Sequence[Filter]) -> None:
