@@ -546,7 +546,7 @@ SHOWN = [
         "options": {"default": "0x1"},
         "stab": {"overhead": 14, "mpu": 64},
     },
-    {"kind": "prio", "handle": "10:", "parent": "1:1", "options": {"bands": 3, "priomap": [1, 2, 2]}},
+    {"kind": "prio", "handle": "10:", "parent": "1:1", "options": {"bands": 3, "priomap": [1] * 16}},
     {"kind": "pfifo", "handle": "21:", "parent": "10:1", "options": {"limit": 100}},
     {"kind": "drr", "handle": "22:", "parent": "10:2", "options": {}},
     {"kind": "bfifo", "handle": "31:", "parent": "22:1", "options": {"limit": 100_000}},

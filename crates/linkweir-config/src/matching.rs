@@ -17,6 +17,8 @@ const MOST: usize = 1024;
 pub struct Rule {
     /// Class of the packets that match.
     pub class: usize,
+    /// Rules with a smaller order are tried first, whichever class they belong to.
+    pub order: u16,
     /// Code points, as a set of bits.
     pub dscp: Option<u64>,
     /// Protocols above IP.
@@ -49,6 +51,7 @@ impl Rule {
     fn dscp_alone(&self, dscp: Option<u64>) -> Rule {
         Rule {
             class: self.class,
+            order: self.order,
             dscp,
             ..Rule::default()
         }
@@ -64,6 +67,7 @@ impl Rule {
         };
         let equal = Rule {
             class: self.class,
+            order: self.order,
             ..later.clone()
         };
         (*self == self.dscp_alone(self.dscp) && inside) || *self == equal
@@ -79,8 +83,26 @@ pub struct Rules {
     pub rest: usize,
 }
 
-/// Reads the key `match` of class number `class`; none without it. `earlier` are the rules of the classes before, and
-/// `names` their names and that of this one.
+impl Rules {
+    /// Rules as the file has them, class by class, and the class of all other packets.
+    #[must_use]
+    pub fn new(mut rules: Vec<Rule>, rest: usize) -> Rules {
+        rules.sort_by_key(|rule| rule.order);
+        Rules { rules, rest }
+    }
+}
+
+/// Which packets belong to one class.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// Its rules.
+    pub rules: Vec<Rule>,
+    /// Whether it also takes what no rule of any class matches: it has no `match`, or its last rule is empty.
+    pub rest: bool,
+}
+
+/// Reads the key `match` of class number `class`. `earlier` are the rules of the classes before, and `names` their names
+/// and that of this one.
 ///
 /// # Errors
 /// A rule that is not allowed, or that matches no packet because an earlier one takes them all.
@@ -89,23 +111,47 @@ pub fn read(
     class: usize,
     earlier: &[Rule],
     names: &[&str],
-) -> Result<Option<Vec<Rule>>, Fault> {
+) -> Result<Own, Fault> {
     let Some(entry) = section.find("match") else {
-        return Ok(None);
+        return Ok(Own {
+            rules: Vec::new(),
+            rest: true,
+        });
     };
-    let mut rules: Vec<Rule> = Vec::new();
-    for item in entry.list(MOST)? {
-        let rule = rule(&item, class)?;
-        if let Some(before) = earlier.iter().chain(&rules).find(|one| one.covers(&rule)) {
-            let taken = names.get(before.class).unwrap_or(&"");
-            return Err(item.fault(format!(
-                "matches no packet: class \"{taken}\" comes before and takes all of these; leave this out or put it first"
-            )));
+    let mut own = Own::default();
+    let items = if entry.is_empty_list() {
+        Vec::new()
+    } else {
+        entry.list(MOST)?
+    };
+    for (at, item) in items.iter().enumerate() {
+        let rule = rule(item, class)?;
+        if rule.is_empty() {
+            if at + 1 < items.len() || rule.order > 0 {
+                return Err(item.fault(
+                    "is empty and would take everything; write {} as the last rule of the class that takes the rest",
+                ));
+            }
+            own.rest = true;
+            break;
         }
-        rules.push(rule);
+        for one in earlier.iter().chain(&own.rules) {
+            let name = names.get(one.class).unwrap_or(&"");
+            if one.order <= rule.order && one.covers(&rule) {
+                return Err(item.fault(format!(
+                    "matches no packet: class \"{name}\" comes before and takes all of these; leave this out or put it first"
+                )));
+            }
+            if rule.order < one.order && rule.covers(one) {
+                return Err(item.fault(format!(
+                    "takes all packets of a rule of class \"{name}\", which comes later by its order; leave that one out"
+                )));
+            }
+        }
+        own.rules.push(rule);
     }
-    section.write("match", show(&rules));
-    Ok(Some(rules))
+    section.write("match", show(&own));
+    Ok(own)
 }
 
 fn rule(entry: &Entry<'_, '_>, class: usize) -> Result<Rule, Fault> {
@@ -150,13 +196,11 @@ fn rule(entry: &Entry<'_, '_>, class: usize) -> Result<Rule, Fault> {
             *list = nets(&entry)?;
         }
     }
+    if let Some(entry) = table.find("order") {
+        rule.order = entry.number((0, u64::from(u16::MAX)))? as u16;
+    }
     // Before the test for an empty rule, so that a misspelt key is named and not reported as "is empty".
     table.finish()?;
-    if rule.is_empty() {
-        return Err(entry.fault(
-            "is empty and would take everything; leave match out in the class that takes the rest",
-        ));
-    }
     Ok(rule)
 }
 
@@ -273,8 +317,11 @@ const PROTOCOLS: [(&str, &[u8]); 6] = [
 
 /// Rules as they are written in TOML.
 #[must_use]
-pub fn show(rules: &[Rule]) -> String {
-    let shown: Vec<String> = rules.iter().map(show_rule).collect();
+pub fn show(own: &Own) -> String {
+    let mut shown: Vec<String> = own.rules.iter().map(show_rule).collect();
+    if own.rest {
+        shown.push("{}".into());
+    }
     format!("[{}]", shown.join(", "))
 }
 
@@ -304,6 +351,9 @@ fn show_rule(rule: &Rule) -> String {
             name,
             nets.iter().map(|net| quote(&net.to_string())).collect(),
         );
+    }
+    if rule.order > 0 {
+        key("order", vec![rule.order.to_string()]);
     }
     format!("{{ {} }}", keys.join(", "))
 }
@@ -337,12 +387,12 @@ mod tests {
     use super::*;
     use crate::reader::Source;
 
-    fn of(text: &str) -> Result<(Vec<Rule>, String), Fault> {
+    fn of(text: &str) -> Result<(Own, String), Fault> {
         let source = Source::new(text, None);
         let document = source.parse(10_000)?;
         let mut section = Section::new(&source, document.get_ref(), String::new(), 0);
-        let rules = read(&mut section, 0, &[], &["voice"])?.unwrap_or_default();
-        Ok((rules, section.finish()?))
+        let own = read(&mut section, 0, &[], &["voice"])?;
+        Ok((own, section.finish()?))
     }
 
     #[test]
@@ -353,6 +403,10 @@ mod tests {
             r#"match = [{ protocol = ["tcp", "icmp", 200], port = [1, "5060-5061"] }]"#,
             r#"match = [{ source_port = 7, destination_port = "1-65535" }, { address = "10.0.0.0/8" }]"#,
             r#"match = [{ source = ["fd00::/8", "192.0.2.1/32"], destination = "::/0" }]"#,
+            r#"match = [{ dscp = "EF", order = 65535 }]"#,
+            r#"match = [{ dscp = "EF" }, {}]"#,
+            "match = [{}]",
+            "match = []",
         ] {
             let (rules, written) = of(text).unwrap();
             assert_eq!(written.trim_end(), text);
@@ -381,6 +435,36 @@ mod tests {
             fault.to_string().contains("class \"voice\" comes before"),
             "{fault}"
         );
+    }
+
+    #[test]
+    fn a_smaller_order_comes_first() {
+        let (own, _) = of(
+            r#"match = [{ dscp = "EF", port = 1, order = 1 }, { dscp = "EF", order = 2 }, { dscp = "LE" }]"#,
+        )
+        .unwrap();
+        let sorted: Vec<u16> = Rules::new(own.rules, 1)
+            .rules
+            .iter()
+            .map(|rule| rule.order)
+            .collect();
+        assert_eq!(sorted, [0, 1, 2]);
+        for (text, said) in [
+            (
+                r#"[{ dscp = "EF", order = 1 }, { dscp = "EF", port = 1, order = 2 }]"#,
+                "match[1] = ",
+            ),
+            (
+                r#"[{ dscp = "EF", port = 1, order = 2 }, { dscp = "EF", order = 1 }]"#,
+                "takes all packets of a rule",
+            ),
+            (r#"[{ dscp = "EF", order = 65536 }]"#, "0 .. 65535"),
+            (r#"[{ order = 1 }]"#, "is empty"),
+            (r#"[{}, { dscp = "EF" }]"#, "is empty"),
+        ] {
+            let fault = of(&format!("match = {text}")).unwrap_err().to_string();
+            assert!(fault.contains(said), "{fault}");
+        }
     }
 
     #[test]

@@ -337,6 +337,12 @@ impl<'s, 'i> Entry<'s, 'i> {
             .collect())
     }
 
+    /// Whether it is a list without members.
+    #[must_use]
+    pub fn is_empty_list(&self) -> bool {
+        self.value.as_array().is_some_and(|items| items.is_empty())
+    }
+
     /// The members of a list of pairs, such as `[["0s", "20Mbit"], ...]`.
     pub fn pairs(&self, what: &str, max: usize) -> Result<Vec<[Entry<'s, 'i>; 2]>, Fault> {
         self.list(max)?

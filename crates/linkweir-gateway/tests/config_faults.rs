@@ -85,7 +85,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("protocol = \"udp\"", "protocol = \"upd\"", "ground.toml:22: class[0].match[1].protocol = \"upd\": must be one of tcp, udp, icmp, sctp, esp, gre, or a number 0 .. 255"),
     ("[5060, \"16384-32767\"]", "[5060, \"32767-16384\"]", "ground.toml:22: class[0].match[1].port[1] = \"32767-16384\": must be a port 1 .. 65535 or a range like \"16384-32767\""),
     ("[5060, \"16384-32767\"]", "70000", "ground.toml:22: class[0].match[1].port = 70000: must be a whole number 1 .. 65535"),
-    ("match = [{ dscp = [\"AF11\"", "match = [{ }, { dscp = [\"AF11\"", "ground.toml:28: class[1].match[0] = { }: is empty and would take everything; leave match out in the class that takes the rest"),
+    ("match = [{ dscp = [\"AF11\"", "match = [{ }, { dscp = [\"AF11\"", "ground.toml:28: class[1].match[0] = { }: is empty and would take everything; write {} as the last rule of the class that takes the rest"),
     ("match = [{ dscp = [\"AF11\"", "match = [{ dscp = \"EF\" }, { dscp = [\"AF11\"", "ground.toml:28: class[1].match[0] = { dscp = \"EF\" }: matches no packet: class \"ef\" comes before and takes all of these; leave this out or put it first"),
     ("match = [{ dscp = [\"AF11\"", "# match = [{ dscp = [\"AF11\"", "ground.toml:35: class[2].match: is missing, and only one class takes what no other does, \"af\"; write match = [{ dscp = \"EF\" }]"),
     ("name = \"rest\" ", "name = \"rest\"\nmatch = [{ dscp = 0 }] ", "ground.toml:37: class[2].match = [{ dscp = 0 }]: one class must take what no other does; leave match out there"),

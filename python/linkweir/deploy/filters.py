@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from linkweir.deploy.matching import Rule, Sorting, number_of, values
+from linkweir.deploy.matching import Rule, Sorting, in_order, number_of, values
 from linkweir.fault import unfit
 
 _WITH_PORTS = {"tcp": 6, "udp": 17, "sctp": 132}
@@ -27,12 +27,11 @@ class Filters:
     def words(self) -> list[str] | None:
         """Words for a queueing discipline of linkweir, if code points alone decide; otherwise None."""
         pairs: dict[str, int] = {}
-        for number, rules in enumerate(self.sorting.rules, 1):
-            for rule in rules or ():
-                if set(rule) != {"dscp"}:
-                    return None
-                for point in values(rule, "dscp"):
-                    pairs.setdefault(str(point), number)
+        for rule, number in in_order(self.sorting.rules):
+            if set(rule) - {"order"} != {"dscp"}:
+                return None
+            for point in values(rule, "dscp"):
+                pairs.setdefault(str(point), number + 1)
         shown = ",".join(f"{point}={number}" for point, number in pairs.items())
         return (["dscp", shown] if pairs else []) + ["default", str(self.sorting.rest + 1)]
 
@@ -46,15 +45,13 @@ class Filters:
         found = []
         head = f"filter add dev {self.device} parent {parent}"
         preference = 0
-        for number, rules in enumerate(self.sorting.rules):
-            for rule in rules or ():
-                preference += 1
-                if number in places:
-                    end = f"classid {places[number]}"
-                    # All filters of one preference must have the same protocol.
-                    for family, match in _matches(rule):
-                        first = 2 * preference - (family == "ip")
-                        found.append(f"{head} protocol {family} pref {first} flower {match} {end}")
+        for preference, (rule, number) in enumerate(in_order(self.sorting.rules), 1):
+            if number in places:
+                end = f"classid {places[number]}"
+                # All filters of one preference must have the same protocol.
+                for family, match in _matches(rule):
+                    first = 2 * preference - (family == "ip")
+                    found.append(f"{head} protocol {family} pref {first} flower {match} {end}")
         if len(found) > MOST_FILTERS:
             message = f"would need {len(found)} filters of tc, more than {MOST_FILTERS}; use fewer values"
             raise unfit("class.match", "...", message)
@@ -144,7 +141,9 @@ def _ends(
     ):
         wanted = {"src": _common(meet, at_source, source), "dst": _common(meet, at_destination, destination)}
         if None not in wanted.values():
-            found.append(" ".join(f"{end}_{word} {value}" for end, value in wanted.items() if value))
+            # The protocol says the version of IP; flower never matches an address whose mask is empty.
+            compared = {end: value for end, value in wanted.items() if value and not value.endswith("/0")}
+            found.append(" ".join(f"{end}_{word} {value}" for end, value in compared.items()))
     return found
 
 

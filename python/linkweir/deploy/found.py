@@ -17,9 +17,11 @@ class Found:
         scheduler: `[scheduler]`.
         classes: `[[class]]`.
         notes: what a scenario has no place for, or what the file does not say, a line each.
+        places: where tc shows each class, such as `10:1`; empty for a configuration of the gateway.
     """
 
     link: Mapping[str, Any]
     scheduler: Mapping[str, Any]
     classes: Sequence[Mapping[str, Any]]
     notes: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()

@@ -54,6 +54,8 @@ def toml_value(value: Any) -> str:
     ('{ mean = "20Mbit", amplitude = 0.3 }', '[["0s", "1Mbit"]]', 'true')
     """
     if isinstance(value, Mapping):
+        if not value:
+            return "{}"
         return "{ " + ", ".join(f"{key} = {toml_value(member)}" for key, member in value.items()) + " }"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(toml_value(member) for member in value) + "]"
@@ -111,8 +113,9 @@ def gateway_configuration(
     text += toml_table("[gateway]", _own(mode, own or {}))
     policy = next(policy for policy in _native.policies() if policy["name"] == scheduler["policy"])
     text += toml_table("[link]", link) + toml_table("[scheduler]", _set(scheduler, policy["params"]))
-    for entry, rules in zip(classes, sorted_by.rules, strict=True):
-        matched = {} if rules is None else {"match": list(rules)}
+    for number, (entry, rules) in enumerate(zip(classes, sorted_by.rules, strict=True)):
+        rest: list[Any] = [{}] if number == sorted_by.rest else []
+        matched = {} if rules is None else {"match": [*rules, *rest]}
         others = {key: value for key, value in entry.items() if key not in ("name", "match")}
         others = _set(others, policy["class_params"])
         text += toml_table("[[class]]", {"name": _word(entry["name"]), **matched, **others})

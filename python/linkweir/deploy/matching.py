@@ -41,8 +41,8 @@ class Sorting:
     """Which packets belong to which class.
 
     Attributes:
-        rules: of each class, in order; none: the class takes what no other does.
-        rest: the number of that class.
+        rules: of each class, in order; none: the class takes what no other does, and has no rule.
+        rest: the number of the class that takes what no other does.
         notes: what was chosen here, a sentence each.
     """
 
@@ -78,11 +78,14 @@ def sorting(classes: Sequence[Mapping[str, Any]]) -> Sorting:
         ScenarioError: it is not clear which class takes what.
     """
     rules: list[tuple[Rule, ...] | None] = []
+    others = []
     notes = []
     taken = {point for entry in classes for rule in entry.get("match", []) for point in values(rule, "dscp")}
     for number, entry in enumerate(classes):
         if "match" in entry:
-            rules.append(tuple(entry["match"]))
+            if entry["match"][-1:] == [{}]:
+                others.append(number)
+            rules.append(tuple(rule for rule in entry["match"] if rule))
             continue
         points = [point for point in code_points_of(entry["name"]) or [] if point not in taken]
         taken.update(points)
@@ -92,7 +95,7 @@ def sorting(classes: Sequence[Mapping[str, Any]]) -> Sorting:
             notes.append(
                 f"{key} was not given: {', '.join(points)}, which packets of a class of this name usually have"
             )
-    others = [number for number, own in enumerate(rules) if own is None]
+    others += [number for number, own in enumerate(rules) if own is None]
     if not others and "match" not in classes[-1]:
         others, rules[-1] = [len(classes) - 1], None
         notes[-1:] = [f"class[{others[0]}].match was not given: all packets that no other class takes"]
@@ -103,10 +106,22 @@ def sorting(classes: Sequence[Mapping[str, Any]]) -> Sorting:
 
 def _unclear(classes: Sequence[Mapping[str, Any]], others: Sequence[int]) -> ScenarioError:
     if not others:
-        return unfit("class.match", "...", "one class must take what no other does; leave match out there")
+        return unfit(
+            "class.match", "...", "one class must take what no other does; leave match out there, or end it with {}"
+        )
     names = ", ".join(f'"{classes[number]["name"]}"' for number in others)
     message = f"is missing; only one class can take what no other does, but {names} have no match, and no usual names"
     return unfit(f"class[{others[0]}].match", "", f'{message}; write match = [{{ dscp = "AF41" }}]')
+
+
+def in_order(rules: Sequence[tuple[Rule, ...] | None]) -> list[tuple[Rule, int]]:
+    """The rules of all classes in the order in which they are tried, each with the number of its class.
+
+    >>> in_order([({"dscp": "EF", "order": 2}, {"dscp": "LE"}), None, ({"dscp": "EF", "port": 53, "order": 1},)])[0]
+    ({'dscp': 'LE'}, 0)
+    """
+    every = [(rule, number) for number, own in enumerate(rules) for rule in own or ()]
+    return sorted(every, key=lambda one: one[0].get("order", 0))
 
 
 def values(rule: Rule, key: str) -> list[Any]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The laboratory's kernels, made once from Debian's linux-source and kept in a cache.
 
-`fast` and `debug` are user-mode Linux in virtual time. `kasan` and `kcsan` run in QEMU with several processors.
+`fast`, `debug`, `traced` and `classifiers` are user-mode Linux in virtual time; the last has more classifiers of tc.
+`kasan` and `kcsan` run in QEMU with several processors.
 
 ::
 
@@ -32,6 +33,7 @@ VARIANTS = {
     "fast": ("minimal",),
     "debug": ("minimal", "debug"),
     "traced": ("minimal", "traced"),
+    "classifiers": ("minimal", "classifiers"),
     "kasan": ("machine", "kasan"),
     "kcsan": ("machine", "kcsan"),
 }

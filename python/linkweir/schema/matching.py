@@ -28,9 +28,10 @@ def rules_of(row: Row) -> Schema:
         "protocol": one_or_more(_protocol(found["protocol"])),
         **{key: one_or_more(_PORT) for key in ("port", "source_port", "destination_port")},
         **{key: one_or_more(NET) for key in ("address", "source", "destination")},
+        "order": number(0, 65535, whole=True),
     }
-    rule = table({key: described(row, forms[key]) for key, row in found.items()}) | {"minProperties": 1}
-    return described(row, a_list(rule))
+    rule = table({key: described(row, forms[key]) for key, row in found.items()})
+    return described(row, {"type": "array", "items": rule})
 
 
 def one_or_more(schema: Schema) -> Schema:

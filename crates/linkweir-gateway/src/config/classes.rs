@@ -40,21 +40,25 @@ pub(super) fn read(
         }
         let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
         let names = [&names[..], &[&name]].concat();
-        match matching::read(section, at, &rules, &names)? {
-            Some(own) => rules.extend(own),
-            None => {
-                if let Some(earlier) = rest.and_then(|at: usize| classes.get(at)) {
-                    return Err(section.fault_at(
-                        "match",
-                        format!(
-                            "is missing, and only one class takes what no other does, \"{}\"; write match = [{{ dscp = \"EF\" }}]",
-                            earlier.name
-                        ),
-                    ));
-                }
-                rest = Some(at);
+        let own = matching::read(section, at, &rules, &names)?;
+        if own.rest {
+            if let Some(earlier) = rest.and_then(|at: usize| classes.get(at)) {
+                let message = if own.rules.is_empty() {
+                    "is missing, and only one class takes what no other does"
+                } else {
+                    "ends with {}, and only one class takes what no other does"
+                };
+                return Err(section.fault_at(
+                    "match",
+                    format!(
+                        "{message}, \"{}\"; write match = [{{ dscp = \"EF\" }}]",
+                        earlier.name
+                    ),
+                ));
             }
+            rest = Some(at);
         }
+        rules.extend(own.rules);
         let is_voice = rules.iter().any(|rule| rule.class == at && rule.names(EF));
         let bounds = queue::Bounds {
             pkts: LIMIT_PKTS,
@@ -73,8 +77,8 @@ pub(super) fn read(
         let last = &sections[sections.len() - 1];
         return Err(last.fault_at(
             "match",
-            "one class must take what no other does; leave match out there",
+            "one class must take what no other does; leave match out there, or end it with {}",
         ));
     };
-    Ok((classes, Rules { rules, rest }, qparams))
+    Ok((classes, Rules::new(rules, rest), qparams))
 }

@@ -43,7 +43,9 @@ pub fn describe(config: &Config, addresses: bool) -> String {
         let own = config.rules.rules.iter().filter(|rule| rule.class == at);
         let rules: Vec<Rule> = own.filter_map(|rule| shown(rule, addresses)).collect();
         if !rules.is_empty() {
-            let _ = writeln!(text, "match = {}", matching::show(&rules));
+            let rest = config.rules.rest == at;
+            let own = matching::Own { rules, rest };
+            let _ = writeln!(text, "match = {}", matching::show(&own));
         }
     }
     text

@@ -158,14 +158,15 @@ impl Matched {
         let at = self.names.len();
         self.names.push(name.to_string());
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        let Some(rules) = matching::read(section, at, &self.rules, &names)? else {
+        let own = matching::read(section, at, &self.rules, &names)?;
+        if own.rest && own.rules.is_empty() {
             return Ok(());
-        };
+        }
         if count > 1 {
             let message = "is only for a single class: the same packets cannot belong to each copy; leave out count or match";
             return Err(section.fault_at("match", message));
         }
-        self.rules.extend(rules);
+        self.rules.extend(own.rules);
         Ok(())
     }
 }
