@@ -8,7 +8,7 @@
 # make notebooks  runs the notebooks of the documentation and keeps what they show
 # make pictures  draws the plots of the documentation again; as root also the picture of the gateway's page
 # make bench   speed, compared with other programs, in one run
-# make fuzz    fuzz the core (SECONDS=60)
+# make fuzz    fuzz the core, then the reader of measured series (SECONDS=60 each)
 # make prove   prove the core's guarantees with Rocq, and the absence of run-time errors with Frama-C
 # make mutate  mutation tests of the core
 # make format  format all sources
@@ -46,7 +46,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport agreement robust policy site pictures manuals notebooks names macos ns3 ns3-dist
+.PHONY: help demo test test-long check bench fuzz fuzz-reader prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport agreement robust policy site pictures manuals notebooks names macos ns3 ns3-dist
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -278,6 +278,21 @@ ns3-dist:
 fuzz:
 	./setup.sh fuzz
 	$(MAKE) -C core fuzz SECONDS=$(SECONDS)
+	$(MAKE) fuzz-reader
+
+# With a target, build scripts and macros are not instrumented. Findings are written to build/fuzz.
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+COVERAGE := -Cpasses=sancov-module -Ccodegen-units=1 --cfg fuzzing \
+	$(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)
+
+fuzz-reader:
+	./setup.sh build fuzz
+	RUSTFLAGS="$(COVERAGE)" cargo build --locked --release --quiet --target "$(HOST)" --target-dir build/fuzz/target \
+		--manifest-path crates/linkweir-config/fuzz/Cargo.toml
+	python3 crates/linkweir-config/fuzz/seeds.py build/fuzz/seeds
+	@mkdir -p build/fuzz/corpus
+	build/fuzz/target/$(HOST)/release/read -max_len=4096 -max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=1024 \
+		-print_final_stats=1 -artifact_prefix=build/fuzz/ build/fuzz/corpus build/fuzz/seeds
 
 prove:
 	./setup.sh prove

@@ -51,7 +51,7 @@ _PACKAGES = {
     ),
     "trace": (
         "linkweir.commands.trace",
-        "Show what a capacity trace is taken for, or write it as steps for other programs.",
+        "Show what a trace is taken for, or write it as steps for other programs.",
     ),
     "import": ("linkweir.commands.import_", "Make a scenario of a gateway's configuration, or of what tc shows."),
     "lab": ("linkweir.commands.lab", "Run scenarios on real kernels and gateways."),

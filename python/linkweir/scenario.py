@@ -182,7 +182,7 @@ class Scenario:
 
     @property
     def readings(self) -> list[str]:
-        """What each measured series was taken for, a line each: file, notation, columns, units, start, length, mean, gaps."""
+        """What each trace was taken for, a line each: file, notation, columns, units, start, length, mean and gaps."""
         return self._native.readings
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes files of measured rates in the dialects of many programs, and knows what each holds.
 
-It shares no code with the reader. A file is either clear, with the keys that a user would write for it, or it lacks what
-only its user can know; then the reader must refuse it and name a key.
+It shares no code with the reader. A file is either clear, with the keys that a user would write for it, or it lacks
+what only its user can know; then the reader must refuse it and name a key.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DECOYS = ["RSRP", "cell_id", "state", "submbit_id", "rx_mbit_peak", "total_mbit"
 
 @dataclass
 class Made:
-    """A file, the keys that its user would write, and what it holds: steps in s and bit/s, or None if it must be refused."""
+    """A file, the keys that its user would write, and its steps in s and bit/s, or None if it must be refused."""
 
     name: str
     content: bytes
@@ -62,7 +62,7 @@ def _table(draw: random.Random) -> Made:
     comma = separator != "," and draw.random() < 0.3
     step = draw.choice([0.5, 1.0, 2.0])
     count = draw.randint(4, 30)
-    rates = [draw.randint(10, 4000) / 100 for _ in range(count)]
+    rates = [draw.randint(110, 4000) / 100 for _ in range(count)]
     keys: dict[str, object] = {}
     time_name, times = _times(draw, step, count, separator, keys)
     if separator == " ":
@@ -103,7 +103,7 @@ def _table(draw: random.Random) -> Made:
 
 
 def _needed(time_name: str) -> list[str]:
-    return ["dates"] if time_name == "day" else []
+    return ["dates"] if time_name == "date" else []
 
 
 def _times(
@@ -145,7 +145,7 @@ def _times(
     if draw.random() < 0.7:
         keys["dates"] = draw.choice(["day_first", "month_first"])
     order = "%m/%d/%Y" if keys.get("dates") == "month_first" else "%d/%m/%Y"
-    return "day", [moment.strftime(f"{order} %H:%M:%S.%f") for moment in moments]
+    return "date", [moment.strftime(f"{order} %H:%M:%S.%f") for moment in moments]
 
 
 def _number(value: float, comma: bool) -> str:

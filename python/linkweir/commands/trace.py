@@ -15,7 +15,7 @@ from linkweir.provenance import write_whole
 from linkweir.traces import exported, reading
 
 app = typer.Typer(
-    help="Show what a capacity trace is taken for, or write it as steps for other programs.",
+    help="Show what a trace is taken for, or write it as steps for other programs.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -23,7 +23,7 @@ app = typer.Typer(
 
 @app.callback()
 def trace() -> None:
-    """Show what a capacity trace is taken for, or write it as steps for other programs."""
+    """Show what a trace is taken for, or write it as steps for other programs."""
 
 
 _TraceFile = Annotated[Path, typer.Argument(metavar="TRACE", help="A trace of any format that link.trace reads.")]

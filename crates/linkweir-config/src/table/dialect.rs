@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What separates the fields of a table's lines, and whether its decimals have a point or a comma.
 //!
-//! The separator is the first of tab, `;`, `,` and `|` that is in the first two lines of data, outside double quotes; else
+//! The separator is the first of tab, `;`, `|` and `,` that is in the first two lines of data, outside double quotes; else
 //! blanks. Numbers with a comma have decimals unless every one of them could also be thousands: `1,234` is refused until
 //! the user says which.
 
@@ -159,7 +159,7 @@ impl Dialect {
 
 fn separator(first: &str, second: &str, decimal: Option<char>) -> Separator {
     let has = |mark: char| outside_quotes(first, mark) && outside_quotes(second, mark);
-    for mark in ['\t', ';', ',', '|'] {
+    for mark in ['\t', ';', '|', ','] {
         let is_decimal =
             mark == ',' && decimal == Some(',') && !first.contains('"') && !second.contains('"');
         if has(mark) && !is_decimal && !(mark == ',' && numbers_between_blanks(second)) {
@@ -176,10 +176,14 @@ fn separator(first: &str, second: &str, decimal: Option<char>) -> Separator {
     }
 }
 
-/// Whether a line is numbers with commas and blanks between them, such as `0,5 1,25`.
+/// Whether a line is numbers with commas, and times, with blanks between them, such as `0,5 1,25`.
 fn numbers_between_blanks(line: &str) -> bool {
     let fields: Vec<&str> = line.split_whitespace().collect();
-    let is_number = |field: &&str| Decimal::parse(&field.replacen(',', ".", 1)).is_ok();
+    let is_number = |field: &&str| {
+        let is_time =
+            !field.contains(',') && (field.contains(':') || field.matches('-').count() == 2);
+        is_time || Decimal::parse(&field.replacen(',', ".", 1)).is_ok()
+    };
     fields.len() > 1
         && fields.iter().all(is_number)
         && fields
@@ -296,6 +300,12 @@ mod tests {
             ("t|x\n0|1\n", "|", false),
             ("\"t\",\"x\"\n\"0,5\",\"1,25\"\n", ",", true),
             ("when,x\n2019-12-01 12:11:21,5.2\n", ",", false),
+            (
+                "2019-12-01T12:11:21Z 5,25\n2019-12-01T12:11:22Z 5,5\n",
+                " ",
+                true,
+            ),
+            ("0|5,25\n1|5,5\n", "|", true),
             ("t; a, b\n0;1\n", ";", false),
             ("12\n12\n", ",", false),
         ] {

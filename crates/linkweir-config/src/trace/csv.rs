@@ -13,7 +13,7 @@ use super::described::Hints;
 use super::file::Reader;
 use super::format::{Format, TraceEnd, FORMATS};
 use super::found::Trace;
-use super::rows::Table;
+use super::rows::{is_milliseconds, join, Table};
 use super::understood::Understood;
 
 pub(super) const HEADER: &str = "a header t_s,capacity_bps[,delay_s][,loss]";
@@ -30,7 +30,11 @@ impl Reader {
         let Some(&(first_line, first)) = lines.peek() else {
             return Err(self.whole_fault(format!("is empty; it must hold {FORMATS}")));
         };
-        let first = dialect.fields(first);
+        let first_text = first;
+        let mut first = dialect.fields(first);
+        if let Some(at) = milliseconds(text, &dialect) {
+            join(first_text, &mut first, at, at + 1);
+        }
         let columns = self.columns(first_line, &first, &dialect, format, hints)?;
         if columns.has_header {
             lines.next();
@@ -189,6 +193,27 @@ impl Reader {
         }
         Ok(metadata)
     }
+}
+
+/// The column of times of a table without header whose milliseconds are behind a comma, as in `12:11:21,050`: in every line
+/// three digits follow the time, and not all of them can be another column's number.
+fn milliseconds(text: &str, dialect: &Dialect) -> Option<usize> {
+    const LOOKED_AT: usize = 1000;
+    let mut found = None;
+    let mut has_zeros = false;
+    let mut fields = Vec::new();
+    for (_, line) in data_lines(text).take(LOOKED_AT) {
+        dialect.split(line, &mut fields);
+        let at = found.or(fields
+            .windows(2)
+            .position(|pair| is_milliseconds(pair[0], pair[1])))?;
+        if !is_milliseconds(fields.get(at)?, fields.get(at + 1)?) {
+            return None;
+        }
+        has_zeros |= fields[at + 1].starts_with('0');
+        found = Some(at);
+    }
+    found.filter(|_| has_zeros && dialect.separator() == ",")
 }
 
 /// Whether a column's name says that it holds rates in Mbit/s.

@@ -102,7 +102,7 @@ impl Reader {
         for (line, text) in lines {
             table.dialect.split(text, &mut fields);
             if let (true, Some(time)) = (fields.len() > columns.names.len(), &columns.time) {
-                join(text, &mut fields, columns.names.len(), time, &table.dialect);
+                join_time(text, &mut fields, columns.names.len(), time, &table.dialect);
             }
             if fields.len() != columns.names.len() {
                 let message = format!(
@@ -758,7 +758,7 @@ fn points(
 }
 
 /// Joins a time that holds the separator: a date and a time with a blank between them, or milliseconds after a comma.
-fn join<'t>(
+fn join_time<'t>(
     line: &'t str,
     fields: &mut Vec<&'t str>,
     expected: usize,
@@ -772,24 +772,32 @@ fn join<'t>(
     }
     let is_clock = |field: &str| field.contains(':') || field.contains('.');
     let is_blank = dialect.has_blanks() && fields[from..=until].iter().any(|field| is_clock(field));
-    let is_ms = more == 1
-        && dialect.separator() == ","
-        && fields[from].contains(':')
-        && fields[until].len() == 3
-        && fields[until].bytes().all(|byte| byte.is_ascii_digit());
-    if !is_blank && !is_ms {
-        return;
+    let is_ms =
+        more == 1 && dialect.separator() == "," && is_milliseconds(fields[from], fields[until]);
+    if is_blank || is_ms {
+        join(line, fields, from, until);
     }
-    // Fields are parts of the line.
+}
+
+/// Whether a field is a time without a fraction, and the next may be its milliseconds.
+pub(super) fn is_milliseconds(time: &str, field: &str) -> bool {
+    let seconds = time.rsplit(':').next().unwrap_or_default();
+    time.contains(':')
+        && seconds.len() == 2
+        && field.len() == 3
+        && field.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Makes one field of several, which are parts of the line, and of what is between them.
+pub(super) fn join<'t>(line: &'t str, fields: &mut Vec<&'t str>, from: usize, until: usize) {
     let offset = |field: &str| field.as_ptr() as usize - line.as_ptr() as usize;
     let (start, end) = (
         offset(fields[from]),
         offset(fields[until]) + fields[until].len(),
     );
-    let Some(joined) = line.get(start..end) else {
-        return;
-    };
-    fields.splice(from..=until, [joined]);
+    if let Some(joined) = line.get(start..end) {
+        fields.splice(from..=until, [joined]);
+    }
 }
 
 /// Whether a time as a clock writes it names its zone, in letters or as an offset.
