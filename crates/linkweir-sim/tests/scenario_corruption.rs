@@ -216,10 +216,10 @@ fn corrupted_traces_end_in_a_trace_or_a_fault() {
                     columns: (format == Some(Format::Csv)).then(|| columns.clone()),
                     unit: (round % 2 == 0).then(|| "kbit".to_string()),
                     interval_ns: (format == Some(Format::Rates)).then_some(1_000_000_000),
-                    covers: [Covers::After, Covers::Before][round % 2],
-                    equal_times: rules[round % rules.len()].0,
-                    earlier_times: rules[round % rules.len()].1,
-                    gap: [None, Some(Gap::Outage), Some(Gap::Refuse)][round % 3],
+                    covers: [Covers::After, Covers::Before][round as usize % 2],
+                    equal_times: rules[round as usize % rules.len()].0,
+                    earlier_times: rules[round as usize % rules.len()].1,
+                    gap: [None, Some(Gap::Outage), Some(Gap::Refuse)][round as usize % 3],
                     ..Hints::default()
                 };
                 match parse_trace(&bytes, Path::new("trace"), &hints) {
