@@ -46,7 +46,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long check bench fuzz fuzz-reader prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport agreement robust policy site pictures manuals notebooks names macos ns3 ns3-dist
+.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport agreement robust policy site pictures manuals notebooks names macos ns3 ns3-dist
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -275,18 +275,14 @@ ns3: ns3-dist
 ns3-dist:
 	ns3/dist.sh build/ns3-dist
 
-fuzz:
-	./setup.sh fuzz
-	$(MAKE) -C core fuzz SECONDS=$(SECONDS)
-	$(MAKE) fuzz-reader
-
 # With a target, build scripts and macros are not instrumented. Findings are written to build/fuzz.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 COVERAGE := -Cpasses=sancov-module -Ccodegen-units=1 --cfg fuzzing \
 	$(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)
 
-fuzz-reader:
+fuzz:
 	./setup.sh build fuzz
+	$(MAKE) -C core fuzz SECONDS=$(SECONDS)
 	RUSTFLAGS="$(COVERAGE)" cargo build --locked --release --quiet --target "$(HOST)" --target-dir build/fuzz/target \
 		--manifest-path crates/linkweir-config/fuzz/Cargo.toml
 	python3 crates/linkweir-config/fuzz/seeds.py build/fuzz/seeds

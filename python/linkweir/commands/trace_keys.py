@@ -15,7 +15,7 @@ TraceKeys = Annotated[
     typer.Option(
         "--trace-key",
         metavar="KEY=VALUE",
-        help="A key of [link] that describes the trace, such as trace_unit=Mbit or 'columns = { t = 1, ... }'; repeat.",
+        help="A key that describes the trace as in a scenario, such as trace_unit=Mbit; repeat.",
     ),
 ]
 

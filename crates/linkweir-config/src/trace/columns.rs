@@ -6,11 +6,14 @@ use crate::reader::nearest;
 use crate::table::header::{self, RateUnit};
 use crate::table::Dialect;
 
-use super::csv::{is_mbit, HEADER, MBIT_TIMES};
 use super::described::Hints;
 use super::file::Reader;
 use super::format::Format;
 use super::named::{NamedColumns, Place};
+
+pub(super) const HEADER: &str = "a header t_s,capacity_bps[,delay_s][,loss]";
+/// Names of the column of times in `mbit` files.
+pub(super) const MBIT_TIMES: [&str; 4] = ["t_s", "time_s", "t", "time"];
 
 /// What a column of values holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -324,4 +327,11 @@ fn names_of(first: &[&str], has_header: bool) -> Vec<String> {
     (1..=first.len())
         .map(|number| format!("column {number}"))
         .collect()
+}
+
+/// Whether a column's name says that it holds rates in Mbit/s.
+pub(super) fn is_mbit(name: &str) -> bool {
+    name.to_ascii_lowercase().contains("mbit")
+        && header::rate_unit(name) == RateUnit::Is("Mbit")
+        && !header::is_no_rate(name)
 }

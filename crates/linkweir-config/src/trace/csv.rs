@@ -5,10 +5,9 @@
 use crate::fault::{shorten, Fault};
 use crate::reader::nearest;
 use crate::signal::{Capacity, Signal};
-use crate::table::header::{self, RateUnit};
 use crate::table::{data_lines, Dialect};
 
-use super::columns::{ColumnUse, Columns, Role, TimeUse};
+use super::columns::{ColumnUse, Columns, Role, TimeUse, HEADER};
 use super::described::Hints;
 use super::file::Reader;
 use super::format::{Format, TraceEnd, FORMATS};
@@ -16,9 +15,6 @@ use super::found::Trace;
 use super::rows::{is_milliseconds, join, Table};
 use super::understood::Understood;
 
-pub(super) const HEADER: &str = "a header t_s,capacity_bps[,delay_s][,loss]";
-/// Names of the column of times in `mbit` files.
-pub(super) const MBIT_TIMES: [&str; 4] = ["t_s", "time_s", "t", "time"];
 const DELAY_COLUMNS: [&str; 3] = ["t_s", "to_satellite_s", "to_ground_s"];
 const DELAYS_HEADER: &str = "a header t_s,to_satellite_s,to_ground_s";
 
@@ -214,13 +210,6 @@ fn milliseconds(text: &str, dialect: &Dialect) -> Option<usize> {
         found = Some(at);
     }
     found.filter(|_| has_zeros && dialect.separator() == ",")
-}
-
-/// Whether a column's name says that it holds rates in Mbit/s.
-pub(super) fn is_mbit(name: &str) -> bool {
-    name.to_ascii_lowercase().contains("mbit")
-        && header::rate_unit(name) == RateUnit::Is("Mbit")
-        && !header::is_no_rate(name)
 }
 
 #[derive(Default)]

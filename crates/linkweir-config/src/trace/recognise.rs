@@ -8,7 +8,7 @@ use crate::table::header::{self, RateUnit};
 use crate::table::{data_lines, Dialect};
 use crate::units::Decimal;
 
-use super::csv;
+use super::columns::{is_mbit, MBIT_TIMES};
 use super::described::Hints;
 use super::file::Reader;
 use super::format::{Format, FORMATS};
@@ -60,8 +60,8 @@ impl Reader {
                 Err(self.fault(line, headless(names.len())))
             };
         }
-        if names.iter().any(|name| csv::is_mbit(name))
-            && names.iter().any(|name| csv::MBIT_TIMES.contains(name))
+        if names.iter().any(|name| is_mbit(name))
+            && names.iter().any(|name| MBIT_TIMES.contains(name))
         {
             return Ok(Recognised::plain(Format::Mbit));
         }
