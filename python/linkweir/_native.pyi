@@ -18,6 +18,7 @@ __all__ = [
     "parse",
     "policies",
     "quantity",
+    "reading",
     "run",
     "run_batch",
     "show",

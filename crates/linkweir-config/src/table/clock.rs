@@ -179,7 +179,7 @@ impl Parts {
                 month = Some(number);
             } else if letters && ["AM", "PM"].contains(&word.to_uppercase().as_str()) {
                 afternoon = Some(word.eq_ignore_ascii_case("PM"));
-            } else if time.is_none() && date.is_some() | word.contains(':') && is_clock(word) {
+            } else if time.is_none() && (date.is_some() || word.contains(':')) && is_clock(word) {
                 time = Some(clock(word).ok_or_else(unknown)?);
             } else if let Some(found) = numbers_of(word, ['-', '/', '.']).filter(|_| date.is_none())
             {
