@@ -18,6 +18,7 @@ __all__ = [
     "parse",
     "policies",
     "quantity",
+    "reading",
     "run",
     "run_batch",
     "show",
@@ -95,6 +96,8 @@ class Scenario:
     def inputs(self) -> list[tuple[str, str, bytes]]: ...
     @property
     def notes(self) -> list[str]: ...
+    @property
+    def readings(self) -> list[str]: ...
     def link_steps(self, of: str, finest_s: float) -> tuple[list[int], list[float]]:
         """Capacity ("rate", bit/s), "delay" (s) or "loss" of the link as steps of its means: starts in ns, values."""
     @property
@@ -139,6 +142,7 @@ def load(
     seed: int | None = None,
     trace: str | PathLike[str] | None = None,
     trace_content: bytes | None = None,
+    trace_keys: str = "",
 ) -> Scenario: ...
 def parse(
     text: str,
@@ -147,6 +151,7 @@ def parse(
     seed: int | None = None,
     trace: str | PathLike[str] | None = None,
     trace_content: bytes | None = None,
+    trace_keys: str = "",
 ) -> Scenario: ...
 def run(
     scenario: Scenario,
@@ -169,7 +174,10 @@ def quantity(text: str, kind: str) -> float:
 def show(value: float, kind: str) -> str:
     """A quantity as it is written in scenarios."""
 
-def trace(path: PathLike[str]) -> tuple[str, tuple[list[float], list[float], float | None, str]]:
+def reading(path: PathLike[str], keys: str = "") -> tuple[str, list[str], float, float | None]:
+    """What a capacity trace is taken for, what is doubtful, its mean in bit/s and its length in s."""
+
+def trace(path: PathLike[str], keys: str = "") -> tuple[str, tuple[list[float], list[float], float | None, str]]:
     """A capacity trace: "rate" or "opportunities", and starts in s, values in bit/s or bytes, the end in s (None while
     the last value holds) and what follows it. Raises ScenarioError.
     """

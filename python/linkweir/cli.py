@@ -23,9 +23,10 @@ from typer.core import TyperGroup
 
 import linkweir
 from linkweir import _native
+from linkweir.commands.trace_keys import TraceKeys, trace_keys
 from linkweir.fault import DirectoryError, PlanError
 from linkweir.policy import IN_SIMULATOR, Parameter
-from linkweir.present import emit, emit_json, say, show_result
+from linkweir.present import emit, emit_json, say, show_readings, show_result
 from linkweir.result import Interrupted
 
 if sys.version_info >= (3, 11):
@@ -48,7 +49,10 @@ _PACKAGES = {
         "linkweir.commands.export",
         "Put a scenario's scheduler to use: a script for tc, a configuration of the gateway, or a program for ns-3.",
     ),
-    "trace": ("linkweir.commands.trace", "Write a capacity trace of any format as steps, for other programs."),
+    "trace": (
+        "linkweir.commands.trace",
+        "Show what a trace is taken for, or write it as steps for other programs.",
+    ),
     "import": ("linkweir.commands.import_", "Make a scenario of a gateway's configuration, or of what tc shows."),
     "lab": ("linkweir.commands.lab", "Run scenarios on real kernels and gateways."),
 }
@@ -191,6 +195,7 @@ def _top(
 def _run(
     scenario: _ScenarioFile,
     trace: _Trace = None,
+    trace_key: TraceKeys = None,
     seed: _Seed = None,
     out: _Out = None,
     force: _Force = False,
@@ -209,13 +214,15 @@ def _run(
     if mos is not None and mos not in linkweir.quality.CODECS:
         codecs = ", ".join(linkweir.quality.CODECS)
         raise typer.BadParameter(f"no codec is called {mos}; there are {codecs}", param_hint="--mos")
-    sound = linkweir.Scenario.load(scenario, seed=seed, trace=trace)
+    sound = linkweir.Scenario.load(scenario, seed=seed, trace=trace, trace_keys=trace_keys(trace_key, trace))
     if mos is not None and not any("playout" in flow for flow in tomllib.loads(sound.resolved)["flow"]):
         message = (
             f'{mos}: {scenario} has no flow with a play-out buffer; add playout = "60ms" to one or leave --mos out'
         )
         raise typer.BadParameter(message, param_hint="--mos")
     directory = free_directory(scenario.stem) if out is None else out
+    if not as_json:
+        show_readings(sound)
     result = _simulate(
         sound, directory, force=force, as_json=as_json, figures=formats, watch=watch, codec=mos, wide=wide
     )
@@ -226,18 +233,22 @@ def _run(
 def _check(
     scenario: _ScenarioFile,
     trace: _Trace = None,
+    trace_key: TraceKeys = None,
     seed: _Seed = None,
     resolved: Annotated[
         bool, typer.Option("--resolved", help="Print the scenario with every default, as run directories keep it.")
     ] = False,
 ) -> None:
     """Check a scenario and the files it names without running it."""
-    sound = linkweir.Scenario.load(scenario, seed=seed, trace=trace)
+    sound = linkweir.Scenario.load(scenario, seed=seed, trace=trace, trace_keys=trace_keys(trace_key, trace))
     if resolved:
         emit(sound.resolved)
         return
     counts = f"{len(sound.classes)} classes, {len(sound.flows)} flows, {sound.duration_s:g} s, policy {sound.policy}"
     emit(f"{scenario}: valid: {counts}\n")
+    show_readings(sound)
+    for note in sound.notes:
+        emit(f"note: {note}\n")
 
 
 @app.command("bounds")
@@ -271,13 +282,14 @@ def _bounds(
         typer.Option("--report", metavar="FILE", help="Write a page with all curves, such as bounds.html."),
     ] = None,
     trace: _Trace = None,
+    trace_key: TraceKeys = None,
     as_json: _Json = False,
 ) -> None:
     """Compute the worst delay and backlog of each class, or say why there is none."""
     from linkweir.commands.bounds import compute, show, show_attacks, try_to_exceed, write_page
     from linkweir.quantity import OptionError
 
-    sound = linkweir.Scenario.load(scenario, trace=trace)
+    sound = linkweir.Scenario.load(scenario, trace=trace, trace_keys=trace_keys(trace_key, trace))
     try:
         found, plain = compute(sound, envelope or [], worst)
     except OptionError as fault:
@@ -289,6 +301,7 @@ def _bounds(
     if as_json:
         emit_json({**plain, "attacks": attacks} if attack else plain)
         return
+    show_readings(sound)
     show(found)
     if attack:
         show_attacks(attacks)

@@ -73,6 +73,7 @@ class RunDirectory(OwnDirectory):
             "seed": scenario.seed,
             "scenario_sha256": hashlib.sha256(resolved.encode()).hexdigest(),
             "inputs": inputs,
+            "readings": scenario.readings,
             **more,
         }
         super().__init__(path, facts, force=force)

@@ -18,6 +18,7 @@ from linkweir.report import (
     voice_rows,
 )
 from linkweir.result import Result
+from linkweir.scenario import Scenario
 from linkweir.terminal import print_table
 
 _MOST_ROWS = 50
@@ -82,6 +83,12 @@ def show_result(result: Result, *, as_json: bool, codec: str | None = None, wide
     for finding in result.warnings:
         emit(f"warning: {finding}\n")
     emit(f"report: {directory / REPORT}\n")
+
+
+def show_readings(scenario: Scenario) -> None:
+    """Prints what the measured series of a scenario were taken for."""
+    for line in scenario.readings:
+        emit(f"read: {line}\n")
 
 
 def _print_rows(

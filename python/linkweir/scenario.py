@@ -31,7 +31,14 @@ class Scenario:
         self._native = native
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, seed: int | None = None, trace: AnyTrace | None = None) -> Scenario:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        seed: int | None = None,
+        trace: AnyTrace | None = None,
+        trace_keys: Mapping[str, Any] | None = None,
+    ) -> Scenario:
         """Reads a TOML file.
 
         Args:
@@ -40,11 +47,12 @@ class Scenario:
             trace: capacity trace that takes the place of ``link.rate`` or ``link.trace``: the path of a file, a
                 `linkweir.traces.Trace`, or a data frame of pandas, polars or pyarrow with the columns of such a file
                 (``t_s`` in seconds, durations or time stamps, ``capacity_bps``).
+            trace_keys: keys of ``[link]`` that describe `trace`, such as ``{"trace_unit": "Mbit"}``.
 
         Raises:
             ScenarioError: the file, or one it names, cannot be read or is wrong.
         """
-        return cls(_native.load(os.fspath(path), seed=_seed(seed), **_trace(trace)))
+        return cls(_native.load(os.fspath(path), seed=_seed(seed), **_trace(trace, trace_keys)))
 
     @classmethod
     def parse(
@@ -54,6 +62,7 @@ class Scenario:
         path: str | os.PathLike[str] | None = None,
         seed: int | None = None,
         trace: AnyTrace | None = None,
+        trace_keys: Mapping[str, Any] | None = None,
     ) -> Scenario:
         """Reads TOML text.
 
@@ -62,11 +71,12 @@ class Scenario:
             path: a file name for messages; paths in the scenario are relative to its folder. The file need not exist.
             seed: takes the place of the text's seed.
             trace: as for `load`.
+            trace_keys: as for `load`.
 
         Raises:
             ScenarioError: the text, or a file it names, is wrong.
         """
-        return cls(_native.parse(text, _path(path), seed=_seed(seed), **_trace(trace)))
+        return cls(_native.parse(text, _path(path), seed=_seed(seed), **_trace(trace, trace_keys)))
 
     @classmethod
     def from_dict(
@@ -76,6 +86,7 @@ class Scenario:
         path: str | os.PathLike[str] | None = None,
         seed: int | None = None,
         trace: AnyTrace | None = None,
+        trace_keys: Mapping[str, Any] | None = None,
     ) -> Scenario:
         """Reads a dict with the keys of the TOML form; ``class`` and ``flow`` are lists of dicts.
 
@@ -84,6 +95,7 @@ class Scenario:
             path: as for `parse`.
             seed: takes the place of the dict's seed.
             trace: as for `load`.
+            trace_keys: as for `load`.
 
         Raises:
             ScenarioError: something in it is wrong or cannot be written as TOML.
@@ -96,7 +108,7 @@ class Scenario:
         linkweir.ScenarioError: flow[0].rate = "1": needs a unit: one of Gbit, Mbit, kbit, bit, like "20Mbit"
         """
         lines = [f"{_key(key)} = {_toml(value, str(key))}\n" for key, value in keys.items()]
-        return cls.parse("".join(lines), path=path, seed=seed, trace=trace)
+        return cls.parse("".join(lines), path=path, seed=seed, trace=trace, trace_keys=trace_keys)
 
     @property
     def native(self) -> _native.Scenario:
@@ -168,6 +180,11 @@ class Scenario:
         """
         return self._native.notes
 
+    @property
+    def readings(self) -> list[str]:
+        """What each trace was taken for, a line each: file, notation, columns, units, start, length, mean and gaps."""
+        return self._native.readings
+
     def __repr__(self) -> str:
         return repr(self._native)
 
@@ -179,13 +196,17 @@ def _path(path: str | os.PathLike[str] | None) -> str | None:
 class _Trace(TypedDict):
     trace: str | None
     trace_content: bytes | None
+    trace_keys: str
 
 
-def _trace(trace: AnyTrace | None) -> _Trace:
-    """A trace as the native module takes it: a path, or a name and the content."""
+def _trace(trace: AnyTrace | None, trace_keys: Mapping[str, Any] | None) -> _Trace:
+    """A trace as the native module takes it: a path, or a name and the content; and the keys that describe it."""
+    if trace is None and trace_keys:
+        raise _fault("trace_keys", "describe a trace that is given with them; give trace, too, or write them in [link]")
+    keys = traces.as_toml(trace_keys)
     if trace is None or isinstance(trace, (str, os.PathLike)):
-        return {"trace": _path(trace), "trace_content": None}
-    return {"trace": "trace.csv", "trace_content": traces.as_csv(trace).encode()}
+        return {"trace": _path(trace), "trace_content": None, "trace_keys": keys}
+    return {"trace": "trace.csv", "trace_content": traces.as_csv(trace).encode(), "trace_keys": keys}
 
 
 def _fault(key: str, message: str) -> _native.ScenarioError:
@@ -244,6 +265,7 @@ def as_scenario(
     *,
     seed: int | None = None,
     trace: AnyTrace | None = None,
+    trace_keys: Mapping[str, Any] | None = None,
 ) -> Scenario:
     """Makes a `Scenario` of what `linkweir.run` takes: a dict, a path, or a `Scenario`."""
     if isinstance(scenario, Scenario):
@@ -251,8 +273,8 @@ def as_scenario(
             return scenario
         raise ValueError("seed and trace are given where a Scenario is made, not where it is run")
     if isinstance(scenario, Mapping):
-        return Scenario.from_dict(scenario, seed=seed, trace=trace)
+        return Scenario.from_dict(scenario, seed=seed, trace=trace, trace_keys=trace_keys)
     if not isinstance(scenario, (str, os.PathLike)):
         kind = type(scenario).__name__
         raise TypeError(f"scenario: must be a dict, a path or a Scenario, not a {kind}; run_many takes several")
-    return Scenario.load(Path(scenario), seed=seed, trace=trace)
+    return Scenario.load(Path(scenario), seed=seed, trace=trace, trace_keys=trace_keys)

@@ -78,6 +78,7 @@ def run(
     *,
     seed: int | None = None,
     trace: AnyTrace | None = None,
+    trace_keys: Mapping[str, Any] | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
     figures: Sequence[str] = (),
@@ -91,6 +92,7 @@ def run(
         seed: takes the place of the scenario's seed.
         trace: capacity trace that takes the place of ``link.rate`` or ``link.trace``: the path of a file, a
             `linkweir.traces.Trace`, or a data frame; see `Scenario.load`.
+        trace_keys: keys of ``[link]`` that describe `trace`; see `Scenario.load`.
         out: directory for the results, made by the run; without it they are kept in memory.
         force: `out` may be an earlier run directory, which is overwritten.
         figures: ``svg``, ``pdf`` or both: the charts of the report are also drawn as files in `out`, for papers.
@@ -108,7 +110,7 @@ def run(
         RunError: the run failed; `out` is marked ``failed``.
         Interrupted: Ctrl-C; its `result` holds the results so far, and `out` is marked ``interrupted``.
     """
-    sound = as_scenario(scenario, seed=seed, trace=trace)
+    sound = as_scenario(scenario, seed=seed, trace=trace, trace_keys=trace_keys)
     forms = _known_formats(figures, out)
     if out is None:
         return _run_in_memory(sound, progress, watch)

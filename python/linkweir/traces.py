@@ -13,14 +13,21 @@ s and the rate steps with them, it scatters within seconds, and obstructions cut
 from __future__ import annotations
 
 import io
+import json
 import math
 import random
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from linkweir import _native
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,6 +65,97 @@ class Trace:
         file.write(f"# {self.origin}\n# end=loop\n# period_s={_seconds(self.period_s)}\nt_s,capacity_bps\n")
         for time_s, rate_bps in zip(self.times_s, self.capacity_bps, strict=True):
             file.write(f"{_seconds(time_s)},{rate_bps}\n")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a file was taken for.
+
+    Attributes:
+        text: notation, columns, units, start, length, mean and gaps, in one line.
+        doubts: what may be wrong, a sentence each.
+        mean_bps: mean of a round, bit/s.
+        length_s: length of a round, s; the last value counts as long as the one before. None where nothing says it.
+    """
+
+    text: str
+    doubts: tuple[str, ...]
+    mean_bps: float
+    length_s: float | None
+
+
+KEYS = (
+    "trace_format",
+    "trace_column",
+    "columns",
+    "end",
+    "trace_unit",
+    "trace_interval",
+    "decimal",
+    "zone",
+    "dates",
+    "covers",
+    "equal_times",
+    "earlier_times",
+    "gap",
+)
+"""Keys of ``[link]`` that describe its trace."""
+
+
+def reading(path: str | Path, *, keys: Mapping[str, Any] | None = None) -> Reading:
+    """What a capacity trace is taken for, as every command prints it.
+
+    Args:
+        path: the trace.
+        keys: keys of ``[link]`` that describe it, such as ``{"trace_unit": "Mbit", "trace_interval": "1s"}``.
+
+    Raises:
+        ScenarioError: the file, the first line of it that is wrong, or a key.
+    """
+    text, doubts, mean_bps, length_s = _native.reading(Path(path), as_toml(keys))
+    return Reading(text, tuple(doubts), mean_bps, length_s)
+
+
+def as_toml(keys: Mapping[str, Any] | None) -> str:
+    """Keys as the lines of a TOML table.
+
+    >>> print(as_toml({"columns": {"t": 1, "capacity": {"column": 2, "unit": "kB"}}}), end="")
+    columns = { "t" = 1, "capacity" = { "column" = 2, "unit" = "kB" } }
+    """
+    return "".join(f"{key} = {_toml(value)}\n" for key, value in (keys or {}).items())
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_toml(str(key))} = {_toml(member)}" for key, member in value.items()) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(member) for member in value) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def keys_of(texts: Sequence[str]) -> dict[str, Any]:
+    """Keys as the command line has them, ``KEY=VALUE`` each: the value is TOML, or else a word.
+
+    Raises:
+        ValueError: one has no value, or is no key of a trace.
+
+    >>> keys_of(["trace_unit=Mbit", "columns = { t = 1, capacity = 2 }"])
+    {'trace_unit': 'Mbit', 'columns': {'t': 1, 'capacity': 2}}
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not value:
+            raise ValueError(f"{text!r}: write KEY=VALUE, such as trace_unit=Mbit")
+        if name not in KEYS:
+            raise ValueError(f"{name}: is no key of a trace; there are {', '.join(KEYS)}")
+        if name in found:
+            raise ValueError(f"{name}: is given twice; leave one out")
+        try:
+            found[name] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[name] = value
+    return found
 
 
 class Frame(Protocol):
@@ -131,7 +229,7 @@ def _written(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return column if plain else None
 
 
-def exported(path: str | Path, *, bin_s: float = 0.01) -> str:
+def exported(path: str | Path, *, bin_s: float = 0.01, keys: Mapping[str, Any] | None = None) -> str:
     """A trace of any format that ``link.trace`` reads, as steps of capacity for other programs.
 
     The columns are t_s and capacity_bps. A comment says whether the trace repeats (end=loop, with period_s) or the last
@@ -141,11 +239,12 @@ def exported(path: str | Path, *, bin_s: float = 0.01) -> str:
     Args:
         path: the trace.
         bin_s: width of the bins in seconds, above 0.
+        keys: keys of ``[link]`` that describe it, as for `reading`.
 
     Raises:
-        ScenarioError: the file, or the first line of it that is wrong.
+        ScenarioError: the file, the first line of it that is wrong, or a key.
     """
-    what, (starts_s, values, end_s, after) = _native.trace(Path(path))
+    what, (starts_s, values, end_s, after) = _native.trace(Path(path), as_toml(keys))
     steps = list(zip(starts_s, values, strict=True))
     if what == "opportunities":
         end_s = starts_s[-1] if end_s is None else end_s

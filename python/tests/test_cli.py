@@ -259,7 +259,19 @@ def test_help_is_shown_as_it_was_written() -> None:
     """rich takes words in brackets for markup and leaves them out."""
     root = Path(package.__file__).parent
     commands = [path for path in (root / "commands").glob("*.py") if "typer.Option" in path.read_text()]
-    names = {"compare", "export", "import_", "lab", "log", "plan", "replay", "reproduce", "sweep", "trace"}
+    names = {
+        "compare",
+        "export",
+        "import_",
+        "lab",
+        "log",
+        "plan",
+        "replay",
+        "reproduce",
+        "sweep",
+        "trace",
+        "trace_keys",
+    }
     assert {path.stem for path in commands} == names
     for source in (root / "cli.py", *commands):
         helps = re.findall(r'help="([^"]*)"', source.read_text())

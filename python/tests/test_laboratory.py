@@ -256,7 +256,11 @@ def test_outages_traces_and_delays_reach_the_link_as_they_are(tmp_path: Path) ->
     assert rates.tolist() == [[5_000_000_000, 4_000_000], [5_250_000_000, 0]]
     assert delays.tolist() == [[5_000_000_000, 5_000_000], [5_500_000_000, 1_000_000]]
     (tmp_path / "up.trace").write_text("0\n3\n3\n400\n")
-    trace = {**fifo(), "link": {"trace": str(tmp_path / "up.trace"), "follow": True}, "scheduler": {"policy": "pss"}}
+    trace = {
+        **fifo(),
+        "link": {"trace": str(tmp_path / "up.trace"), "trace_format": "mahimahi", "follow": True},
+        "scheduler": {"policy": "pss"},
+    }
     made = world(linkweir.Scenario.from_dict(trace), KINDS)
     header, instants, _ = link_list(made.job)
     assert header == [1, 1500, 11, 1, 0, 0]
@@ -624,7 +628,7 @@ LINKS = {
     "outages": {
         "rate": {"steps": [["0s", "4Mbit"], ["2s", "0bit"], ["3.5s", "6Mbit"], ["4.0003s", "1Mbit"], ["4.5s", "9Mbit"]]}
     },
-    "opportunities": {"trace": "up.trace", "delay": "3ms"},
+    "opportunities": {"trace": "up.trace", "trace_format": "mahimahi", "delay": "3ms"},
     "delays": {"rate": "4Mbit", "delay": {"steps": [["0s", "20ms"], ["3s", "5ms"], ["4s", "90ms"]]}},
 }
 

@@ -29,6 +29,7 @@ READER = {
         "queue",
         "reader",
         "recording",
+        "table",
         "trace",
         "units",
         "values",

@@ -22,7 +22,7 @@ import pytest
 from command import REPOSITORY, SCENARIOS, linkweir
 from test_scenario_reference import AMOUNTS, BASE, KINDS, SECTIONS, SIGNALS, SIZES, rows, with_flow, with_keys
 
-from linkweir import Scenario, ScenarioError, policies
+from linkweir import Scenario, ScenarioError, policies, traces
 from linkweir.policy import IN_SIMULATOR
 from linkweir.schema import KINDS as FILES
 from linkweir.schema import pages
@@ -155,7 +155,7 @@ def words_of(cell: str) -> list[int | str]:
     return [*map(int, re.findall(r"\b\d+\b", cell)), *re.findall(r"[\w.-]+", cell)]
 
 
-FROM_FILES = ["trace", "trace_format", "trace_column", "columns", "end", "fading", "delays", "attenuation", "file"]
+FROM_FILES = ["trace", *traces.KEYS, "fading", "delays", "attenuation", "file"]
 UNTRIED = {
     *FROM_FILES,
     *("satellite", "beam", "rain", "constellation", "link", "scheduler", "class", "flow", "policy"),

@@ -17,6 +17,7 @@ pub mod recording;
 pub mod signal;
 mod spelling;
 mod syntax;
+pub mod table;
 pub mod trace;
 pub mod units;
 pub mod values;

@@ -15,3 +15,5 @@ pub const POINTS: usize = 1_000_000;
 pub const TRACE_BYTES: u64 = 512 << 20;
 /// Most lines of a trace.
 pub const TRACE_LINES: usize = 20_000_000;
+/// Largest description of a trace, bytes.
+pub const HINTS_BYTES: u64 = 1 << 20;

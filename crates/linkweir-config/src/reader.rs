@@ -313,6 +313,11 @@ impl<'s, 'i> Entry<'s, 'i> {
         })
     }
 
+    /// Whether it is a whole number.
+    pub fn is_whole(&self) -> bool {
+        self.value.as_integer().is_some()
+    }
+
     /// Whether it is a list.
     pub fn is_list(&self) -> bool {
         self.value.as_array().is_some()

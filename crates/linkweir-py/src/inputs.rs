@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Quantities and capacity traces outside a scenario, read by the same rules.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use linkweir_sim::experiment::{Capacity, End, Signal};
-use linkweir_sim::scenario::{parse_quantity, read_trace, show_quantity, Hints, Kind};
+use linkweir_sim::scenario::{parse_quantity, read_trace, show_quantity, Hints, Kind, Trace};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -45,13 +45,42 @@ pub fn show(value: f64, kind: &str) -> PyResult<String> {
 /// Starts in s, values in bit/s or bytes, the end in s, and what follows it.
 type Steps = (Vec<f64>, Vec<f64>, Option<f64>, &'static str);
 
+/// What the keys of a trace say, which are the lines of a TOML table.
+pub fn hints(py: Python<'_>, keys: &str) -> PyResult<Hints> {
+    Hints::parse(keys).map_err(|fault| raise(py, &fault))
+}
+
+fn read(py: Python<'_>, path: &Path, keys: &str) -> PyResult<Trace> {
+    let hints = hints(py, keys)?;
+    py.detach(|| caught(|| read_trace(path, &hints)))
+        .map_err(RunError::new_err)?
+        .map_err(|fault| raise(py, &fault))
+}
+
+/// What a capacity trace is taken for, in one line, and what is doubtful about it. The mean (bit/s) and length (s) of a round.
+#[pyfunction]
+#[pyo3(signature = (path, keys=""))]
+pub fn reading(
+    py: Python<'_>,
+    path: PathBuf,
+    keys: &str,
+) -> PyResult<(String, Vec<String>, f64, Option<f64>)> {
+    let read = read(py, &path, keys)?;
+    let length_s = read.understood.length_ns.map(|ns| ns as f64 * 1e-9);
+    let line = read.reading(&path);
+    Ok((
+        line,
+        read.understood.doubts,
+        read.understood.mean_bps,
+        length_s,
+    ))
+}
+
 /// A capacity trace: steps of a rate (`rate`) or opportunities of so many bytes (`opportunities`).
 #[pyfunction]
-pub fn trace(py: Python<'_>, path: PathBuf) -> PyResult<(&'static str, Steps)> {
-    let read = py
-        .detach(|| caught(|| read_trace(&path, &Hints::default())))
-        .map_err(RunError::new_err)?
-        .map_err(|fault| raise(py, &fault))?;
+#[pyo3(signature = (path, keys=""))]
+pub fn trace(py: Python<'_>, path: PathBuf, keys: &str) -> PyResult<(&'static str, Steps)> {
+    let read = read(py, &path, keys)?;
     let seconds = |ns: &u64| *ns as f64 * 1e-9;
     Ok(match read.capacity {
         Capacity::Opportunities { at_ns, bytes } => {

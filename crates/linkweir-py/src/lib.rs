@@ -34,7 +34,7 @@ mod _native {
     #[pymodule_export]
     use super::codecs::codecs;
     #[pymodule_export]
-    use super::inputs::{quantity, show, trace};
+    use super::inputs::{quantity, reading, show, trace};
     #[pymodule_export]
     use super::policies::policies;
     #[pymodule_export]

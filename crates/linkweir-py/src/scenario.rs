@@ -12,6 +12,7 @@ use pyo3::types::PyBytes;
 
 use crate::brought::Brought;
 use crate::errors::{raise, RunError};
+use crate::inputs::hints;
 use crate::panics::caught;
 
 /// A scenario that was checked and is valid.
@@ -168,6 +169,12 @@ impl Scenario {
         self.inner.notes.iter().map(String::as_str).collect()
     }
 
+    /// What each measured series was taken for, a line each.
+    #[getter]
+    fn readings(&self) -> Vec<&str> {
+        self.inner.readings.iter().map(String::as_str).collect()
+    }
+
     /// The files it names: (name in a run directory, path, content).
     #[getter]
     fn inputs<'py>(&self, py: Python<'py>) -> Vec<(&str, String, Bound<'py, PyBytes>)> {
@@ -207,7 +214,7 @@ fn finish(
 
 /// Parses TOML; `path` is for messages and for paths in it, and need not exist.
 #[pyfunction]
-#[pyo3(signature = (text, path=None, *, seed=None, trace=None, trace_content=None))]
+#[pyo3(signature = (text, path=None, *, seed=None, trace=None, trace_content=None, trace_keys=""))]
 pub fn parse(
     py: Python<'_>,
     text: &str,
@@ -215,11 +222,13 @@ pub fn parse(
     seed: Option<u64>,
     trace: Option<PathBuf>,
     trace_content: Option<Vec<u8>>,
+    trace_keys: &str,
 ) -> PyResult<Scenario> {
     let overrides = Overrides {
         seed,
         trace,
         trace_content,
+        hints: hints(py, trace_keys)?,
         policies: Some(Arc::new(Brought)),
     };
     let parsed = py.detach(|| caught(|| scenario::parse_with(text, path.as_deref(), &overrides)));
@@ -228,18 +237,20 @@ pub fn parse(
 
 /// Reads and parses a scenario file.
 #[pyfunction]
-#[pyo3(signature = (path, *, seed=None, trace=None, trace_content=None))]
+#[pyo3(signature = (path, *, seed=None, trace=None, trace_content=None, trace_keys=""))]
 pub fn load(
     py: Python<'_>,
     path: PathBuf,
     seed: Option<u64>,
     trace: Option<PathBuf>,
     trace_content: Option<Vec<u8>>,
+    trace_keys: &str,
 ) -> PyResult<Scenario> {
     let overrides = Overrides {
         seed,
         trace,
         trace_content,
+        hints: hints(py, trace_keys)?,
         policies: Some(Arc::new(Brought)),
     };
     let parsed = py.detach(|| caught(|| scenario::load(&path, &overrides)));

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use linkweir_sim::scenario::{parse, parse_trace, Column, Format, Hints, NamedColumns};
+use linkweir_config::trace::{Covers, EarlierTimes, EqualTimes, Gap};
+use linkweir_sim::scenario::{parse, parse_trace, Column, Format, Hints, NamedColumns, Place};
 
 const ROUNDS: u64 = 200;
 
@@ -173,16 +174,28 @@ fn originals() -> Vec<Vec<u8>> {
 #[test]
 fn corrupted_traces_end_in_a_trace_or_a_fault() {
     let columns = NamedColumns {
-        time: Column {
-            name: "when".to_string(),
+        time: Some(Column {
+            place: Place::Named("when".to_string()),
             unit: "s".to_string(),
-        },
+            stated: false,
+        }),
+        time_of_day: None,
+        delay: None,
+        loss: None,
         capacity: Column {
-            name: "down_mbit".to_string(),
+            place: Place::Named("down_mbit".to_string()),
+            stated: true,
             unit: "Mbit".to_string(),
         },
     };
 
+    let rules = [
+        (EqualTimes::Refuse, EarlierTimes::Refuse),
+        (EqualTimes::Last, EarlierTimes::Append),
+        (EqualTimes::Mean, EarlierTimes::Sort),
+        (EqualTimes::Sum, EarlierTimes::Drop),
+        (EqualTimes::Spread, EarlierTimes::Sort),
+    ];
     let (mut sound, mut faulty) = (0, 0);
     for (number, original) in originals().iter().enumerate() {
         for round in 0..ROUNDS {
@@ -196,10 +209,17 @@ fn corrupted_traces_end_in_a_trace_or_a_fault() {
                 Some(Format::Csv),
                 Some(Format::Iperf3),
                 Some(Format::Starlink),
+                Some(Format::Rates),
             ] {
                 let hints = Hints {
                     format,
                     columns: (format == Some(Format::Csv)).then(|| columns.clone()),
+                    unit: (round % 2 == 0).then(|| "kbit".to_string()),
+                    interval_ns: (format == Some(Format::Rates)).then_some(1_000_000_000),
+                    covers: [Covers::After, Covers::Before][round as usize % 2],
+                    equal_times: rules[round as usize % rules.len()].0,
+                    earlier_times: rules[round as usize % rules.len()].1,
+                    gap: [None, Some(Gap::Outage), Some(Gap::Refuse)][round as usize % 3],
                     ..Hints::default()
                 };
                 match parse_trace(&bytes, Path::new("trace"), &hints) {

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from linkweir import traces
 from linkweir.bounds import capacity
 from linkweir.bounds.answer import Bound
 from linkweir.bounds.arrivals import quantity
@@ -38,7 +39,7 @@ BEGIN_NS = 10_000_000
 MOST_PKTS = 200
 """Packets of a sender, unless more may arrive within the longest bound."""
 MOST_PKTS_LONG = 20_000
-TRACE_KEYS = ("trace", "trace_format", "trace_column", "columns", "end")
+TRACE_KEYS = ("trace", *traces.KEYS)
 
 
 @dataclass(frozen=True)

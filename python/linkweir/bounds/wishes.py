@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from linkweir.bounds.answer import setting_of
 from linkweir.bounds.arrivals import quantity
@@ -57,6 +58,8 @@ class Link:
     rate_bps: float
     trace: Path | None = None
     worst: str | None = None
+    trace_keys: Mapping[str, Any] | None = None
+    """Keys of ``[link]`` that describe the trace."""
 
     @property
     def named(self) -> str:
@@ -115,11 +118,11 @@ def _scenario(tables: str, link: Link, sizes_bytes: Mapping[str, int]) -> Scenar
         )
     )
     text = f'duration = "{{duration}}"\n[link]\nnominal = "{rate}"\nrate = "{rate}"\n{tables}\n{flows}'
-    scenario = Scenario.parse(text.format(duration="1s"), trace=link.trace)
+    scenario = Scenario.parse(text.format(duration="1s"), trace=link.trace, trace_keys=link.trace_keys)
     length_s = scenario.capacity_length_s if link.trace is not None else None
     if length_s is None:
         return scenario
-    return Scenario.parse(text.format(duration=f"{length_s:.9f}s"), trace=link.trace)
+    return Scenario.parse(text.format(duration=f"{length_s:.9f}s"), trace=link.trace, trace_keys=link.trace_keys)
 
 
 def _rate(queue: Queue, service: Service, setting: Setting, link: Link) -> Wish:

@@ -12,6 +12,7 @@ import typer
 
 from linkweir.commands.executor import executor_of
 from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
+from linkweir.commands.trace_keys import TraceKeys, trace_keys
 from linkweir.comparison.execute import run_comparison
 from linkweir.comparison.fitting import known_policies
 from linkweir.comparison.outcome import Comparison
@@ -50,6 +51,7 @@ def compare(
             help="Capacity traces in place of the scenario's link, separated by commas.",
         ),
     ] = None,
+    trace_key: TraceKeys = None,
     seeds: Annotated[int, typer.Option(metavar="N", help="How many runs of each, from the first seed on.")] = 10,
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="N", help="First seed (default: the scenario's).")
@@ -84,7 +86,12 @@ def compare(
     """
     chosen = _with_changes(_listed(policies, "--policies", "names of policies, like pss,drr"), changes or [])
     files = [] if traces is None else _listed(traces, "--traces", "paths of capacity traces, or leave it out")
-    plan, facts = prepare(scenario, chosen, files, _seeds(seeds, seed), promises or [])
+    plan, facts = prepare(
+        scenario, chosen, files, _seeds(seeds, seed), promises or [], trace_keys=trace_keys(trace_key, traces)
+    )
+    if not as_json:
+        for line in facts.readings:
+            emit(f"read: {line}\n")
     directory = Path("runs") / f"compare-{scenario.stem}" if out is None else out
     try:
         with executor_of(jobs, dask) as executor, warnings_in_a_line(), bar() as progress:

@@ -12,11 +12,12 @@ from typing import Annotated, Any
 
 import typer
 
-from linkweir import _native, quantity
+from linkweir import _native, quantity, traces
 from linkweir.bounds.answer import envelope
 from linkweir.bounds.curve import Curve
 from linkweir.bounds.wishes import Link, Wish, wishes
 from linkweir.commands import plan_table
+from linkweir.commands.trace_keys import TraceKeys, trace_keys
 from linkweir.quantity import OptionError
 from linkweir.sizing import defaults, shortage
 from linkweir.sizing.answer import answer
@@ -69,6 +70,7 @@ def pss(
         str | None, typer.Option(help="Longest time with too little capacity; sets the memory.")
     ] = None,
     trace: Annotated[Path | None, typer.Option(help="Capacity trace in which to find the longest shortage.")] = None,
+    trace_key: TraceKeys = None,
     envelopes: Annotated[
         list[str] | None,
         typer.Option(
@@ -108,6 +110,7 @@ def pss(
             raise OptionError("--sat", sat, "must be exact or paper")
         if worst is not None and trace is not None:
             raise OptionError(f"--worst {worst} --trace", trace, "give only one of --worst, --trace")
+        described = trace_keys(trace_key, trace)
         link_bps = quantity.rate_bps("--link", link)
         curves = dict(envelope(text) for text in envelopes or [])
         limits = dict(_limit(text) for text in within or [])
@@ -120,7 +123,7 @@ def pss(
             mtu_bytes=quantity.size_bytes("--mtu", mtu, 64),
             other_mtu_bytes=None if other_mtu is None else quantity.size_bytes("--other-mtu", other_mtu),
             burst_above_bytes=None if burst_above is None else quantity.size_bytes("--burst-above", burst_above),
-            memory=_memory(memory, longest_fade, trace, margin),
+            memory=_memory(memory, longest_fade, trace, margin, described),
             sat=sat,
             resume_bits=None if lr is None else quantity.amount_bits("--lr", lr),
             maximum_bits=None if lm is None else quantity.amount_bits("--lm", lm),
@@ -128,10 +131,15 @@ def pss(
         )
         found = answer(wanted)
         if envelopes or within or worst:
-            found = _in_the_worst_case(wanted, found, Link(link_bps, trace, worst), curves, limits)
+            found = _in_the_worst_case(wanted, found, Link(link_bps, trace, worst, described), curves, limits)
     except (OptionError, _native.ScenarioError) as fault:
         typer.echo(f"linkweir plan pss: {fault}", err=True)
         raise typer.Exit(2) from None
+    if trace is not None and not as_json:
+        read = traces.reading(trace, keys=described)
+        typer.echo(f"read: {read.text}")
+        for doubt in read.doubts:
+            typer.echo(f"note: {doubt}")
     if as_json:
         typer.echo(json.dumps(found, indent=2, allow_nan=False))
     else:
@@ -212,11 +220,13 @@ def _expected_bps(text: str | None, link_bps: float, curves: dict[str, Curve]) -
     return expected_bps
 
 
-def _memory(memory: str | None, longest_fade: str | None, trace: Path | None, margin: float) -> Memory:
+def _memory(
+    memory: str | None, longest_fade: str | None, trace: Path | None, margin: float, keys: dict[str, Any] | None
+) -> Memory:
     return Memory(
         given_s=None if memory is None else quantity.time_s("--memory", memory),
         fade_s=None if longest_fade is None else quantity.time_s("--longest-fade", longest_fade),
-        trace=None if trace is None else shortage.read(trace),
+        trace=None if trace is None else shortage.read(trace, keys),
         margin=margin,
     )
 

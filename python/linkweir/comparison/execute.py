@@ -23,6 +23,7 @@ def compare(
     policies: Policies,
     *,
     traces: Sequence[str | os.PathLike[str]] = (),
+    trace_keys: Mapping[str, Any] | None = None,
     seeds: int | Sequence[int] = 10,
     promises: Sequence[str] = (),
     out: str | os.PathLike[str] | None = None,
@@ -41,6 +42,7 @@ def compare(
             that each changes, as in plans: ``{"pss": {}, "drr": {"class.af.quantum": "3kB"}}``; None leaves a key out.
         traces: capacity traces, each of which takes the place of the link's rate or trace; without any, the link is
             the scenario's own.
+        trace_keys: keys of ``[link]`` that describe every trace, such as ``{"trace_unit": "Mbit"}``.
         seeds: the number of seeds, the first being the scenario's own; or a list of seeds.
         promises: bounds that a class should keep in addition to what the scenario reserves: ``"af.rate=1.5Mbit"``
             (at least), ``"ef.delay_p99=50ms"`` or ``"ef.loss=1%"`` (at most).
@@ -70,7 +72,7 @@ def compare(
     """
     if client is not None and jobs is not None:
         raise ValueError("give jobs or client, not both")
-    plan, facts = prepare(scenario, policies, traces, seeds, promises)
+    plan, facts = prepare(scenario, policies, traces, seeds, promises, trace_keys=trace_keys)
     executor: Executor = LocalProcesses(jobs)
     if client is not None:
         from linkweir.sweeps.cluster import DaskCluster

@@ -89,6 +89,8 @@ class Facts:
     links: tuple[Link, ...]
     promises: tuple[Promise, ...]
     notes: tuple[str, ...]
+    readings: tuple[str, ...] = ()
+    """What the traces were taken for."""
 
     def to_dict(self) -> dict[str, Any]:
         """As plain lists and dicts."""
@@ -102,7 +104,7 @@ class Facts:
             "links": tuple(Link(**one) for one in written["links"]),
             "promises": tuple(Promise(**one) for one in written["promises"]),
         }
-        lists = {key: tuple(written[key]) for key in ("classes", "fixed_load", "seeds", "notes")}
+        lists = {key: tuple(written.get(key, ())) for key in ("classes", "fixed_load", "seeds", "notes", "readings")}
         return cls(**{**written, **lists, **parts})
 
 
@@ -112,6 +114,7 @@ def prepare(
     traces: Sequence[str | os.PathLike[str]],
     seeds: int | Sequence[int],
     promises: Sequence[str],
+    trace_keys: Mapping[str, Any] | None = None,
 ) -> tuple[Plan, Facts]:
     """The plan of a comparison, checked, and what its report says.
 
@@ -128,6 +131,7 @@ def prepare(
     listed = list(_entries(policies, brought))
     variants = []
     cases = []
+    readings: dict[str, None] = {}
     for label, policy, changes in listed:
         fitted = fitting.fit(written, policy, nominal_bps, brought)
         if policy != brought:  # whose parameters are not known here
@@ -135,7 +139,8 @@ def prepare(
         changed = _changed(written, fitted.changes | changes, label)
         settled: Scenario | None = None
         for link in links:
-            settled = _checked(changed, path, link, label, written)
+            settled = _checked(changed, path, link, label, written, trace_keys)
+            readings.update(dict.fromkeys(settled.readings))
             cases.append(({"policy": label, "trace": link.label}, settled))
         assert settled is not None
         own_keys = (
@@ -161,6 +166,7 @@ def prepare(
             *_given_promises(promises, list(copies), with_tcp),
         ),
         notes=tuple(_notes(written, links, nominal_bps, copies)),
+        readings=tuple(readings),
     )
     return Plan.of_scenarios(own.name, cases, count), facts
 
@@ -299,9 +305,17 @@ def _check_unset(
             raise PlanError(f"policy {label}: {keys.show(key)}: {message}{keys.nearest(key[-1], names)}")
 
 
-def _checked(changed: Mapping[str, Any], path: Path, link: Link, label: str, written: Mapping[str, Any]) -> Scenario:
+def _checked(
+    changed: Mapping[str, Any],
+    path: Path,
+    link: Link,
+    label: str,
+    written: Mapping[str, Any],
+    trace_keys: Mapping[str, Any] | None,
+) -> Scenario:
     try:
-        return Scenario.from_dict(changed, path=path, trace=link.source or None)
+        keys_of_trace = trace_keys if link.source else None
+        return Scenario.from_dict(changed, path=path, trace=link.source or None, trace_keys=keys_of_trace)
     except _native.ScenarioError as fault:
         key = _named(str(fault.key), written)
         if not key.startswith(tuple(_PARAMETERS)):

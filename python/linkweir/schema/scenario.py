@@ -178,8 +178,10 @@ def _arrivals() -> Schema:
 
 def columns() -> Schema:
     """Columns of a trace in CSV."""
-    named = table({"column": TEXT, "unit": TEXT}, ["column"])
-    return table({"t": one_of(TEXT, named), "capacity": one_of(TEXT, named)}, ["t", "capacity"])
+    place = one_of(TEXT, {"type": "integer", "minimum": 1})
+    column = one_of(place, table({"column": place, "unit": TEXT}, ["column"]))
+    both = a_list(place) | {"minItems": 2, "maxItems": 2}
+    return table({"t": one_of(column, both), "capacity": column, "delay": column, "loss": column}, ["capacity"])
 
 
 def _clear_sky(one: Schema | None) -> Schema:

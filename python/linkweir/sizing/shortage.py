@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from linkweir import _native, theory
+from linkweir import _native, theory, traces
 from linkweir.quantity import OptionError
 
 RATE_BIN_S = 0.1
@@ -49,14 +51,14 @@ class CapacitySteps:
         return theory.left_after(self.starts_s, self.rates, self.end_s, ahead_bps, loops=self.loops)
 
 
-def read(path: Path) -> CapacitySteps:
+def read(path: Path, keys: Mapping[str, Any] | None = None) -> CapacitySteps:
     """Reads a trace as the scenario's reader does.
 
     Raises:
         ScenarioError: the file, or the first line of it that is wrong.
         OptionError: it is too short to tell how long its last value lasts.
     """
-    what, (starts_s, values, end_s, after) = _native.trace(path)
+    what, (starts_s, values, end_s, after) = _native.trace(path, traces.as_toml(keys))
     if what == "opportunities":
         return replace(_counted(starts_s, values, RATE_BIN_S), exact=_counted(starts_s, values, EXACT_BIN_S))
     if end_s is None:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from linkweir import _native
+from linkweir import _native, traces
 from linkweir.fault import Error
 
 Key = tuple[str, ...]
@@ -26,7 +26,7 @@ Values = dict[Key, Any]
 
 _LISTS = ("class", "flow")
 _UNSET = "unset"
-_TRACE_KEYS = ("trace", "trace_format", "trace_column", "columns", "end")
+_TRACE_KEYS = ("trace", *traces.KEYS)
 """Keys of ``[link]`` that only a trace has."""
 _WORD = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^."'\s]+)\s*(?:\.|$)""")
 _UNIT = re.compile(r"[0-9.]\s*([A-Za-z%]+)$")

@@ -2,43 +2,49 @@
 //! Keys of a table that describe its trace.
 
 use crate::fault::Fault;
-use crate::reader::{Entry, Section};
+use crate::limits;
+use crate::reader::{quote, Entry, Section, Source};
+use crate::table::{Clock, Dates};
+use crate::units::{self, Kind};
 
+use super::choices::{Covers, EarlierTimes, EqualTimes, Gap};
 use super::format::{Format, TraceEnd};
-use super::named::NamedColumns;
+use super::named::{Measure, NamedColumns};
+
+/// The keys, in the order in which they are written.
+pub const KEYS: [&str; 13] = [
+    "trace_format",
+    "trace_column",
+    "columns",
+    "end",
+    "trace_unit",
+    "trace_interval",
+    "decimal",
+    "zone",
+    "dates",
+    "covers",
+    "equal_times",
+    "earlier_times",
+    "gap",
+];
 
 /// Keys of a table that describe its trace.
 pub struct Described<'s, 'i> {
-    format: Option<Entry<'s, 'i>>,
-    column: Option<Entry<'s, 'i>>,
-    columns: Option<Entry<'s, 'i>>,
-    end: Option<Entry<'s, 'i>>,
+    /// In the order of [`KEYS`].
+    entries: [Option<Entry<'s, 'i>>; KEYS.len()],
 }
 
 impl<'s, 'i> Described<'s, 'i> {
-    /// Looks for `trace_format`, `trace_column`, `columns` and `end`.
+    /// Looks for the keys.
     pub fn find(section: &mut Section<'s, 'i>) -> Self {
         Described {
-            format: section.find("trace_format"),
-            column: section.find("trace_column"),
-            columns: section.find("columns"),
-            end: section.find("end"),
+            entries: KEYS.map(|key| section.find(key)),
         }
     }
 
     /// One of the keys that are given, if any is: a table without a trace must have none.
     pub fn any(&self) -> Option<&Entry<'s, 'i>> {
-        let Described {
-            format,
-            column,
-            columns,
-            end,
-        } = self;
-        format
-            .as_ref()
-            .or(column.as_ref())
-            .or(columns.as_ref())
-            .or(end.as_ref())
+        self.entries.iter().flatten().next()
     }
 
     /// Reads them.
@@ -46,7 +52,9 @@ impl<'s, 'i> Described<'s, 'i> {
     /// # Errors
     /// A word that is none of those allowed, or keys that do not go together.
     pub fn read(&self) -> Result<Hints, Fault> {
-        let mut format = match &self.format {
+        let [format_entry, column, columns, end, unit, interval, decimal, zone, dates, covers, equal, earlier, gap] =
+            &self.entries;
+        let mut format = match format_entry {
             Some(entry) => {
                 let mut words = vec!["auto"];
                 words.extend(Format::NAMES);
@@ -57,41 +65,97 @@ impl<'s, 'i> Described<'s, 'i> {
             }
             None => None,
         };
-        let columns = self.columns.as_ref().map(NamedColumns::read).transpose()?;
-        if let Some(entry) = &self.columns {
-            if format.is_some_and(|format| format != Format::Csv) {
+        let unit = unit.as_ref().map(capacity_unit).transpose()?;
+        let interval_ns = interval
+            .as_ref()
+            .map(|entry| entry.whole(Kind::Time, (1, limits::DURATION_NS)))
+            .transpose()?;
+        let named = columns
+            .as_ref()
+            .map(|entry| NamedColumns::read(entry, unit.as_deref(), interval_ns.is_none()))
+            .transpose()?;
+        let given = format;
+        let is_of = |known: &[Format]| given.is_none_or(|format| known.contains(&format));
+        if let Some(entry) = columns {
+            if !is_of(&[Format::Csv, Format::Rates]) {
                 return Err(
                     entry.fault("is only for trace_format = \"csv\"; leave one of them out")
                 );
             }
-            if let Some(column) = &self.column {
+            if let Some(column) = column {
                 return Err(column.fault("columns names it already; leave it out"));
             }
-            format = Some(Format::Csv);
-        } else if let (Some(Format::Csv), Some(entry)) = (format, &self.format) {
+            format = Some(match interval_ns {
+                Some(_) => Format::Rates,
+                None => Format::Csv,
+            });
+        } else if let (Some(Format::Csv), Some(entry)) = (format, format_entry) {
             return Err(entry.fault(
                 "needs the names of its columns, such as columns = { t = \"time_s\", capacity = \"down_mbit\" }",
             ));
         }
-        let column = self
-            .column
-            .as_ref()
-            .map(|entry| entry.text().map(str::to_string));
-        let end = match &self.end {
-            Some(entry) => Some(match entry.choice(&TraceEnd::NAMES)? {
-                0 => TraceEnd::Loop,
-                1 => TraceEnd::Hold,
-                _ => TraceEnd::Stop,
-            }),
-            None => None,
-        };
+        if let Some(entry) = interval {
+            if !is_of(&[Format::Csv, Format::Rates]) {
+                return Err(
+                    entry.fault("is only for trace_format = \"rates\"; leave one of them out")
+                );
+            }
+            format = Some(Format::Rates);
+        } else if let (Some(Format::Rates), Some(entry)) = (format, format_entry) {
+            return Err(
+                entry.fault("needs trace_interval, the time from line to line, such as \"1s\"")
+            );
+        }
         Ok(Hints {
             format,
-            column: column.transpose()?,
-            columns,
-            end,
+            column: column
+                .as_ref()
+                .map(|entry| entry.text().map(str::to_string))
+                .transpose()?,
+            columns: named,
+            end: word(
+                end,
+                &[TraceEnd::Loop, TraceEnd::Hold, TraceEnd::Stop],
+                &TraceEnd::NAMES,
+            )?,
+            unit,
+            interval_ns,
+            decimal: word(decimal, &['.', ','], &[".", ","])?,
+            zone: zone.as_ref().map(zone_name).transpose()?,
+            dates: word(dates, &[Dates::DayFirst, Dates::MonthFirst], &Dates::NAMES)?,
+            covers: word(covers, Covers::ALL, Covers::NAMES)?.unwrap_or_default(),
+            equal_times: word(equal, EqualTimes::ALL, EqualTimes::NAMES)?.unwrap_or_default(),
+            earlier_times: word(earlier, EarlierTimes::ALL, EarlierTimes::NAMES)?
+                .unwrap_or_default(),
+            gap: word(gap, Gap::ALL, Gap::NAMES)?,
         })
     }
+}
+
+fn word<T: Copy>(
+    entry: &Option<Entry<'_, '_>>,
+    values: &[T],
+    names: &[&str],
+) -> Result<Option<T>, Fault> {
+    let chosen = entry
+        .as_ref()
+        .map(|entry| entry.choice(names))
+        .transpose()?;
+    Ok(chosen.map(|index| values[index]))
+}
+
+fn capacity_unit(entry: &Entry<'_, '_>) -> Result<String, Fault> {
+    let unit = entry.text()?;
+    if Measure::Capacity.has_unit(unit) {
+        return Ok(unit.to_string());
+    }
+    Err(entry.fault("must be one of Gbit, Mbit, kbit, bit, or GB, MB, kB, B for bytes per second"))
+}
+
+fn zone_name(entry: &Entry<'_, '_>) -> Result<String, Fault> {
+    let name = entry.text()?;
+    Clock::new(Some(name), None).map_err(|what| entry.fault(what))?;
+    Ok(name.to_string())
 }
 
 /// Facts about a trace that the caller knows.
@@ -101,8 +165,82 @@ pub struct Hints {
     pub format: Option<Format>,
     /// Column of an `mbit`, `iperf3` or `starlink` file; the first that fits when not given.
     pub column: Option<String>,
-    /// Columns of a `csv` file, which needs them.
+    /// Columns of a `csv` file, which needs them unless its header states units.
     pub columns: Option<NamedColumns>,
     /// What follows the last line; the file's own word when not given.
     pub end: Option<TraceEnd>,
+    /// Unit of capacities, where neither `columns` nor a header has it.
+    pub unit: Option<String>,
+    /// Time from line to line of a file without times, ns.
+    pub interval_ns: Option<u64>,
+    /// The mark in front of decimals; found out from the content when not given.
+    pub decimal: Option<char>,
+    /// Zone of times that name none; UTC when not given.
+    pub zone: Option<String>,
+    /// Order of dates whose year is last.
+    pub dates: Option<Dates>,
+    /// Which interval a value belongs to.
+    pub covers: Covers,
+    /// What becomes of lines with the same time.
+    pub equal_times: EqualTimes,
+    /// What becomes of a line that is earlier than the line before.
+    pub earlier_times: EarlierTimes,
+    /// What the capacity is where lines are missing; that of the line before when not given.
+    pub gap: Option<Gap>,
+}
+
+impl Hints {
+    /// Reads the keys of a table `[link]` that describe a trace, as TOML.
+    ///
+    /// # Errors
+    /// The first thing wrong with it; a key that describes no trace.
+    pub fn parse(text: &str) -> Result<Hints, Fault> {
+        let source = Source::new(text, None);
+        let document = source.parse(limits::HINTS_BYTES)?;
+        let mut section = Section::new(&source, document.get_ref(), String::new(), 0);
+        let described = Described::find(&mut section);
+        section.known()?;
+        described.read()
+    }
+
+    /// Writes the keys that are not written with the trace's format, columns and end, and differ from their defaults.
+    pub(super) fn write(&self, section: &mut Section<'_, '_>) {
+        let text = |value: &Option<String>| value.as_deref().map(quote);
+        let changed = |is_default: bool, name: &str| (!is_default).then(|| quote(name));
+        let lines = [
+            ("trace_unit", text(&self.unit)),
+            (
+                "trace_interval",
+                self.interval_ns
+                    .map(|ns| quote(&units::show_whole(ns, Kind::Time))),
+            ),
+            ("decimal", self.decimal.map(|mark| quote(&mark.to_string()))),
+            ("zone", text(&self.zone)),
+            ("dates", self.dates.map(|dates| quote(dates.name()))),
+            (
+                "covers",
+                changed(self.covers == Covers::default(), self.covers.name()),
+            ),
+            (
+                "equal_times",
+                changed(
+                    self.equal_times == EqualTimes::default(),
+                    self.equal_times.name(),
+                ),
+            ),
+            (
+                "earlier_times",
+                changed(
+                    self.earlier_times == EarlierTimes::default(),
+                    self.earlier_times.name(),
+                ),
+            ),
+            ("gap", self.gap.map(|gap| quote(gap.name()))),
+        ];
+        for (key, value) in lines {
+            if let Some(value) = value {
+                section.write(key, value);
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Files as text: their lines, and faults that name the line and the field.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::fault::{shorten, Fault};
 use crate::limits;
 use crate::signal::End;
-use crate::units::Decimal;
+use crate::table::{decode, Dialect};
 
 use super::format::TraceEnd;
 
@@ -57,14 +58,6 @@ pub struct Reader {
     pub path: PathBuf,
 }
 
-/// Lines that hold data, with their numbers from 1.
-pub fn data_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.lines()
-        .enumerate()
-        .map(|(i, line)| (i + 1, line.trim()))
-        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
-}
-
 impl Reader {
     /// A fault of a line.
     pub fn fault(&self, line: usize, message: impl Into<String>) -> Fault {
@@ -92,31 +85,41 @@ impl Reader {
         Fault::in_file(self.path.clone(), None, message)
     }
 
-    /// The content as text of not too many lines.
-    pub fn text<'t>(&self, bytes: &'t [u8]) -> Result<&'t str, Fault> {
-        let text = std::str::from_utf8(bytes).map_err(|error| {
-            let line = 1 + bytes[..error.valid_up_to()]
-                .iter()
-                .filter(|b| **b == b'\n')
-                .count();
-            self.fault(line, "is not text (UTF-8)")
-        })?;
+    /// The content as text of not too many lines: UTF-8 or UTF-16, and perhaps compressed by gzip.
+    pub fn text<'t>(&self, bytes: &'t [u8]) -> Result<Cow<'t, str>, Fault> {
+        let text = decode::text(bytes, limits::TRACE_BYTES)
+            .map_err(|(line, message)| Fault::in_file(self.path.clone(), line, message))?;
         if text.bytes().filter(|b| *b == b'\n').count() > limits::TRACE_LINES {
             return Err(self.whole_fault(format!(
                 "has too many lines; at most {} are read",
                 limits::TRACE_LINES
             )));
         }
-        Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+        Ok(text)
+    }
+
+    /// How a table of which no key says how it is written separates its fields and decimals.
+    pub fn dialect(&self, text: &str) -> Result<Dialect, Fault> {
+        Dialect::find(text, None).map_err(|(line, message)| {
+            let cure = "write decimals with a point, and no mark between thousands";
+            self.fault(line, format!("{message}; {cure}"))
+        })
     }
 
     /// A time in s, as ns.
-    pub fn time(&self, line: usize, name: &str, field: &str) -> Result<u64, Fault> {
+    pub fn time(
+        &self,
+        line: usize,
+        name: &str,
+        field: &str,
+        dialect: &Dialect,
+    ) -> Result<u64, Fault> {
         let range = format!(
             "must be seconds, 0 .. {}",
             limits::DURATION_NS / 1_000_000_000
         );
-        Decimal::parse(field)
+        dialect
+            .number(field)
             .map_err(|what| self.field_fault(line, name, field, format!("{what}; {range}")))?
             .shifted(9)
             .whole()

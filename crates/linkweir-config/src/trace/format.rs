@@ -16,19 +16,23 @@ pub enum Format {
     Iperf3,
     /// JSON of a Starlink dish's history.
     Starlink,
+    /// Rates at a fixed interval, without times.
+    Rates,
 }
 
 impl Format {
     /// Names in scenarios, in the order of the variants.
-    pub const NAMES: [&'static str; 6] =
-        ["linkweir", "mahimahi", "mbit", "csv", "iperf3", "starlink"];
-    pub(super) const ALL: [Format; 6] = [
+    pub const NAMES: [&'static str; 7] = [
+        "linkweir", "mahimahi", "mbit", "csv", "iperf3", "starlink", "rates",
+    ];
+    pub(super) const ALL: [Format; 7] = [
         Format::Linkweir,
         Format::Mahimahi,
         Format::Mbit,
         Format::Csv,
         Format::Iperf3,
         Format::Starlink,
+        Format::Rates,
     ];
 
     /// Its name in scenarios.

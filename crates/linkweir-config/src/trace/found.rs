@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A trace as it was read.
 
+use std::path::Path;
+
 use crate::reader::{quote, Section};
 use crate::signal::{Capacity, Signal};
 
+use super::described::Hints;
 use super::format::{Format, TraceEnd};
 use super::named::NamedColumns;
+use super::understood::Understood;
 
 /// A trace that was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,9 +28,19 @@ pub struct Trace {
     pub columns: Option<NamedColumns>,
     /// What follows the last line.
     pub end: TraceEnd,
+    /// What the user said of it.
+    pub hints: Hints,
+    /// What it was taken for.
+    pub understood: Understood,
 }
 
 impl Trace {
+    /// What the file at `path` was taken for, in one line.
+    pub fn reading(&self, path: &Path) -> String {
+        let shown = self.understood.show(self.format.name(), self.end.name());
+        format!("{}: {shown}", path.display())
+    }
+
     /// Writes the keys with which [`Described`](super::Described) reads the same again.
     pub fn write(&self, section: &mut Section<'_, '_>) {
         section.write("trace_format", quote(self.format.name()));
@@ -37,5 +51,6 @@ impl Trace {
             section.write("columns", columns.show());
         }
         section.write("end", quote(self.end.name()));
+        self.hints.write(section);
     }
 }

@@ -4,12 +4,14 @@
 use crate::fault::Fault;
 use crate::limits;
 use crate::signal::Capacity;
+use crate::table::data_lines;
 use crate::units::Decimal;
 
 use super::described::Hints;
-use super::file::{data_lines, Reader};
+use super::file::Reader;
 use super::format::{Format, TraceEnd};
 use super::found::Trace;
+use super::understood::Understood;
 
 impl Reader {
     pub(super) fn mahimahi(&self, text: &str, hints: &Hints) -> Result<Trace, Fault> {
@@ -21,6 +23,7 @@ impl Reader {
         let mut at_ns: Vec<u64> = Vec::new();
         let mut last_ms = 0_u64;
         for (line, field) in data_lines(text) {
+            let field = field.trim();
             let ms = self.milliseconds(line, field)?;
             if ms < last_ms {
                 return Err(self.field_fault(
@@ -39,17 +42,24 @@ impl Reader {
         if last_ms == 0 {
             return Err(self.whole_fault("the last number is the period and must be larger than 0"));
         }
+        let capacity = Capacity::Opportunities {
+            at_ns: at_ns.into(),
+            bytes: 1500,
+        };
+        let understood = Understood {
+            columns: "each line is a time in ms at which 1500 bytes may leave".to_string(),
+            ..Understood::of(&capacity)
+        };
         Ok(Trace {
-            capacity: Capacity::Opportunities {
-                at_ns: at_ns.into(),
-                bytes: 1500,
-            },
+            capacity,
             delay_s: None,
             loss: None,
             format: Format::Mahimahi,
             column: None,
             columns: None,
             end: TraceEnd::Loop,
+            hints: hints.clone(),
+            understood,
         })
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Capacity traces from files: our own CSV, mahimahi's delivery opportunities, other CSV, and what iperf3 and Starlink
-//! record.
+//! Capacity traces from files: our own CSV, mahimahi's delivery opportunities, other tables, lists of rates, and what iperf3
+//! and Starlink record. Each is returned with what it was taken for, which its user should see.
 //!
 //! Ours: a header `t_s,capacity_bps[,delay_s][,loss]`, one line per change, and lines starting with `#`. Of those,
 //! `# end=loop|hold|stop` says what follows the last line and `# period_s=600` how long one round is; without it the last
@@ -9,12 +9,16 @@
 //! Delays through a constellation are the same with the header `t_s,to_satellite_s,to_ground_s`, and do not stop. Of lines
 //! with the same time the last counts, as recorders write simultaneous changes one after another.
 //!
-//! Times of a CSV are seconds, or another unit that its scenario names, or ISO 8601; without a zone they are UTC. All
-//! times are relative to the first, which may be a clock's; in our own notation it is 0 or a clock's.
+//! Times of a table are seconds, or in another unit that its header or scenario names, or as clocks write them; without a
+//! zone they are UTC. All times are relative to the first, which may be a clock's; in our own notation it is 0 or a clock's.
 //!
 //! mahimahi (Netravali et al. 2015): a whole number of ms per line, non-decreasing; at each, 1500 bytes may leave. The list
 //! wraps at its last number.
+//!
+//! A notation is recognised by what only it can be. What may be two things is refused with the keys that decide.
 
+mod choices;
+mod columns;
 mod csv;
 mod described;
 mod file;
@@ -22,22 +26,24 @@ mod format;
 mod found;
 mod mahimahi;
 mod named;
+mod recognise;
 mod recorded;
+mod rows;
+mod understood;
 
 use std::path::Path;
 
 use crate::fault::Fault;
 use crate::limits;
 use crate::signal::{Capacity, Signal};
-use crate::units::Decimal;
 
-use format::FORMATS;
-
-pub use described::{Described, Hints};
-pub use file::{data_lines, read_limited, read_text, Reader};
+pub use choices::{Covers, EarlierTimes, EqualTimes, Gap};
+pub use described::{Described, Hints, KEYS};
+pub use file::{read_limited, read_text, Reader};
 pub use format::{Format, TraceEnd};
 pub use found::Trace;
-pub use named::{Column, NamedColumns};
+pub use named::{Column, NamedColumns, Place};
+pub use understood::Understood;
 
 /// Reads a trace file.
 ///
@@ -47,7 +53,7 @@ pub fn read(path: &Path, hints: &Hints) -> Result<Trace, Fault> {
     parse(&read_limited(path, limits::TRACE_BYTES)?, path, hints)
 }
 
-/// Reads the content of a trace file; `path` is for messages only.
+/// Reads the content of a trace file; `path` is for messages, and its ending for recognising mahimahi's.
 ///
 /// # Errors
 /// The first line that is wrong.
@@ -56,13 +62,22 @@ pub fn parse(bytes: &[u8], path: &Path, hints: &Hints) -> Result<Trace, Fault> {
         path: path.to_path_buf(),
     };
     let text = reader.text(bytes)?;
+    let text = text.as_ref();
+    let mut hints = hints.clone();
     let format = match hints.format {
         Some(format) => format,
-        None => reader.recognise(text)?,
+        None => {
+            let found = reader.recognise(text, &hints)?;
+            hints.columns = found.columns.or(hints.columns);
+            found.format
+        }
     };
+    let hints = &hints;
     match format {
         Format::Mahimahi => reader.mahimahi(text, hints),
-        Format::Linkweir | Format::Mbit | Format::Csv => reader.csv(text, format, hints),
+        Format::Linkweir | Format::Mbit | Format::Csv | Format::Rates => {
+            reader.csv(text, format, hints)
+        }
         Format::Iperf3 | Format::Starlink => reader.recorded(text, format, hints),
     }
 }
@@ -73,48 +88,33 @@ pub fn parse_delays(bytes: &[u8], path: &Path) -> Result<[Signal; 2], Fault> {
     let reader = Reader {
         path: path.to_path_buf(),
     };
-    reader.delays(reader.text(bytes)?)
+    reader.delays(&reader.text(bytes)?)
 }
 
 impl Reader {
-    fn recognise(&self, text: &str) -> Result<Format, Fault> {
-        let Some((line, first)) = data_lines(text).next() else {
-            return Err(self.whole_fault(format!("is empty; it must hold {FORMATS}")));
-        };
-        if let Some(found) = recorded::recognise(self, text) {
-            return found;
-        }
-        let columns = csv::fields(first);
-        if columns.contains(&"capacity_bps") {
-            Ok(Format::Linkweir)
-        } else if columns.iter().any(|c| csv::is_mbit(c)) {
-            Ok(Format::Mbit)
-        } else if columns.len() == 1 && Decimal::parse(first).is_ok() {
-            Ok(Format::Mahimahi)
-        } else {
-            Err(self.fault(
-                line,
-                format!("cannot tell the trace's format; it must start with {FORMATS}"),
-            ))
-        }
-    }
-
     /// What another program recorded.
     fn recorded(&self, text: &str, format: Format, hints: &Hints) -> Result<Trace, Fault> {
         let found = recorded::read(self, text, format, hints.column.as_deref())?;
         let end = hints.end.unwrap_or(TraceEnd::Hold);
-        let capacity = Signal::Steps {
+        let capacity = Capacity::Rate(Signal::Steps {
             points: found.points.into(),
             end: self.after(end, Some(found.end_ns))?,
+        });
+        let understood = Understood {
+            columns: format!("capacity from {}", found.column),
+            length_ns: Some(found.end_ns),
+            ..Understood::of(&capacity)
         };
         Ok(Trace {
-            capacity: Capacity::Rate(capacity),
+            capacity,
             delay_s: None,
             loss: None,
             format,
             column: Some(found.column.to_string()),
             columns: None,
             end,
+            hints: hints.clone(),
+            understood,
         })
     }
 }

@@ -6,8 +6,9 @@
 
 use std::path::Path;
 
-use linkweir_config::trace::{data_lines, Reader};
-use linkweir_config::units::{self, Decimal, Kind};
+use linkweir_config::table::{data_lines, Dialect};
+use linkweir_config::trace::Reader;
+use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 
 use crate::satellite::rain::{Attenuation, MOST_DB};
@@ -20,12 +21,14 @@ pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Attenuation, Fault> {
         path: path.to_path_buf(),
     };
     let text = reader.text(bytes)?;
+    let text = text.as_ref();
     reader.holds(text)?;
+    let dialect = reader.dialect(text)?;
     let mut lines = data_lines(text);
     let Some((header_line, header)) = lines.next() else {
         return Err(reader.whole_fault("is empty; it must hold a header t_s,attenuation_db"));
     };
-    let names: Vec<&str> = header.split(',').map(str::trim).collect();
+    let names = dialect.fields(header);
     if names[0] != "t_s" || names.len() < 2 {
         let message = "must be a header: t_s,attenuation_db, or t_s and one name per class";
         return Err(reader.fault(header_line, message));
@@ -36,19 +39,20 @@ pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Attenuation, Fault> {
     }
     let mut times_ns: Vec<u64> = Vec::new();
     let mut values_db = Vec::new();
+    let mut fields = Vec::new();
     for (line, text) in lines {
-        let fields = text.split(',').map(str::trim);
-        let count = fields.clone().count();
+        dialect.split(text, &mut fields);
+        let count = fields.len();
         if count != names.len() {
             let message = format!("has {count} fields where the header has {}", names.len());
             return Err(reader.fault(line, message));
         }
-        for (column, (name, field)) in names.iter().zip(fields).enumerate() {
+        for (column, (name, field)) in names.iter().zip(fields.iter().copied()).enumerate() {
             if column > 0 {
-                values_db.push(attenuation_db(&reader, line, name, field)? as f32);
+                values_db.push(attenuation_db(&reader, line, name, field, &dialect)? as f32);
                 continue;
             }
-            let time_ns = reader.time(line, name, field)?;
+            let time_ns = reader.time(line, name, field, &dialect)?;
             match times_ns.last() {
                 None if time_ns != 0 => {
                     return Err(reader.field_fault(line, name, field, "the first time must be 0"));
@@ -66,9 +70,16 @@ pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Attenuation, Fault> {
         .ok_or_else(|| reader.whole_fault("has a header but no values"))
 }
 
-fn attenuation_db(reader: &Reader, line: usize, name: &str, field: &str) -> Result<f64, Fault> {
+fn attenuation_db(
+    reader: &Reader,
+    line: usize,
+    name: &str,
+    field: &str,
+    dialect: &Dialect,
+) -> Result<f64, Fault> {
     let range = format!("must be dB, 0 .. {MOST_DB}; a fade is positive");
-    let value = Decimal::parse(field)
+    let value = dialect
+        .number(field)
         .map_err(|what| reader.field_fault(line, name, field, format!("{what}; {range}")))?
         .real();
     if (0.0..=MOST_DB).contains(&value) {

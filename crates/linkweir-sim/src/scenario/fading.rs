@@ -5,6 +5,8 @@
 
 use std::path::Path;
 
+use linkweir_config::table::{data_lines, Dialect};
+use linkweir_config::trace::Reader;
 use linkweir_config::Fault;
 
 use crate::satellite::fading::Fading;
@@ -30,22 +32,23 @@ struct Samples {
 pub(super) fn parse(text: &str, path: &Path) -> Result<Fading, Fault> {
     let fault =
         |line: Option<usize>, message: String| Fault::in_file(path.to_path_buf(), line, message);
+    let reader = Reader {
+        path: path.to_path_buf(),
+    };
+    let dialect = reader.dialect(text)?;
     let mut samples = Samples::default();
     let mut header_seen = false;
-    for (number, line) in text.lines().enumerate() {
+    for (number, line) in data_lines(text) {
         let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
+        let line = line.strip_prefix('"').unwrap_or(line);
         let may_be_header =
             !header_seen && samples.lines.is_empty() && line.starts_with(char::is_alphabetic);
         if may_be_header && !line.starts_with("nan") && !line.starts_with("inf") {
             header_seen = true;
             continue;
         }
-        let number = number + 1;
         samples
-            .add(number, line)
+            .add(number, line, &dialect)
             .map_err(|message| fault(Some(number), message))?;
     }
     let step_ns = samples
@@ -57,9 +60,13 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Fading, Fault> {
 
 impl Samples {
     /// Reads one line.
-    fn add(&mut self, number: usize, line: &str) -> Result<(), String> {
+    fn add(&mut self, number: usize, line: &str, dialect: &Dialect) -> Result<(), String> {
+        let decimal_comma = dialect.decimal_comma() && dialect.separator() != ",";
         let fields: Vec<&str> = line
-            .split(|c: char| c == ',' || c == ';' || c.is_whitespace())
+            .split(|c: char| {
+                (c == ',' && !decimal_comma) || c == ';' || c == '|' || c.is_whitespace()
+            })
+            .map(|field| field.trim_matches('"'))
             .filter(|field| !field.is_empty())
             .collect();
         let [time, attenuation] = fields[..] else {
@@ -69,7 +76,8 @@ impl Samples {
             ));
         };
         let read = |field: &str, name: &str| {
-            field
+            dialect
+                .plain(field)
                 .parse::<f64>()
                 .ok()
                 .filter(|value| value.is_finite())

@@ -44,6 +44,7 @@ pub(super) fn read(
     overrides: &Overrides,
     inputs: &mut Vec<Input>,
     notes: &mut Vec<String>,
+    readings: &mut Vec<String>,
 ) -> Result<(Link, Option<Lines>), Fault> {
     let given = Given::find(section);
     let beam = match section.find("beam") {
@@ -55,7 +56,10 @@ pub(super) fn read(
     };
     let source = match &beam {
         Some((beam, _)) => Offered::rate(beam::greatest(beam)),
-        None => Offered::read(section, given, overrides, inputs)?,
+        None => {
+            let mut told = Told { notes, readings };
+            Offered::read(section, given, overrides, inputs, &mut told)?
+        }
     };
     let mean_bps = match &beam {
         Some((beam, _)) => beam::clear_sky_bps(beam),
@@ -114,7 +118,14 @@ pub(super) fn read(
         before_satellite(section, &link)?;
     }
     in_flight(section, &link)?;
+    notes.extend(arrives_late(&link, duration_ns));
     Ok((link, lines))
+}
+
+/// What the user is told of a trace.
+struct Told<'n> {
+    notes: &'n mut Vec<String>,
+    readings: &'n mut Vec<String>,
 }
 
 /// Capacity of the link, with the columns for delay and loss that a trace may have.
@@ -139,13 +150,14 @@ impl Offered {
         given: Given<'_, '_>,
         overrides: &Overrides,
         inputs: &mut Vec<Input>,
+        told: &mut Told<'_>,
     ) -> Result<Offered, Fault> {
         let (name, trace) = if let Some(path) = overrides.trace.as_deref() {
             let bytes = match &overrides.trace_content {
                 Some(content) => content.clone(),
                 None => trace::read_limited(path, limits::TRACE_BYTES)?,
             };
-            trace_of(path.into(), bytes, &Hints::default(), inputs)?
+            trace_of(path.into(), bytes, &overrides.hints, inputs, told)?
         } else {
             match given.read(1.0, "must be above 0 at some time")? {
                 Source::Rate(signal, shown, _) => {
@@ -155,7 +167,7 @@ impl Offered {
                 Source::Trace(entry, hints) => {
                     let (path, bytes) =
                         inputs::read(&entry, "times and capacities", &folder(section))?;
-                    trace_of(path, bytes, &hints, inputs)?
+                    trace_of(path, bytes, &hints, inputs, told)?
                 }
                 Source::None => {
                     return Err(section.missing(
@@ -206,6 +218,25 @@ fn delays(
         quote(&units::show_whole(return_delay_ns, Kind::Time)),
     );
     Ok((delay_s, return_delay_ns))
+}
+
+/// Says that nothing arrives within the run, if the least delay is as long.
+fn arrives_late(link: &Link, duration_ns: u64) -> Option<String> {
+    let Signal::Steps { points, .. } = &link.delay_s else {
+        return None;
+    };
+    let least_s = points
+        .iter()
+        .map(|point| point.1)
+        .fold(f64::INFINITY, f64::min);
+    (least_s * 1e9 >= duration_ns as f64).then(|| {
+        format!(
+            "link.delay: is never below {}, and the run lasts {}, so that nothing arrives; if a trace's delays are in ms, write \
+             delay = {{ column = ..., unit = \"ms\" }} in columns",
+            units::show_real(least_s, Kind::Seconds),
+            units::show_whole(duration_ns, Kind::Time)
+        )
+    })
 }
 
 /// Refuses keys that a link from a satellite has no use for.
@@ -299,8 +330,13 @@ fn trace_of(
     bytes: Vec<u8>,
     hints: &Hints,
     inputs: &mut Vec<Input>,
+    told: &mut Told<'_>,
 ) -> Result<(String, Trace), Fault> {
     let trace = trace::parse(&bytes, &path, hints)?;
+    told.readings.push(trace.reading(&path));
+    let doubts = trace.understood.doubts.iter();
+    told.notes
+        .extend(doubts.map(|doubt| format!("link.trace: {doubt}")));
     let peak = match &trace.capacity {
         Capacity::Rate(signal) => values::greatest(signal),
         Capacity::Opportunities { .. } => 1.0,

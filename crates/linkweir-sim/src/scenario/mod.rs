@@ -57,7 +57,8 @@ pub use inputs::Input;
 pub use linkweir_config::fault::Fault;
 pub use linkweir_config::parameters::show as show_parameter;
 pub use linkweir_config::trace::{
-    parse as parse_trace, read as read_trace, Column, Format, Hints, NamedColumns, Trace, TraceEnd,
+    parse as parse_trace, read as read_trace, Column, Format, Hints, NamedColumns, Place, Trace,
+    TraceEnd,
 };
 pub use linkweir_config::units::{
     parse as parse_quantity, show_real as show_quantity, Decimal, Kind,
@@ -75,6 +76,8 @@ pub struct Scenario {
     pub inputs: Vec<Input>,
     /// Notes where a model differs from what the scenario's writer may expect, a sentence each.
     pub notes: Vec<String>,
+    /// What each measured series was taken for, a line each.
+    pub readings: Vec<String>,
 }
 
 /// Reads a scenario; paths in it are relative to the folder of `file`.
@@ -123,6 +126,7 @@ fn read<'i>(
     let mut link_section = top.need_table("link", "rate = \"20Mbit\"")?;
     let mut inputs = Vec::new();
     let mut notes = Vec::new();
+    let mut readings = Vec::new();
     let (link, channel) = link::read(
         &mut link_section,
         times.duration_ns,
@@ -130,6 +134,7 @@ fn read<'i>(
         overrides,
         &mut inputs,
         &mut notes,
+        &mut readings,
     )?;
     let link_lines = link_section.finish()?;
 
@@ -187,6 +192,7 @@ fn read<'i>(
         resolved_toml: resolved_form(resolved, &parts),
         inputs,
         notes,
+        readings,
     })
 }
 

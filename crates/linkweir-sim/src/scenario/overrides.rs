@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use linkweir_config::trace::Hints;
+
 use super::finder::Finder;
 
 /// Values that take the place of the scenario's own.
@@ -15,6 +17,8 @@ pub struct Overrides {
     pub trace: Option<PathBuf>,
     /// Content of that trace; its path is then used as a name only.
     pub trace_content: Option<Vec<u8>>,
+    /// What the caller knows of that trace.
+    pub hints: Hints,
     /// Turns files into policies; without it a scenario can only name policies.
     pub policies: Option<Arc<dyn Finder>>,
 }

@@ -193,7 +193,7 @@ fn recorded(
     }
     let (path, bytes) = inputs::read(file, "times and attenuations", folder)?;
     let reader = trace::Reader { path: path.clone() };
-    let fading = fading::parse(reader.text(&bytes)?, &path)?;
+    let fading = fading::parse(&reader.text(&bytes)?, &path)?;
     section.write("fading", quote(&inputs::keep(path, bytes, inputs)));
     Ok(Channel::Recorded(fading))
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use linkweir_sim::scenario::{parse_trace, Hints, TraceEnd};
+use linkweir_sim::scenario::{parse_trace, Format, Hints, TraceEnd};
 
 fn trace_fault(content: &str) -> String {
     parse_trace(content.as_bytes(), Path::new("t.csv"), &Hints::default())
@@ -78,20 +78,6 @@ const TRACES: &[(&str, &str)] = &[
         "t.csv:1: period_s must be larger than the time from the first line to the last",
     ),
     (
-        "1\n2\n-3\n",
-        "t.csv:3: ms = \"-3\": must be a whole number of ms",
-    ),
-    ("1\n2\nx\n", "t.csv:3: ms = \"x\": is not a number"),
-    (
-        "1\n2.5\n",
-        "t.csv:2: ms = \"2.5\": must be a whole number of ms",
-    ),
-    (
-        "5\n4\n",
-        "t.csv:2: ms = \"4\": must not be less than the line before, 5",
-    ),
-    ("0\n0\n", "the last number is the period"),
-    (
         "t_s,dl_mbit\n0,-1\n",
         "t.csv:2: dl_mbit = \"-1\": must be Mbit/s",
     ),
@@ -114,8 +100,8 @@ const TRACES: &[(&str, &str)] = &[
         "t.csv:2: t_s = \"31.1.2026 12:00\": is not a number; must be seconds or ISO 8601",
     ),
     (
-        "t_s,dl_mbit\n2026-01-31T12:00:00[Europe/Paris],1\n",
-        "must be seconds or ISO 8601",
+        "t_s,dl_mbit\n2026-01-31T12:00:00[Mars/Phobos],1\n",
+        "there is no zone \"Mars/Phobos\"",
     ),
     ("t_s,dl_mbit\n1960-01-31,1\n", "t.csv:2: t_s = \"1960-01-31\": must be after 1970"),
     (
@@ -160,8 +146,34 @@ const TRACES: &[(&str, &str)] = &[
     ),
 ];
 
+/// Of files that the user says are mahimahi's.
+const MAHIMAHI: &[(&str, &str)] = &[
+    (
+        "1\n2\n-3\n",
+        "t.csv:3: ms = \"-3\": must be a whole number of ms",
+    ),
+    ("1\n2\nx\n", "t.csv:3: ms = \"x\": is not a number"),
+    (
+        "1\n2.5\n",
+        "t.csv:2: ms = \"2.5\": must be a whole number of ms",
+    ),
+    (
+        "5\n4\n",
+        "t.csv:2: ms = \"4\": must not be less than the line before, 5",
+    ),
+    ("0\n0\n", "the last number is the period"),
+];
+
 #[test]
 fn trace_faults_name_the_line() {
+    let mahimahi = Hints {
+        format: Some(Format::Mahimahi),
+        ..Hints::default()
+    };
+    for &(content, expected) in MAHIMAHI {
+        let found = parse_trace(content.as_bytes(), Path::new("t.csv"), &mahimahi).unwrap_err();
+        assert!(found.to_string().contains(expected), "{content:?}: {found}");
+    }
     for &(content, expected) in TRACES {
         let message = trace_fault(content);
         assert!(
@@ -181,6 +193,7 @@ fn trace_faults_name_the_line() {
 #[test]
 fn mahimahi_only_loops() {
     let hints = Hints {
+        format: Some(Format::Mahimahi),
         end: Some(TraceEnd::Hold),
         ..Hints::default()
     };

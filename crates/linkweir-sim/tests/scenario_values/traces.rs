@@ -63,7 +63,13 @@ fn traces_in_every_notation() {
         Capacity::Rate(steps(&[(0, 12_348_000.0), (S, 3e6)], End::Hold))
     );
 
-    let mahimahi = read("0\n0\n7\n\n7\n10\n", &plain);
+    let mahimahi = read(
+        "0\n0\n7\n\n7\n10\n",
+        &Hints {
+            format: Some(Format::Mahimahi),
+            ..Hints::default()
+        },
+    );
     assert_eq!(
         (mahimahi.format, mahimahi.end),
         (Format::Mahimahi, TraceEnd::Loop)
@@ -76,6 +82,35 @@ fn traces_in_every_notation() {
             bytes: 1500
         }
     );
+}
+
+/// mahimahi's lists are recognised by their names, or as long lists that never fall and begin near 0.
+#[test]
+fn a_list_is_mahimahi_only_if_it_can_be_nothing_else() {
+    let read = |content: &str, name: &str| {
+        parse_trace(content.as_bytes(), Path::new(name), &Hints::default())
+            .map(|trace| trace.format)
+            .map_err(|fault| fault.to_string())
+    };
+    let list = |numbers: &mut dyn Iterator<Item = u32>| -> String {
+        numbers.map(|number| format!("{number}\n")).collect()
+    };
+    let long = list(&mut (0..300).map(|i| 3 * i / 2));
+    assert_eq!(read(&long, "t"), Ok(Format::Mahimahi));
+    assert_eq!(read("12\n12\n15\n20\n", "lte.down"), Ok(Format::Mahimahi));
+    for rates in [
+        "12\n12\n15\n20\n".to_string(),
+        list(&mut (0..300).map(|_| 100_000)),
+        list(&mut (0..300).map(|i| 100_000 + i)),
+        list(&mut (0..300).map(|i| 1000 * (1 + i / 50))),
+        "5\n4\n".to_string(),
+        "5.5\n".to_string(),
+    ] {
+        let fault = read(&rates, "t").unwrap_err();
+        for key in ["trace_unit = ", "trace_interval = "] {
+            assert!(fault.contains(key), "{fault}");
+        }
+    }
 }
 
 #[test]

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use linkweir_config::reader::{quote, show_number, Entry, Section};
-use linkweir_config::trace::{data_lines, Reader};
-use linkweir_config::units::{self, Decimal, Kind};
+use linkweir_config::table::data_lines;
+use linkweir_config::trace::Reader;
+use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 
 use crate::experiment::{Amount, Distribution};
@@ -269,25 +270,28 @@ fn points_of(bytes: &[u8], path: &Path, measure: Measure) -> Result<Arc<[(f64, f
         path: path.to_path_buf(),
     };
     let text = reader.text(bytes)?;
+    let text = text.as_ref();
+    let dialect = reader.dialect(text)?;
     let mut lines = data_lines(text);
     let header = format!("{name},cumulative");
     let Some((line, first)) = lines.next() else {
         return Err(reader.whole_fault(format!("is empty; it must hold a header {header}")));
     };
-    let columns: Vec<&str> = first.split(',').map(str::trim).collect();
+    let columns = dialect.fields(first);
     if columns != [name, "cumulative"] {
         return Err(reader.fault(line, format!("must be a header: {header}")));
     }
     let mut points: Vec<(f64, f64)> = Vec::new();
     for (line, text) in lines {
-        let fields: Vec<&str> = text.split(',').map(str::trim).collect();
+        let fields = dialect.fields(text);
         let &[amount, part] = &fields[..] else {
             let message = format!("has {} fields where the header has 2", fields.len());
             return Err(reader.fault(line, message));
         };
         let number = |column: &str, field: &str, least: f64, most: f64| {
             let range = format!("must be {least} .. {most}");
-            Decimal::parse(field)
+            dialect
+                .number(field)
                 .map_err(|what| reader.field_fault(line, column, field, format!("{what}; {range}")))
                 .map(|decimal| decimal.real())
                 .and_then(|value| {

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use linkweir_config::reader::{quote, Entry, Section};
 use linkweir_config::recording;
-use linkweir_config::trace::{data_lines, Reader};
-use linkweir_config::units::{self, Decimal, Kind};
+use linkweir_config::table::data_lines;
+use linkweir_config::trace::Reader;
+use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 use pcap_parser::pcap::{
     parse_pcap_frame, parse_pcap_frame_be, parse_pcap_frame_modified, parse_pcap_header,
@@ -145,11 +146,13 @@ fn list(bytes: &[u8], path: &Path, wanted: Option<&str>) -> Result<Packets, Faul
         path: path.to_path_buf(),
     };
     let text = reader.text(bytes)?;
+    let text = text.as_ref();
+    let dialect = reader.dialect(text)?;
     let mut lines = data_lines(text);
     let Some((header_line, header)) = lines.next() else {
         return Err(reader.whole_fault("is empty; it must hold a header t_s,bytes"));
     };
-    let columns: Vec<&str> = header.split(',').map(str::trim).collect();
+    let columns = dialect.fields(header);
     let named = columns == ["t_s", "bytes", "flow"];
     if !named && columns != ["t_s", "bytes"] {
         let message = "must be a header: t_s,bytes or t_s,bytes,flow (a capture begins otherwise)";
@@ -161,8 +164,9 @@ fn list(bytes: &[u8], path: &Path, wanted: Option<&str>) -> Result<Packets, Faul
     }
     let mut packets: Packets = Vec::new();
     let mut before_ns = 0;
+    let mut fields = Vec::new();
     for (line, text) in lines {
-        let fields: Vec<&str> = text.split(',').map(str::trim).collect();
+        dialect.split(text, &mut fields);
         if fields.len() != columns.len() {
             let message = format!(
                 "has {} fields where the header has {}",
@@ -171,7 +175,7 @@ fn list(bytes: &[u8], path: &Path, wanted: Option<&str>) -> Result<Packets, Faul
             );
             return Err(reader.fault(line, message));
         }
-        let at_ns = reader.time(line, "t_s", fields[0])?;
+        let at_ns = reader.time(line, "t_s", fields[0], &dialect)?;
         if at_ns < before_ns {
             let before = units::show_whole(before_ns, Kind::Time);
             let message = format!("must not be earlier than the line before, {before}");
@@ -182,7 +186,8 @@ fn list(bytes: &[u8], path: &Path, wanted: Option<&str>) -> Result<Packets, Faul
             "must be a whole number of bytes, 1 .. {}",
             limits::PACKET_BYTES
         );
-        let length = Decimal::parse(fields[1])
+        let length = dialect
+            .number(fields[1])
             .ok()
             .and_then(|decimal| decimal.whole())
             .filter(|(bytes, exact)| *exact && (1..=limits::PACKET_BYTES.into()).contains(bytes));
