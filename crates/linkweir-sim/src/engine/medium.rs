@@ -64,18 +64,18 @@ pub(super) trait Medium {
         if at.device.is_busy() || at.device.opportunity_ns().is_some() {
             return;
         }
-        if let Some(ends_ns) = self.serve(at, false) {
+        if let Some(ends_ns) = self.serve(at) {
             at.agenda.push(ends_ns, event::SENT);
         }
     }
 
     /// Begins the next packet of the ring, pulling when it is empty. Returns when the packet will have left.
     #[inline]
-    fn serve(&mut self, at: &mut Bottleneck<'_>, follows: bool) -> Option<u64> {
+    fn serve(&mut self, at: &mut Bottleneck<'_>) -> Option<u64> {
         if !at.device.is_busy() {
             self.pull(at);
         }
-        at.device.begin(at.now_ns, follows)
+        at.device.begin(at.now_ns)
     }
 }
 

@@ -308,7 +308,7 @@ impl<'a, M: Medium> Engine<'a, M> {
             event::SENT => {
                 let packet = self.bottleneck.device.end()?;
                 self.medium.leave(&mut self.bottleneck, packet);
-                self.medium.serve(&mut self.bottleneck, true)
+                self.medium.serve(&mut self.bottleneck)
             }
             event::ARRIVAL => {
                 let packet = self.bottleneck.propagation.pop()?;
@@ -493,7 +493,7 @@ impl<'a, M: Medium> Engine<'a, M> {
             let mut budget = at.device.take_opportunity(at.now_ns);
             while budget > 0 {
                 if !at.device.is_busy() {
-                    medium.serve(at, false);
+                    medium.serve(at);
                     if !at.device.is_busy() {
                         break;
                     }
@@ -503,7 +503,7 @@ impl<'a, M: Medium> Engine<'a, M> {
                         medium.leave(at, packet);
                     }
                     if at.device.is_busy() {
-                        at.device.begin(at.now_ns, false);
+                        at.device.begin(at.now_ns);
                     }
                 }
             }
