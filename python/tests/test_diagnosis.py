@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import json
 import math
 import re
@@ -445,7 +446,7 @@ def test_terminal_report_summary_and_python_show_the_same_warnings(tmp_path: Pat
     summary = strict_json((tmp_path / "out" / "summary.json").read_text())
     assert summary["warnings"] == [finding.to_dict() for finding in warnings]
     report = (tmp_path / "out" / "report.html").read_text()
-    assert all(finding.cure in report for finding in warnings)
+    assert all(html.escape(finding.cure, quote=True) in report for finding in warnings)
     shown = json.loads(linkweir("run", file, "--out", tmp_path / "json", "--json").stdout)
     assert shown["warnings"] == summary["warnings"]
 

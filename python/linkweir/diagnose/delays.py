@@ -75,6 +75,8 @@ class History:
     arrived_pkts: Values
     sent_pkts: Values
     delay_s: Values
+    """Mean of the packets sent."""
+    longest_s: Values
     backlog_pkts: Values
     service_pkts: Values
     """What was sent, and what could have been sent of this class in the time that the link was idle."""
@@ -83,7 +85,7 @@ class History:
     capacity_bps: Values
 
 
-_COLUMNS = ("arrived_pkts", "sent_pkts", "sent_bytes", "delay_mean_s", "backlog_pkts")
+_COLUMNS = ("arrived_pkts", "sent_pkts", "sent_bytes", "delay_mean_s", "delay_max_s", "backlog_pkts")
 
 
 def _histories(run: RunTables, resolved: ResolvedScenario, numbers: list[int]) -> dict[int, History]:
@@ -116,7 +118,7 @@ def _histories(run: RunTables, resolved: ResolvedScenario, numbers: list[int]) -
     idle_bytes = idle_bps * parts * lasts_s / 8
     found = {}
     for at, n in enumerate(numbers):
-        arrived, sent, sent_bytes, delay_s, backlog = series[:, at].T
+        arrived, sent, sent_bytes, delay_s, longest_s, backlog = series[:, at].T
         mine_bytes = resolved.wire_bytes(sent_bytes, sent)
         packet_bytes = max(mine_bytes.sum() / max(sent.sum(), 1.0), 1.0)
         found[n] = History(
@@ -126,6 +128,7 @@ def _histories(run: RunTables, resolved: ResolvedScenario, numbers: list[int]) -
             arrived,
             sent,
             delay_s,
+            longest_s,
             backlog,
             service_pkts=sent + idle_bytes / packet_bytes,
             sent_bps=8 * mine_bytes / lasts_s,
@@ -236,7 +239,7 @@ def _cause(history: History) -> tuple[str, dict[str, float]]:
     if not late.any():
         return "", {}
     # The bins in which the packets of late bins waited.
-    first = np.searchsorted(history.starts_s, history.ends_s[late] - lasts_s[late] / 2 - history.delay_s[late], "right")
+    first = np.searchsorted(history.starts_s, history.starts_s[late] - history.longest_s[late], "right")
     marks = np.zeros(len(late) + 1)
     np.add.at(marks, np.maximum(first - 1, 0), 1)
     np.add.at(marks, np.nonzero(late)[0] + 1, -1)
