@@ -108,6 +108,8 @@ def _below_zero(panel: Panel) -> bool:
     return any((line.y < 0).any() for line in panel.lines)
 
 
+_TURN = 6
+"""Length of a line's part where equal lines are drawn in turns."""
 _BOUNDS = {"upper": (0, (6, 3)), "lower": (0, (1, 2))}
 
 
@@ -123,7 +125,10 @@ def _line(axes: Axes, panel: Panel, line: Line, number: int) -> None:
     elif line.look in _BOUNDS:
         axes.plot(panel.x, line.y, color=colour, linewidth=0.8, linestyle=_BOUNDS[line.look], label=_label(line.label))
     else:
-        dashes = DASHES[number // len(COLOURS) % len(DASHES)]
+        dashes: Any = DASHES[number // len(COLOURS) % len(DASHES)]
+        if line.turn is not None:
+            place, count = line.turn
+            dashes = "-" if place == 0 else (0, (_TURN * (count - place), _TURN * place))
         axes.plot(panel.x, line.y, color=colour, linestyle=dashes, label=_label(line.label), **style)
 
 

@@ -18,6 +18,7 @@ from command import SCENARIOS, SMALL
 
 import linkweir
 from linkweir import Result, Scenario, panels, plot, quality
+from linkweir.panels.apart import told_apart
 from linkweir.report import page as report_page
 
 MOST_BYTES = 3_000_000
@@ -362,6 +363,73 @@ def test_figures_for_papers_draw_the_same_panels(three: Result) -> None:
     assert all(plot.drawn(chart, "pdf") == plot.drawn(chart, "pdf") for chart in drawn[:1])
 
 
+@pytest.fixture(scope="module")
+def equal(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """Two classes of which all values are equal, and a third; the first has a reservation."""
+    out = tmp_path_factory.mktemp("equal") / "run"
+    scenario = {
+        "duration": "20s",
+        "link": {"rate": "10Mbit"},
+        "scheduler": {"policy": "pss"},
+        "class": [
+            {"name": "one", "level": 0, "low_level": 3, "rate": "3Mbit"},
+            {"name": "two", "level": 1},
+            {"name": "three", "level": 2},
+        ],
+        "flow": [
+            {"class": "one", "kind": "cbr", "rate": "2Mbit"},
+            {"class": "two", "kind": "cbr", "rate": "2Mbit"},
+            {"class": "three", "kind": "cbr", "rate": "1Mbit"},
+        ],
+    }
+    return linkweir.run(scenario, out=out)
+
+
+def test_equal_lines_are_marked_and_named(equal: Result) -> None:
+    rates = panel_of(equal, "rates")
+    turns = {line["label"]: line["turn"] for line in rates["lines"]}
+    assert turns == {"capacity": None, "one": [0, 2], "two": [1, 2], "three": None, "one, promised": None}
+    assert rates["note"].endswith("Equal lines are drawn in turns: one and two.")
+
+
+def test_lines_a_pixel_apart_are_equal_and_others_are_not() -> None:
+    x = np.arange(5.0)
+
+    def turns(*values: float, **how: Any) -> list[Any]:
+        lines = [panels.Line(str(value), np.full(5, value)) for value in values]
+        return [line.turn for line in told_apart(panels.Panel("p", "t", x, "x", "y", lines, **how)).lines]
+
+    assert turns(100.0, 99.6, 98.0) == [(0, 2), (1, 2), None]
+    assert turns(1.0, 100.0, 1.01, log_y=True) == [(0, 2), None, (1, 2)]
+    assert turns(0.0, 0.0, 0.0) == [(0, 3), (1, 3), (2, 3)]
+
+
+def test_the_chart_of_rates_shows_what_was_promised(equal: Result) -> None:
+    rates = panel_of(equal, "rates")
+    assert set(line_of(rates, "one, promised").tolist()) == {3.0}  # Mbit/s
+    [line] = (line for line in rates["lines"] if line["label"] == "one, promised")
+    assert (line["look"], line["of"]) == ("lower", 0)
+    [chart] = (chart for chart in plot.charts(equal) if chart.name == "rates")
+    figure = plot._figure([chart])
+    drawn = {line.get_label(): line for line in figure.axes[0].get_lines()}
+    assert set(drawn["one, promised"].get_ydata()) == {3.0}
+    assert drawn["two"].is_dashed()
+    assert not drawn["one"].is_dashed()
+
+
+def test_a_promised_share_follows_the_capacity_that_the_scheduler_knows(tmp_path: Path) -> None:
+    link = {"rate": {"steps": [["0s", "20Mbit"], ["5s", "8Mbit"]]}, "follow": True}
+    scenario = {
+        "duration": "10s",
+        "link": link,
+        "scheduler": {"policy": "pss"},
+        "class": [{"name": "af", "level": 0, "low_level": 2, "share": "25%"}, {"name": "rest", "level": 1}],
+        "flow": [{"class": "af", "kind": "greedy"}, {"class": "rest", "kind": "greedy"}],
+    }
+    rates = panel_of(linkweir.run(scenario, out=tmp_path / "run"), "rates")
+    assert line_of(rates, "af, promised").tolist() == [5.0] * 5 + [2.0] * 6  # Mbit/s
+
+
 # --- in a browser -----------------------------------------------------------------------------------------------------
 
 
@@ -469,6 +537,31 @@ def test_a_browser_draws_it(
         assert panel["ticks"] <= 0, "numbers of an axis are cut"
     timed = [(panel["left"], panel["width"]) for panel in shown if panel["overTime"]]
     assert len(set(timed)) == 1, "panels do not line up"
+
+
+@pytest.mark.browser
+def test_lines_that_are_equal_are_both_seen(browser: Browser, equal: Result) -> None:
+    show(browser, equal)
+    seen = browser.value(
+        """(() => {
+          const { plot } = linkweirReport.panels.find(({ panel }) => panel.name === "rates");
+          const { ctx, bbox } = plot;
+          const y = Math.round(plot.valToPos(2, "y", true));
+          const style = getComputedStyle(document.documentElement);
+          return ["--c0", "--c1"].map((name) => {
+            const hex = style.getPropertyValue(name).trim();
+            const colour = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+            let columns = 0;
+            for (let x = bbox.left; x < bbox.left + bbox.width; x += 1) {
+              const pixels = ctx.getImageData(x, y - 2, 1, 5).data;
+              const at = [0, 4, 8, 12, 16];
+              if (at.some((k) => colour.every((part, j) => Math.abs(pixels[k + j] - part) < 30))) columns += 1;
+            }
+            return columns / bbox.width;
+          });
+        })()"""
+    )
+    assert all(0.3 < part < 0.7 for part in seen), seen
 
 
 @pytest.mark.browser

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from command import REPOSITORY
 
+import linkweir
 from linkweir import Scenario, ScenarioError
 
 PAGE = (REPOSITORY / "docs" / "reference" / "scenarios.md").read_text(encoding="utf-8")
@@ -267,3 +268,33 @@ name = "all"
 class = "all"
 kind = "greedy"
 """
+
+
+@pytest.mark.parametrize(
+    ("link", "wire_bytes"),
+    [
+        ({}, 100),
+        ({"overhead": "25B"}, 125),
+        ({"mpu": "200B"}, 200),
+        ({"overhead": "-50B"}, 50),
+        ({"overhead": "25B", "mpu": "84B"}, 125),
+        ({"overhead": "-50B", "mpu": "64B"}, 64),
+    ],
+)
+def test_limit_bytes_counts_overhead_and_mpu(link: dict[str, str], wire_bytes: int) -> None:
+    """As the page says: a queue that is not served holds as many packets as fit with their length on the wire."""
+    page = (REPOSITORY / "docs/reference/scenarios.md").read_text()
+    assert "bytes the queue holds, counted as on the wire: each packet with the link's `overhead`, and as `mpu`" in page
+    scenario: dict[str, Any] = {
+        "duration": "10s",
+        "link": {"rate": {"steps": [["0s", "0bit"], ["9.5s", "1Mbit"]]}, "nominal": "1Mbit", **link},
+        "scheduler": {"policy": "fifo"},
+        "class": [{"name": "all", "limit_bytes": "1000B"}],
+        "flow": [{"class": "all", "kind": "cbr", "rate": "80kbit", "packet": "100B"}],
+    }
+    # The capacity comes back in the last bin only.
+    held = linkweir.run(scenario).rows("series")[8]["backlog_pkts"]
+    assert held == 1000 // wire_bytes
+    scenario["class"][0]["limit_bytes"] = f"{wire_bytes - 1}B"
+    with pytest.raises(ScenarioError, match=f"{wire_bytes}B on the wire"):
+        Scenario.from_dict(scenario)

@@ -382,6 +382,8 @@ pub enum Traffic {
         interval_ns: u64,
         /// Mean lengths of talk spurts and pauses, ns, when nothing is sent in pauses.
         talkspurts_ns: Option<(u64, u64)>,
+        /// Each interval is multiplied by a random number of 1 - jitter .. 1 + jitter.
+        jitter: f64,
     },
     /// Packets at the times at which they were recorded.
     Replay {

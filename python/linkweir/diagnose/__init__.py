@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from linkweir.diagnose.delays import long_delays
 from linkweir.diagnose.finding import Finding
+from linkweir.diagnose.in_step import flows_in_step
 from linkweir.diagnose.reservations import missed_reservations
 from linkweir.diagnose.resolved import ResolvedScenario
-from linkweir.diagnose.rules import long_delays, offered_above_capacity, refused_transfers, short_trace, small_mtu
+from linkweir.diagnose.rules import offered_above_capacity, refused_transfers, short_trace, small_mtu
 from linkweir.fault import DirectoryError
 
 if TYPE_CHECKING:
@@ -21,7 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Finding", "findings"]
 
-RULES = (missed_reservations, offered_above_capacity, small_mtu, short_trace, refused_transfers, long_delays)
+RULES = (
+    missed_reservations,
+    offered_above_capacity,
+    flows_in_step,
+    small_mtu,
+    short_trace,
+    refused_transfers,
+    long_delays,
+)
 
 
 def findings(run: RunTables) -> list[Finding]:

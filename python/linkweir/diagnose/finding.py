@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+Advice = dict[str, Any]
+"""Keys of the resolved scenario, written as plans of sweeps write them, and the values to give them."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +23,8 @@ class Finding:
         what: what happened, with figures.
         cure: what to change.
         figures: the figures by name, with units in the names.
+        advice: changes of the scenario, each of which alone removes the warning: keys and values, like
+            ``{"class.af.limit": "75p"}``. Empty if no single change does.
     """
 
     kind: str
@@ -25,13 +32,15 @@ class Finding:
     what: str
     cure: str
     figures: dict[str, float]
+    advice: tuple[Advice, ...] = ()
 
     def __str__(self) -> str:
         return " ".join(f"{self.where}: {self.what}. {self.cure}".split())  # names may hold line breaks
 
     def to_dict(self) -> dict[str, Any]:
         """The finding for JSON; figures have 6 significant digits."""
-        return {**asdict(self), "figures": {key: float(f"{value:.6g}") for key, value in self.figures.items()}}
+        figures = {key: float(f"{value:.6g}") for key, value in self.figures.items()}
+        return {**asdict(self), "figures": figures, "advice": [dict(advice) for advice in self.advice]}
 
 
 def merged(found: Sequence[Finding], worst: str) -> list[Finding]:
@@ -44,6 +53,17 @@ def merged(found: Sequence[Finding], worst: str) -> list[Finding]:
             first = replace(first, what=f"{first.what} (and {len(same) - 1} more of its copies)")
         kept.append(first)
     return kept
+
+
+def key_of(*words: str) -> str:
+    """A key as plans write it; a name with a dot is quoted.
+
+    >>> key_of("class", "a.b", "limit")
+    'class."a.b".limit'
+    """
+    return ".".join(
+        word if re.fullmatch(r"[^.\"'\s]+", word) else json.dumps(word, ensure_ascii=False) for word in words
+    )
 
 
 def megabits(bps: float) -> str:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkweir import _native
-from linkweir.diagnose.finding import Finding, megabits, merged
-from linkweir.diagnose.resolved import Entry, ResolvedScenario, size_bytes
+from linkweir.diagnose.finding import Advice, Finding, key_of, megabits, merged
+from linkweir.diagnose.resolved import Entry, ResolvedScenario, packet_bytes, size_bytes
 from linkweir.diagnose.rules import EXCESS, spans_in_window_s
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def missed_reservations(run: RunTables, resolved: ResolvedScenario) -> list[Find
             account.add(bins)
     found: list[Finding] = []
     for entry in reserved:
-        mine = [account.finding() for account in accounts if account.entry is entry]
+        mine = [account.finding(run, resolved) for account in accounts if account.entry is entry]
         found += merged([finding for finding in mine if finding is not None], "lost_bits")
     return found
 
@@ -148,11 +148,22 @@ class Account:
             return np.full(len(capacity_bps), self._rate_bps)
         return self._share * (capacity_bps if self._follow else np.full(len(capacity_bps), self._nominal_bps))
 
+    def _left_bps(self, bins: Bins) -> Values:
+        above = [m for _, m in self._above]
+        left: Values = np.clip(bins.capacity_bps - bins.sent_bps[:, above].sum(axis=1), 0.0, None)
+        return left
+
+    def offered(self, bins: Bins) -> tuple[Values, Values, Values, Values]:
+        """What `Left` consists of."""
+        lasts_s = bins.ends_s - bins.starts_s
+        reserved_bps = self._reserved_bps(bins.capacity_bps)
+        return reserved_bps * lasts_s, self._left_bps(bins) * lasts_s, bins.capacity_bps * lasts_s, lasts_s
+
     def add(self, bins: Bins) -> None:
         """Counts some bins."""
         n, spans_s = self._n, bins.spans_s
         reserved_bps = self._reserved_bps(bins.capacity_bps)
-        left_bps = np.clip(bins.capacity_bps - bins.sent_bps[:, [m for _, m in self._above]].sum(axis=1), 0.0, None)
+        left_bps = self._left_bps(bins)
         self._window_s += float(spans_s.sum())
         self._reserved_bits += float(np.dot(reserved_bps, spans_s))
         self._capacity_bits += float(np.dot(bins.capacity_bps, spans_s))
@@ -185,7 +196,7 @@ class Account:
             self._run_s = self._run_s + float(span_s) if losing else 0.0
             self._longest_s = max(self._longest_s, self._run_s)
 
-    def finding(self) -> Finding | None:
+    def finding(self, run: RunTables, resolved: ResolvedScenario) -> Finding | None:
         """The warning, if there is one to give."""
         turn_bits = 8 * _native.quantity(self.entry.keys["burst"], "packets") * size_bytes(self.entry.keys["mtu"])
         if self._lost_bits <= max(turn_bits, EXCESS * self._used_up_reserved_bits):
@@ -205,30 +216,126 @@ class Account:
             f"reserves {megabits(reserved_bps)} but got {megabits(figures['sent_bps'])} for {self._used_up_s:.4g} s, "
             f"from {self._first_s:.4g} s on, while its packets waited"
         )
-        kind, why, cure = self._reason(figures)
-        return Finding(f"reservation_{kind}", self.entry.where(self._n), f"{what}: {why}", cure, figures)
+        kind, why = self._reason(figures)
+        advice, cures = self._advice(run, kind, Left.of(self, _bins(run, resolved)))
+        cure = ", or ".join(cures) or "Reserve less, or let more urgent classes send less"
+        cure = f"{cure[:1].upper()}{cure[1:]}"
+        return Finding(f"reservation_{kind}", self.entry.where(self._n), f"{what}: {why}", cure, figures, advice)
 
-    def _reason(self, figures: dict[str, float]) -> tuple[str, str, str]:
+    def _reason(self, figures: dict[str, float]) -> tuple[str, str]:
         reserved_bps, capacity_bps, left_bps = (figures[key] for key in ("reserved_bps", "capacity_bps", "left_bps"))
         if left_bps >= reserved_bps:
-            memory_s = self._memory_s(reserved_bps)
-            why = (
+            return "memory", (
                 f"{megabits(left_bps)} were left for it on average, but not then, "
-                f"and its memory of {memory_s:.3g} s was used up"
-            )
-            return (
-                "memory",
-                why,
-                f'Set memory = "{math.ceil(memory_s + self._longest_s)}s" so that it is made up for later',
+                f"and its memory of {self._memory_s(reserved_bps):.3g} s was used up"
             )
         if capacity_bps < reserved_bps:
-            why = f"the link carries {megabits(capacity_bps)} on average"
-            return "link", why, "Reserve less than the link carries"
+            return "link", f"the link carries {megabits(capacity_bps)} on average"
         above = ", ".join(dict.fromkeys(other.keys["name"] for other, _ in self._above))
-        why = f"more urgent classes ({above}) leave {megabits(left_bps)} of {megabits(capacity_bps)}"
-        return "starved", why, f"Lower the rates of {above}, or make the level of {self.entry.keys['name']} more urgent"
+        return "starved", f"more urgent classes ({above}) leave {megabits(left_bps)} of {megabits(capacity_bps)}"
+
+    def _advice(self, run: RunTables, kind: str, left: Left) -> tuple[tuple[Advice, ...], list[str]]:
+        """Changes that end the loss, as keys and values and in words."""
+        name = self.entry.keys["name"]
+        advice: list[Advice] = []
+        cures = []
+        reserved_bps = self._reserved_bits / self._window_s
+        if kind == "memory":
+            needed_s = max(left.owed_bits(1.0) / reserved_bps, self._memory_s(reserved_bps) + self._longest_s)
+            memory_s = math.ceil(_SPARE * needed_s)
+            if "lr" in self.entry.keys:
+                more_bits = math.ceil(memory_s * reserved_bps) - round(_native.quantity(self.entry.keys["lr"], "bits"))
+                advice.append(
+                    self._larger("lr", more_bits) | (self._larger("lm", more_bits) if "lm" in self.entry.keys else {})
+                )
+                cures.append(f"set {', '.join(f'{key} = {value}' for key, value in advice[-1].items())}")
+            elif memory_s <= _LONGEST_S:
+                held = self._held(run, left)
+                advice.append({key_of("class", name, "memory"): f"{memory_s}s"} | held)
+                longer = "".join(
+                    f', and limit = "{limit}" so that its packets are still there' for limit in held.values()
+                )
+                cures.append(f'set memory = "{memory_s}s" so that it is made up for later{longer}')
+            return tuple(advice), cures
+        part = left.part(self._memory_s(reserved_bps), self._edge_bits)
+        if part * reserved_bps >= 1:
+            key = "rate" if self._rate_bps else "share"
+            value = f"{math.floor(part * self._rate_bps)}bit" if self._rate_bps else f"{100 * part * self._share:.6g}%"
+            advice.append({key_of("class", name, key): value})
+            cures.append(f'set {key} = "{value}", as little is left for it')
+        first = min(
+            (other for other, _ in self._above), key=lambda other: other.level(other.numbers.start), default=None
+        )
+        if kind == "starved" and first is not None and len(self.entry.numbers) == len(first.numbers) == 1:
+            level, other_level = self.entry.level(self._n), first.level(first.numbers.start)
+            fits = "low_level" not in first.keys
+            memory_bits = self._memory_s(reserved_bps) * reserved_bps
+            if fits and left.owed_bits(1.0, alone=True) <= memory_bits + self._edge_bits:
+                other = first.keys["name"]
+                advice.append({key_of("class", name, "level"): other_level, key_of("class", other, "level"): level})
+                cures.append(f"swap its level with that of {other} (level = {other_level} and {level})")
+        return tuple(advice), cures
+
+    def _held(self, run: RunTables, left: Left) -> Advice:
+        """The limit that holds what is owed, if packets were dropped that could have been sent later."""
+        limit = str(self.entry.keys.get("limit", ""))
+        greedy = all(
+            flow["kind"] == "greedy" for flow in self.entry.flows
+        )  # sends new packets instead of those dropped
+        if greedy or not limit.endswith("p") or not run.rows("classes")[self._n]["dropped_limit_pkts"]:
+            return {}
+        sizes = [resolved_bytes for flow in self.entry.flows if (resolved_bytes := packet_bytes(flow)[0])]
+        owed_pkts = math.ceil(_SPARE * left.owed_bits(1.0) / (8 * min(sizes, default=self._packet_bits / 8)))
+        return {
+            key_of(
+                "class", self.entry.keys["name"], "limit"
+            ): f"{owed_pkts + round(_native.quantity(limit, 'packets'))}p"
+        }
+
+    def _larger(self, key: str, more_bits: int) -> Advice:
+        bits = round(_native.quantity(self.entry.keys[key], "bits")) + more_bits
+        return {key_of("class", self.entry.keys["name"], key): f"{bits}bit"}
 
     def _memory_s(self, reserved_bps: float) -> float:
         if "lr" in self.entry.keys:
             return _native.quantity(self.entry.keys["lr"], "bits") / reserved_bps
         return _native.quantity(self.entry.keys["memory"], "time")
+
+
+_SPARE = 1.05
+"""A memory is proposed that is larger than needed by this factor, as bins show means."""
+_LONGEST_S = 604_800.0
+
+
+@dataclass
+class Left:
+    """What the link and more urgent classes left for a class in each bin, in bits, and what was reserved."""
+
+    reserved_bits: Values
+    left_bits: Values
+    capacity_bits: Values
+    lasts_s: Values
+
+    @classmethod
+    def of(cls, account: Account, blocks: Iterator[Bins]) -> Left:
+        """Of a class, from the bins of its run."""
+        return cls(*(np.concatenate(part) for part in zip(*(account.offered(bins) for bins in blocks), strict=True)))
+
+    def owed_bits(self, part: float, *, alone: bool = False) -> float:
+        """The most that is owed at any time to a class that always has packets and reserves this part.
+
+        With `alone` it is the most urgent class.
+        """
+        short = np.cumsum(part * self.reserved_bits - (self.capacity_bits if alone else self.left_bits))
+        least = np.minimum.accumulate(np.minimum(short, 0.0))
+        return float((short - least).max())
+
+    def part(self, memory_s: float, slack_bits: float) -> float:
+        """The part of the reservation that can be kept with a memory so long; bins vary by `slack_bits` by chance."""
+        memory_bits = memory_s * float(self.reserved_bits.sum() / self.lasts_s.sum())
+        low, high = 0.0, 1.0
+        for _ in range(30):
+            middle = (low + high) / 2
+            kept = self.owed_bits(middle) <= middle * memory_bits + slack_bits
+            low, high = (middle, high) if kept else (low, middle)
+        return low / _SPARE

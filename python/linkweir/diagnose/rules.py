@@ -10,18 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkweir import _native, bins
-from linkweir.diagnose.finding import Finding, megabits, merged
-from linkweir.diagnose.resolved import Entry, ResolvedScenario, packet_bytes, size_bytes
+from linkweir.diagnose.finding import Advice, Finding, key_of, megabits, merged
+from linkweir.diagnose.resolved import Keys, ResolvedScenario, packet_bytes, size_bytes
 from linkweir.kinds import OPEN_LOOP
 
 if TYPE_CHECKING:
     from linkweir.outline import Values
     from linkweir.tables import RunTables
 
-    Flags = np.ndarray[Any, np.dtype[np.bool_]]
-
-LONG_DELAY_S = 1.0
-"""A class is reported if more than one packet in twenty waited for longer."""
 EXCESS = 0.01
 """Part by which more than the capacity must be offered, or a trace be shorter than its run: random traffic varies."""
 
@@ -41,8 +37,61 @@ def offered_above_capacity(run: RunTables, resolved: ResolvedScenario) -> list[F
         f"flows that do not slow down send {megabits(offered_bps)} {coded}over {megabits(capacity_bps)}, "
         f"{megabits(offered_bps - capacity_bps)} more than it carries"
     )
-    cure = "The excess is queued or dropped: lower the rates of cbr, poisson, onoff and voice flows"
-    return [Finding("offered", "link", what, cure, {"offered_bps": offered_bps, "capacity_bps": capacity_bps})]
+    advice, cures = _less_offered(resolved, offered_bps, capacity_bps)
+    cure = f"The excess is queued or dropped{': ' if cures else ''}{', or '.join(cures)}"
+    figures = {"offered_bps": offered_bps, "capacity_bps": capacity_bps}
+    return [Finding("offered", "link", what, cure, figures, advice)]
+
+
+_FILLED = 0.98
+"""Part of the capacity that the load has after the advice: the capacity and random traffic vary."""
+
+
+def _less_offered(
+    resolved: ResolvedScenario, offered_bps: float, capacity_bps: float
+) -> tuple[tuple[Advice, ...], list[str]]:
+    """Lower rates of the flows, or a faster link, as keys and values and in words."""
+    advice: list[Advice] = []
+    cures = []
+    factor = _FILLED * capacity_bps / offered_bps
+    flows = [flow for flow in resolved.flows if flow["kind"] in OPEN_LOOP]
+    changed = [_lower(flow, factor) for flow in flows]
+    if all(changed) and factor > 0:
+        advice.append({key: value for values in changed for key, value in values.items()})
+        names = ", ".join(str(flow["name"]) for flow in flows)
+        calls = " (of calls, their count)" if any(flow["kind"] == "voice" for flow in flows) else ""
+        cures.append(f"multiply the rates of {names}{calls} by {math.floor(1000 * factor) / 1000:.3g}")
+    if "rate" in resolved.link:
+        rate = _scaled(resolved.link["rate"], 1 / factor) if factor > 0 else None
+        if isinstance(rate, str) and _native.quantity(rate, "rate") <= _FASTEST_BPS:
+            advice.append({"link.rate": rate, "link.nominal": rate})
+            cures.append(f"use a link of {megabits(_native.quantity(rate, 'rate'))}")
+    return tuple(advice), cures
+
+
+_FASTEST_BPS = 400e9
+
+
+def _lower(flow: Keys, factor: float) -> Advice:
+    """What makes a flow's load smaller by a factor or more; empty if nothing does."""
+    name = flow["name"]
+    if flow["kind"] in ("voice", "replay"):
+        count = math.floor(flow["count"] * factor)
+        return {key_of("flow", name, "count"): count} if count else {}
+    return {key_of("flow", name, "rate"): _scaled(flow["rate"], factor)}
+
+
+def _scaled(rate: Any, factor: float) -> Any:
+    """A rate, also one over time, times a factor, in whole bit/s."""
+    if isinstance(rate, str):
+        return f"{round(_native.quantity(rate, 'rate') * factor)}bit"
+    scaled = dict(rate)
+    if "mean" in scaled:
+        scaled["mean"] = _scaled(scaled["mean"], factor)
+    for key in ("steps", "lines"):
+        if key in scaled:
+            scaled[key] = [[time, _scaled(value, factor)] for time, value in scaled[key]]
+    return scaled
 
 
 def _offered_bps(run: RunTables, resolved: ResolvedScenario) -> tuple[float, float]:
@@ -87,23 +136,26 @@ def small_mtu(_: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     if "mtu" in resolved.scheduler:
         largest = max(entry.largest_bytes() for entry in resolved.entries)
         effect = "packets are dropped although only one packet waits behind them"
-        return _mtu("scheduler.mtu", resolved.scheduler["mtu"], largest, resolved, effect)
+        return _mtu("scheduler.mtu", "scheduler.mtu", resolved.scheduler["mtu"], largest, resolved, effect)
     found = []
     for entry in resolved.entries:
         if "mtu" in entry.keys and "low_level" in entry.keys and not {"lr", "lm"} <= set(entry.keys):
             effect = f'a turn is shorter than burst = "{entry.keys["burst"]}" says'
-            found += _mtu(f"class {entry.keys['name']}", entry.keys["mtu"], entry.largest_bytes(), resolved, effect)
+            name = entry.keys["name"]
+            key = key_of("class", name, "mtu")
+            found += _mtu(f"class {name}", key, entry.keys["mtu"], entry.largest_bytes(), resolved, effect)
     return found
 
 
-def _mtu(where: str, mtu: str, packet_bytes: float, resolved: ResolvedScenario, effect: str) -> list[Finding]:
+def _mtu(where: str, key: str, mtu: str, packet_bytes: float, resolved: ResolvedScenario, effect: str) -> list[Finding]:
     mtu_bytes, largest_bytes = size_bytes(mtu), resolved.packet_wire_bytes(packet_bytes)
     # The default is Ethernet's largest packet without the line's overhead, and is meant for links that have it too.
     if (packet_bytes if mtu_bytes == resolved.default_mtu_bytes else largest_bytes) <= mtu_bytes:
         return []
     what = f'packets have up to {largest_bytes:.0f} bytes on the wire, but mtu = "{mtu}" is to be the largest: {effect}'
     figures = {"packet_bytes": largest_bytes, "mtu_bytes": mtu_bytes}
-    return [Finding("mtu", where, what, f'Set mtu = "{math.ceil(largest_bytes)}B"', figures)]
+    needed = f"{math.ceil(largest_bytes)}B"
+    return [Finding("mtu", where, what, f'Set mtu = "{needed}"', figures, ({key: needed},))]
 
 
 def short_trace(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
@@ -119,8 +171,16 @@ def short_trace(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     }[end]
     what = f"it lasts {length_s:.6g} s and the run {run.simulated_s:.6g} s; {after}"
     figures = {"trace_s": length_s, "simulated_s": run.simulated_s}
-    cure = f'Set duration = "{math.floor(1000 * length_s) / 1000:.12g}s" or give a longer trace'
-    return [Finding("trace", "link.trace", what, cure, figures)]
+    duration = f"{math.floor(1000 * length_s) / 1000:.12g}s"
+    if math.floor(1000 * length_s) / 1000 <= run.scenario.warmup_s:
+        return [Finding("trace", "link.trace", what, "Give a trace that is longer than the warm-up", figures)]
+    interval_s = min(run.scenario.interval_s, math.floor(1000 * length_s) / 1000)
+    advice: Advice = {"duration": duration}
+    if interval_s < run.scenario.interval_s:
+        advice["interval"] = duration
+    return [
+        Finding("trace", "link.trace", what, f'Set duration = "{duration}" or give a longer trace', figures, (advice,))
+    ]
 
 
 def refused_transfers(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
@@ -132,65 +192,27 @@ def refused_transfers(run: RunTables, resolved: ResolvedScenario) -> list[Findin
     for flow in resolved.flows:
         name, copies = flow["name"], flow["count"]
         names = [name] if copies == 1 else [f"{name}-{copy + 1}" for copy in range(copies)]
-        mine = [_refused(rows[name], flow["concurrent"]) for name in names if name in rows]
+        mine = [_refused(rows[copy], name, flow["concurrent"], run) for copy in names if copy in rows]
         found += merged(mine, "refused")
     return found
 
 
-def _refused(row: dict[str, Any], concurrent: int) -> Finding:
+def _refused(row: dict[str, Any], name: str, concurrent: int, run: RunTables) -> Finding:
     refused, begun = row["refused"], row["begun"]
     what = (
         f"{refused} of {refused + begun} transfers were refused, as many were there as concurrent = {concurrent} allows"
     )
-    cure = "Completion times are those of the others; raise concurrent, or let fewer or smaller transfers arrive"
-    figures = {"refused": float(refused), "begun": float(begun)}
-    return Finding("refused", f"flow {row['flow']}", what, cure, figures)
-
-
-def long_delays(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
-    """Classes in which packets wait for long."""
-    if "classes" not in run.tables:
-        return []
-    rows = run.rows("classes")
+    cure = "Completion times are those of the others"
+    # All that arrive during the whole run; those of the warm-up at the same rate.
     window_s = run.simulated_s - run.scenario.warmup_s
-    late = [(row["delay_p95_s"] or 0.0) > LONG_DELAY_S for row in rows]
-    grows = _grows(run) if any(late) else np.zeros(len(rows), dtype=bool)
-    found = []
-    for entry in resolved.entries:
-        mine = [_long_delay(entry, n, rows[n], window_s, grows=bool(grows[n])) for n in entry.numbers if late[n]]
-        found += merged(mine, "delay_p95_s")
-    return found
+    needed = concurrent + math.ceil((refused + begun) * max(run.simulated_s / window_s, 1.0) * 1.1)
+    figures = {"refused": float(refused), "begun": float(begun)}
+    if needed > _MOST_CONCURRENT:
+        cure += "; the load is too high for any value of concurrent"
+        return Finding("refused", f"flow {row['flow']}", what, cure, figures)
+    cure += f"; set concurrent = {needed}: then all begin, and complete the later the more there are"
+    advice: Advice = {key_of("flow", name, "concurrent"): needed}
+    return Finding("refused", f"flow {row['flow']}", what, cure, figures, (advice,))
 
 
-def _grows(run: RunTables) -> Flags:
-    """Classes whose queue is longer throughout the last third of the time than ever in the first."""
-    first_s, end_s = run.scenario.warmup_s, run.simulated_s
-    third_s = (end_s - first_s) / 3
-    classes, row = len(run.scenario.classes), 0
-    early_bytes, late_bytes = np.full(classes, -np.inf), np.full(classes, np.inf)
-    for batch in run.batches("series", ("t_s", "backlog_bytes")):
-        t_s, backlog_bytes = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("t_s", "backlog_bytes"))
-        n = np.arange(row, row + len(t_s)) % classes
-        row += len(t_s)
-        early, late = (t_s >= first_s) & (t_s < first_s + third_s), t_s >= end_s - third_s
-        np.maximum.at(early_bytes, n[early], backlog_bytes[early])
-        np.minimum.at(late_bytes, n[late], backlog_bytes[late])
-    longer: Flags = (late_bytes > early_bytes) & np.isfinite(early_bytes) & np.isfinite(late_bytes)
-    return longer
-
-
-def _long_delay(entry: Entry, n: int, row: dict[str, float], window_s: float, *, grows: bool) -> Finding:
-    delay_s, sent_pps = row["delay_p95_s"], row["sent_pkts"] / window_s
-    what = f"more than one packet in twenty waited for {delay_s:.3g} s or longer"
-    limit = math.inf
-    if entry.keys.get("limit", "").endswith("p"):
-        limit = _native.quantity(entry.keys["limit"], "packets")
-    second = max(1, math.floor(LONG_DELAY_S * sent_pps))
-    if second < limit and limit >= sent_pps * delay_s / 2 and row["dropped_limit_pkts"]:
-        cure = f'At {sent_pps:.4g} packets/s a queue with limit = "{second}p" holds 1 s of them'
-    elif second < limit and grows:
-        cure = f'Packets queue up faster than they are sent: a queue with limit = "{second}p" holds 1 s of them'
-    else:
-        cure = "The link or its service pauses, which a smaller limit does not change: see the rates over time"
-    figures = {"delay_p95_s": delay_s, "sent_pps": sent_pps}
-    return Finding("delay", entry.where(n), what, cure, figures)
+_MOST_CONCURRENT = 100_000

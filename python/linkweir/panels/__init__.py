@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from linkweir.panels.apart import told_apart
 from linkweir.panels.beam import beam
 from linkweir.panels.calls import calls
-from linkweir.panels.distribution import distributions
+from linkweir.panels.distribution import distributions as distributions_of
 from linkweir.panels.levels import levels
 from linkweir.panels.panel import Line, Panel
 from linkweir.panels.selection import SHOWN, Selection, select
@@ -17,4 +18,10 @@ __all__ = ["SHOWN", "Line", "Panel", "Selection", "distributions", "over_time", 
 
 def over_time(run: RunTables, selection: Selection) -> list[Panel]:
     """The panels of a run over its time, and those of a beam; panels without data are left out."""
-    return [*series(run, selection), *beam(run, selection), *levels(run, selection), *calls(run)]
+    found = [*series(run, selection), *beam(run, selection), *levels(run, selection), *calls(run)]
+    return [told_apart(panel) for panel in found]
+
+
+def distributions(run: RunTables, selection: Selection) -> list[Panel]:
+    """The distributions of delays of a run."""
+    return [told_apart(panel) for panel in distributions_of(run, selection)]

@@ -24,6 +24,8 @@ class Line:
         look: ``line``, ``area`` (filled down to 0), ``points``, ``guide`` (thin and grey), or ``upper`` or ``lower``, a
             thin bound of the line of the same class.
         off: whether it is hidden at first, as it would make the other lines flat.
+        turn: its place among lines that are equal to it and how many these are; None for a line that is alone. The
+            first is drawn whole, the others with gaps, so that all are seen in turns.
     """
 
     label: str
@@ -31,6 +33,7 @@ class Line:
     of: str | None = None
     look: str = "line"
     off: bool = False
+    turn: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

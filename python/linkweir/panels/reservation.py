@@ -43,6 +43,31 @@ def bounds_bits(scenario: Scenario, times_s: Values) -> dict[str, tuple[Values, 
     return found
 
 
+def reserved_bps(scenario: Scenario, times_s: Values) -> dict[str, Values]:
+    """The rate that each class with a reservation was promised at some instants; empty unless the policy is `pss`."""
+    if scenario.policy != "pss":
+        return {}
+    keys = tomllib.loads(scenario.resolved)
+    known_bps = _known_bps(scenario, keys["link"], times_s)
+    found: dict[str, Values] = {}
+    first = 0
+    for entry in keys["class"]:
+        if "low_level" in entry:
+            rates = _reserved_bps(entry, known_bps)
+            found |= dict.fromkeys(scenario.classes[first : first + entry["count"]], rates)
+        first += entry["count"]
+    return found
+
+
+def _reserved_bps(entry: dict[str, Any], known_bps: Values) -> Values:
+    import numpy as np
+
+    share = _native.quantity(str(entry["share"]), "fraction")
+    rate_bps = _native.quantity(entry["rate"], "rate")
+    reserved: Values = np.maximum(known_bps * share if share else np.full(len(known_bps), rate_bps), _LEAST_BPS)
+    return reserved
+
+
 def _known_bps(scenario: Scenario, link: dict[str, Any], times_s: Values) -> Values:
     """The capacity that the scheduler knows at each instant: the nominal one, or what was reported last."""
     import numpy as np
@@ -61,9 +86,8 @@ def _bounds_bits(entry: dict[str, Any], known_bps: Values, best_bps: Values) -> 
     import numpy as np
 
     share = _native.quantity(str(entry["share"]), "fraction")
-    rate_bps = _native.quantity(entry["rate"], "rate")
     link_bps = known_bps if share else best_bps
-    reserved_bps = np.maximum(known_bps * share if share else np.full(len(known_bps), rate_bps), _LEAST_BPS)
+    reserved_bps = _reserved_bps(entry, known_bps)
     mtu_bits = 8 * _native.quantity(entry["mtu"], "size")
     if "lr" in entry:
         lower = np.full(len(known_bps), _native.quantity(entry["lr"], "bits"))

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from linkweir.panels.panel import SHORTEST_MS, Line, Panel, held, largest, logarithmic, prefixed, to_end
+from linkweir.panels.reservation import reserved_bps
 from linkweir.panels.selection import SHOWN, ClassColumns, Selection, columns_of
 from linkweir.tables import RunTables
 
 _FLAT = 0.25
 """Rates below this part of the capacity cannot be told apart under it."""
 _GONE = ("dropped_limit_pkts", "dropped_policy_pkts", "lost_link_pkts")
+_PROMISED = "Dotted: the rate that a class reserves, of which the link's overhead is a part."
 _TOO_OLD = "dropped_age_pkts"
 """Of runs with a max_age; the results of older versions have no such column."""
 
@@ -33,15 +35,23 @@ def _rates(run: RunTables, found: ClassColumns, selection: Selection) -> Panel:
         capacity = columns_of(run, "link", ["capacity_bps"], selection).get("capacity_bps")
     scale, unit = prefixed(largest([*rates.values(), *([] if capacity is None else [capacity])]), "bit/s")
     lines = [Line(name, held(rate * scale), name) for name, rate in rates.items()]
+    promised = reserved_bps(run.scenario, found.times)
+    lines += [
+        Line(f"{name}, promised", held(promised[name] * scale), name, look="lower")
+        for name in rates
+        if name in promised
+    ]
+    if promised:
+        note = f"{_PROMISED} "
     if capacity is not None and len(capacity) == len(found.times):
         shown = [rates[name] for name in found.classes[:SHOWN]]
         flat = largest(shown) < _FLAT * largest([capacity])
         lines.insert(0, Line("capacity", held(capacity * scale), look="area", off=flat))
         if flat:
-            note = "The capacity is hidden, as these rates would be flat under it; its key shows it."
+            note += "The capacity is hidden, as these rates would be flat under it; its key shows it."
     title = "Rate of each class and capacity of the link"
     x = to_end(found.times, run.simulated_s)
-    return Panel("rates", title, x, "time (s)", f"rate ({unit})", lines, note=note)
+    return Panel("rates", title, x, "time (s)", f"rate ({unit})", lines, note=note.strip())
 
 
 def _delays(run: RunTables, found: ClassColumns) -> Panel:

@@ -82,6 +82,7 @@ def _panel(panel: Panel, selection: Selection) -> dict[str, Any]:
                 "of": places.get(line.of or ""),
                 "look": line.look,
                 "off": line.off,
+                "turn": line.turn,
                 "y": _values(line.y),
             }
             for line in panel.lines

@@ -47,6 +47,9 @@
       theme[name] = style.getPropertyValue(`--${name}`).trim();
     }
   }
+  // Of lines that are equal, the first is whole and each further one leaves more room for those below it.
+  const TURN = 10;
+  const turnOf = ([place, count]) => (place === 0 ? [] : [TURN * (count - place), TURN * place]);
   const colourOf = (number) => `c${number % COLOURS}`;
   const dashOf = (number) => DASHES[Math.floor(number / COLOURS) % DASHES.length];
 
@@ -144,7 +147,7 @@
     if (line.look === "guide") return { number, stroke: () => theme.faint, width: 1 };
     if (line.look === "points") return { number, stroke, width: 0, points: { show: true, size: 6, fill: stroke } };
     if (line.look in BOUNDS) return { number, stroke, width: 1, dash: BOUNDS[line.look] };
-    return { number, stroke, width: 1.6, dash: dashOf(number) };
+    return { number, stroke, width: 1.6, dash: line.turn ? turnOf(line.turn) : dashOf(number) };
   }
 
   function pathsOf(panel, line) {

@@ -158,8 +158,8 @@ impl Medium for BeamLink {
         at.agenda.push(0, event::CHANNEL);
     }
 
-    fn pull(&mut self, at: &mut Bottleneck<'_>, follows: bool) {
-        self.link.pull(at, follows);
+    fn pull(&mut self, at: &mut Bottleneck<'_>) {
+        self.link.pull(at);
     }
 
     fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {

@@ -39,13 +39,13 @@ impl Carrier {
         self.airtime_ns.resize(rates_bps.len(), 0.0);
     }
 
-    /// Begins a packet, at the end of the one before it if that was `follows`; returns when it will have left.
+    /// Begins a packet, at the end of the one before it if that is in this nanosecond; returns when it will have left.
     #[inline(never)] // keeps the path of plain links short, here and below
-    pub(super) fn begin(&mut self, now_ns: u64, follows: bool, bytes: u32, flow: u32) -> u64 {
+    pub(super) fn begin(&mut self, now_ns: u64, bytes: u32, flow: u32) -> u64 {
         let class = self.classes[flow as usize];
         let rate_bps = self.rates_bps[class];
         debug_assert!(rate_bps > 0.0, "a policy picks no blocked queue");
-        let begins = if follows {
+        let begins = if self.ends.ns == now_ns {
             self.ends
         } else {
             Instant::at(now_ns)

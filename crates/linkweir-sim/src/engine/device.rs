@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The transmitter behind the scheduler: it pulls a ring of packets at once and sends them one after another.
 //!
-//! With a rate, a packet occupies the link until the integral of the rate reaches its bits. Packets sent back to back carry
-//! the fraction of a nanosecond over, so the long-run rate is exact. With opportunities, a number of bytes may leave at each
+//! With a rate, a packet occupies the link until the integral of the rate reaches its bits. A packet that begins in the
+//! nanosecond in which another ended carries the fraction over, so the rate is exact, also of packets that take less than a
+//! nanosecond. With opportunities, a number of bytes may leave at each
 //! instant: a packet may need several opportunities, several packets may share one, and bytes without a packet are lost. A
 //! beam's carrier has a rate for each terminal.
 
@@ -106,16 +107,16 @@ impl Device {
         !self.ring.is_empty()
     }
 
-    /// Begins the packet in front, at the end of the one before it if that was `follows`. Returns when it will end.
+    /// Begins the packet in front, at the end of the one before it if that is in this nanosecond. Returns when it will end.
     #[inline]
-    pub(super) fn begin(&mut self, now_ns: u64, follows: bool) -> Option<u64> {
+    pub(super) fn begin(&mut self, now_ns: u64) -> Option<u64> {
         let (bytes, packet) = self.ring.front()?;
         let bytes = *bytes;
         match &mut self.pace {
             Pace::Rate {
                 rate, began, ends, ..
             } => {
-                *began = ends.filter(|_| follows).unwrap_or(Instant::at(now_ns));
+                *began = beginning(*ends, now_ns);
                 *ends = rate.reaches(*began, 8.0 * f64::from(bytes), self.horizon_ns);
                 ends.map(|end| end.ns)
             }
@@ -124,19 +125,19 @@ impl Device {
                 None
             }
             Pace::Carrier(carrier) => {
-                let end_ns = carrier.begin(now_ns, follows, bytes, packet.flow);
+                let end_ns = carrier.begin(now_ns, bytes, packet.flow);
                 Some(end_ns).filter(|end_ns| *end_ns < self.horizon_ns)
             }
         }
     }
 
-    /// When a packet of so many bytes would have left if it began now, at the end of the one before it if that was
-    /// `follows`; none if that is more than [`BEYOND_NS`] after the end of the run.
-    pub(super) fn would_end(&mut self, now_ns: u64, follows: bool, bytes: u32) -> Option<u64> {
+    /// When a packet of so many bytes would have left if it began now, as in [`Device::begin`]; none if that is more than
+    /// [`BEYOND_NS`] after the end of the run.
+    pub(super) fn would_end(&mut self, now_ns: u64, bytes: u32) -> Option<u64> {
         let horizon_ns = self.horizon_ns.saturating_add(BEYOND_NS);
         match &mut self.pace {
             Pace::Rate { rate, ends, .. } => {
-                let begins = ends.filter(|_| follows).unwrap_or(Instant::at(now_ns));
+                let begins = beginning(*ends, now_ns);
                 let ends = rate.reaches(begins, 8.0 * f64::from(bytes), horizon_ns);
                 ends.map(|end| end.ns)
             }
@@ -300,4 +301,11 @@ impl Device {
         self.measured = now;
         (offered, carried)
     }
+}
+
+/// When a packet begins that is pulled now: at the end of the one before it, if that is in this nanosecond.
+#[inline]
+fn beginning(ends: Option<Instant>, now_ns: u64) -> Instant {
+    ends.filter(|end| end.ns == now_ns)
+        .unwrap_or(Instant::at(now_ns))
 }

@@ -25,9 +25,8 @@ pub(super) trait Medium {
     /// Schedules the first events that are the medium's own.
     fn begin(&mut self, at: &mut Bottleneck<'_>);
 
-    /// Puts what goes next on the idle device, if there is anything; it begins at the end of the packet before it if that was
-    /// `follows`.
-    fn pull(&mut self, at: &mut Bottleneck<'_>, follows: bool);
+    /// Puts what goes next on the idle device, if there is anything.
+    fn pull(&mut self, at: &mut Bottleneck<'_>);
 
     /// A packet has left the device.
     fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet);
@@ -65,18 +64,18 @@ pub(super) trait Medium {
         if at.device.is_busy() || at.device.opportunity_ns().is_some() {
             return;
         }
-        if let Some(ends_ns) = self.serve(at, false) {
+        if let Some(ends_ns) = self.serve(at) {
             at.agenda.push(ends_ns, event::SENT);
         }
     }
 
     /// Begins the next packet of the ring, pulling when it is empty. Returns when the packet will have left.
     #[inline]
-    fn serve(&mut self, at: &mut Bottleneck<'_>, follows: bool) -> Option<u64> {
+    fn serve(&mut self, at: &mut Bottleneck<'_>) -> Option<u64> {
         if !at.device.is_busy() {
-            self.pull(at, follows);
+            self.pull(at);
         }
-        at.device.begin(at.now_ns, follows)
+        at.device.begin(at.now_ns)
     }
 }
 
@@ -110,7 +109,7 @@ impl Medium for PlainLink {
     fn begin(&mut self, _at: &mut Bottleneck<'_>) {}
 
     #[inline]
-    fn pull(&mut self, at: &mut Bottleneck<'_>, _follows: bool) {
+    fn pull(&mut self, at: &mut Bottleneck<'_>) {
         for _ in 0..at.experiment.link.ring {
             let Some(Departure {
                 class,
@@ -255,8 +254,8 @@ pub fn fates(link: &Link, seed: u64, count: usize) -> Option<Vec<Fate>> {
 impl Medium for ImpairedLink {
     fn begin(&mut self, _at: &mut Bottleneck<'_>) {}
 
-    fn pull(&mut self, at: &mut Bottleneck<'_>, follows: bool) {
-        self.link.pull(at, follows);
+    fn pull(&mut self, at: &mut Bottleneck<'_>) {
+        self.link.pull(at);
     }
 
     fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {

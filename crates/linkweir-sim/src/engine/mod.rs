@@ -310,7 +310,7 @@ impl<'a, M: Medium> Engine<'a, M> {
             event::SENT => {
                 let packet = self.bottleneck.device.end()?;
                 self.medium.leave(&mut self.bottleneck, packet);
-                self.medium.serve(&mut self.bottleneck, true)
+                self.medium.serve(&mut self.bottleneck)
             }
             event::ARRIVAL => {
                 let packet = self.bottleneck.propagation.pop()?;
@@ -496,7 +496,7 @@ impl<'a, M: Medium> Engine<'a, M> {
             while budget > 0 {
                 if !at.device.is_busy() {
                     at.device.offer(budget);
-                    medium.serve(at, false);
+                    medium.serve(at);
                     if !at.device.is_busy() {
                         break;
                     }
@@ -506,7 +506,7 @@ impl<'a, M: Medium> Engine<'a, M> {
                         medium.leave(at, packet);
                     }
                     if at.device.is_busy() {
-                        at.device.begin(at.now_ns, false);
+                        at.device.begin(at.now_ns);
                     }
                 }
             }

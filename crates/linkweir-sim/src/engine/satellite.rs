@@ -328,7 +328,7 @@ impl SatelliteLink {
     }
 
     /// Lets a scheduler whose knowledge has a fixed age know what it then knows, before it chooses.
-    fn foresee(&mut self, at: &mut Bottleneck<'_>, follows: bool) {
+    fn foresee(&mut self, at: &mut Bottleneck<'_>) {
         let SatelliteLink {
             satellite,
             fading,
@@ -347,7 +347,7 @@ impl SatelliteLink {
         let (now_ns, end_ns) = (at.now_ns, at.experiment.duration_ns);
         let received_ns = |uncoded_bytes: u32| {
             let bytes = uncoded_bytes + satellite.harq.coded_bits(0) / 8;
-            let left_ns = device.would_end(now_ns, follows, bytes).unwrap_or(end_ns);
+            let left_ns = device.would_end(now_ns, bytes).unwrap_or(end_ns);
             let delay_ns = nanoseconds(delay.value(left_ns.saturating_add(*start_ns)));
             (left_ns + delay_ns).max(air.last_ns())
         };
@@ -395,7 +395,7 @@ impl Medium for SatelliteLink {
     }
 
     /// Puts the next attempt on the idle device: a repetition, or the first of what the scheduler picks.
-    fn pull(&mut self, at: &mut Bottleneck<'_>, follows: bool) {
+    fn pull(&mut self, at: &mut Bottleneck<'_>) {
         if let Some((packet, piece)) = self.repeats.pop_front() {
             let attempt = usize::from(piece.block.attempts);
             let coded_bits = self.satellite.harq.coded_bits(attempt);
@@ -406,7 +406,7 @@ impl Medium for SatelliteLink {
         }
         at.expire();
         if self.csi.is_some() {
-            self.foresee(at, follows);
+            self.foresee(at);
         }
         let Some(Departure {
             class,

@@ -17,6 +17,8 @@ pub(crate) struct Source {
     sizes: Sizes,
     rate: Track,
     gaps: Gaps,
+    /// Each gap is multiplied by a random number of 1 - jitter .. 1 + jitter; not Poisson's.
+    jitter: f64,
     /// Creation of the next packet.
     next: Instant,
     stop_ns: u64,
@@ -24,9 +26,7 @@ pub(crate) struct Source {
 
 #[derive(Clone, Debug)]
 enum Gaps {
-    Regular {
-        jitter: f64,
-    },
+    Regular,
     Poisson {
         mean_bits: f64,
     },
@@ -50,12 +50,16 @@ impl Source {
         random: Random,
     ) -> Option<Source> {
         let packets;
+        let mut jitter = 0.0;
         let (rate, sizes, gaps) = match traffic {
             Traffic::Cbr {
                 rate_bps,
-                jitter,
+                jitter: of_gaps,
                 packet,
-            } => (rate_bps.clone(), packet, Gaps::Regular { jitter: *jitter }),
+            } => {
+                jitter = *of_gaps;
+                (rate_bps.clone(), packet, Gaps::Regular)
+            }
             Traffic::Poisson { rate_bps, packet } => (
                 rate_bps.clone(),
                 packet,
@@ -83,7 +87,9 @@ impl Source {
                 packet_bytes,
                 interval_ns,
                 talkspurts_ns,
+                jitter: of_gaps,
             } => {
+                jitter = *of_gaps;
                 let rate_bps = 8e9 * f64::from(*packet_bytes) / *interval_ns as f64;
                 packets = Sizes::Fixed(*packet_bytes);
                 let gaps = match talkspurts_ns {
@@ -107,6 +113,7 @@ impl Source {
             sizes: sizes.clone(),
             rate: Track::new(&rate),
             gaps,
+            jitter,
             next: Instant::at(start_ns),
             stop_ns,
         };
@@ -124,29 +131,36 @@ impl Source {
         let bytes = self.sizes.draw(&mut self.random);
         let bits = 8.0 * f64::from(bytes);
         match self.gaps {
-            Gaps::Regular { jitter } => {
-                let stretch = if jitter > 0.0 {
-                    1.0 + jitter * (2.0 * self.random.unit() - 1.0)
-                } else {
-                    1.0
-                };
-                self.wait(bits * stretch);
-            }
             Gaps::Poisson { mean_bits } => {
                 let bits = mean_bits * self.random.exponential();
                 self.wait(bits);
             }
-            Gaps::Calls => self.wait(bits),
-            Gaps::Bursts { .. } => self.wait_in_bursts(bits),
+            Gaps::Regular | Gaps::Calls => {
+                let stretch = self.stretch();
+                self.wait(bits * stretch);
+            }
+            Gaps::Bursts { .. } => {
+                let stretch = self.stretch();
+                self.wait_in_bursts(bits * stretch);
+            }
         }
         bytes
+    }
+
+    /// What jitter multiplies the next gap by.
+    fn stretch(&mut self) -> f64 {
+        if self.jitter > 0.0 {
+            1.0 + self.jitter * (2.0 * self.random.unit() - 1.0)
+        } else {
+            1.0
+        }
     }
 
     /// From the start to the first packet: a regular source sends as soon as its rate is not 0, a Poisson source after
     /// one gap, bursts and calls at a random phase of a gap.
     fn begin(&mut self) {
         match self.gaps {
-            Gaps::Regular { .. } => self.wait(0.0),
+            Gaps::Regular => self.wait(0.0),
             Gaps::Calls => {
                 let bits = 8.0 * self.sizes.mean_bytes() * self.random.unit();
                 self.wait(bits);
@@ -288,6 +302,7 @@ mod tests {
             packet_bytes: 200,
             interval_ns: 20_000_000,
             talkspurts_ns,
+            jitter: 0.0,
         };
         let always = times(&voice(None), 11 * S);
         assert_eq!(always.len(), 500);
@@ -298,6 +313,32 @@ mod tests {
         let spurts = times(&voice(Some((1_004_000_000, 1_587_000_000))), 20_001 * S).len() as f64;
         let expected = 1e6 * 1.004 / 2.591;
         assert!((spurts - expected).abs() < 0.04 * expected, "{spurts}");
+    }
+
+    #[test]
+    fn calls_with_jitter_keep_their_mean_rate_and_lose_their_phase() {
+        let voice = |talkspurts_ns| Traffic::Voice {
+            packet_bytes: 200,
+            interval_ns: 20_000_000,
+            talkspurts_ns,
+            jitter: 0.5,
+        };
+        let always = times(&voice(None), 2001 * S);
+        let gaps: Vec<u64> = always.windows(2).map(|w| w[1] - w[0]).collect();
+        assert!(gaps
+            .iter()
+            .all(|gap| (10_000_000..=30_000_000).contains(gap)));
+        // Uniform: a tenth of the gaps is in each tenth of the range; the standard deviation of the count is 95.
+        let short = gaps.iter().filter(|gap| **gap < 12_000_000).count();
+        assert!(short.abs_diff(10_000) < 400, "{short}");
+        // 100,000 gaps of sd 5.77 ms: four standard errors of their sum are 7.3 s, 365 packets.
+        assert!(always.len().abs_diff(100_000) < 365, "{}", always.len());
+        // In talk spurts as well: active for 1.004 s of 2.591 s, 7,720 times, with a standard error of 1 %.
+        let spurts = times(&voice(Some((1_004_000_000, 1_587_000_000))), 20_001 * S);
+        let expected = 1e6 * 1.004 / 2.591;
+        assert!((spurts.len() as f64 - expected).abs() < 0.04 * expected);
+        let even = spurts.windows(2).filter(|w| w[1] - w[0] == 20_000_000);
+        assert!(even.count() < 100);
     }
 
     #[test]

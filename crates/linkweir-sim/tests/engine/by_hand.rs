@@ -703,3 +703,42 @@ fn a_least_share_is_kept_where_the_policy_gives_nothing() {
     // Twenty of the others' packets pay for the first, from then on nineteen, as its own pays a twentieth of the next.
     assert_eq!(tables(&e).numbers("classes", "sent_pkts"), [951.0, 49.0]);
 }
+
+#[test]
+fn packets_of_less_than_a_nanosecond_take_their_time_on_the_link() {
+    // At 400 Gbit/s 49 bytes take 0.98 ns, and a nanosecond is the least time between events.
+    const BPS: f64 = 400e9;
+    const BIN_NS: u64 = 10;
+    for bytes in [20, 49, 50, 64] {
+        let mut e = strict(1, 200_000);
+        e.link.capacity = Capacity::Rate(Signal::Constant(BPS));
+        e.link.nominal_bps = BPS as u64;
+        e.interval_ns = BIN_NS;
+        e.flows = vec![flow(
+            0,
+            Traffic::Poisson {
+                rate_bps: Signal::Constant(0.8 * BPS),
+                packet: Sizes::Fixed(bytes),
+            },
+        )];
+        let t = tables(&e);
+        // No bin carries more than the link can in its time, and one packet, which may begin in the one before.
+        let packet_bits = 8.0 * f64::from(bytes);
+        let most = BPS * BIN_NS as f64 * 1e-9 + packet_bits;
+        for (bin, used_bps) in t.numbers("link", "used_bps").iter().enumerate() {
+            let bits = used_bps * BIN_NS as f64 * 1e-9;
+            assert!(
+                bits <= most,
+                "{bytes} bytes, bin {bin}: {bits} of {most} bit"
+            );
+        }
+        // M/D/1 (Pollaczek and Khinchine): a packet waits for load / (2 (1 - load)) = 2 times the packet's own time on
+        // average. The instants at which it arrives and leaves the queue are those of a clock that counts nanoseconds.
+        let expected_ns = 2.0 * packet_bits / BPS * 1e9;
+        let mean_ns = t.numbers("classes", "delay_mean_s")[0] * 1e9;
+        assert!(
+            (mean_ns - expected_ns).abs() < 0.5 + 0.15 * expected_ns,
+            "{bytes} bytes: {mean_ns} ns instead of {expected_ns}"
+        );
+    }
+}

@@ -204,10 +204,16 @@ fn voice() {
         packet_bytes,
         interval_ns: interval_ms * S / 1000,
         talkspurts_ns,
+        jitter: 0.0,
     };
     let g711 = traffic("kind = \"voice\"\ncodec = \"g711\"");
     assert_eq!(g711, voice(200, 20, None));
     let spurts =
         traffic("kind = \"voice\"\ncodec = \"g723.1\"\ntalkspurts = true\nheader = \"60B\"");
     assert_eq!(spurts, voice(84, 30, Some((1_004_000_000, 1_587_000_000))));
+    let shaky = traffic("kind = \"voice\"\ncodec = \"g711\"\njitter = 0.25");
+    let Traffic::Voice { jitter, .. } = shaky else {
+        panic!("no voice");
+    };
+    assert_eq!(jitter, 0.25);
 }

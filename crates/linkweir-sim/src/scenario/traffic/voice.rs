@@ -19,5 +19,6 @@ pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Traffic, Fault> {
         packet_bytes: codec.payload_bytes + header_bytes,
         interval_ns: codec.interval_ns,
         talkspurts_ns: talks.then_some((TALKSPURT_NS, PAUSE_NS)),
+        jitter: section.real("jitter", 0.0, 1.0, 0.0)?,
     })
 }
