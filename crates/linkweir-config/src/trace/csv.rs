@@ -47,6 +47,7 @@ impl Reader {
             column: (format == Format::Mbit).then(|| names[columns.values[0].index].to_string()),
             columns: hints.columns.clone(),
             end,
+            notes: Vec::new(),
         })
     }
 

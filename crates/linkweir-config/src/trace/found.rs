@@ -24,6 +24,8 @@ pub struct Trace {
     pub columns: Option<NamedColumns>,
     /// What follows the last line.
     pub end: TraceEnd,
+    /// What of the file was not read, or not as it lies, a sentence each.
+    pub notes: Vec<String>,
 }
 
 impl Trace {

@@ -50,6 +50,7 @@ impl Reader {
             column: None,
             columns: None,
             end: TraceEnd::Loop,
+            notes: Vec::new(),
         })
     }
 

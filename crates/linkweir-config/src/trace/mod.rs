@@ -115,6 +115,7 @@ impl Reader {
             column: Some(found.column.to_string()),
             columns: None,
             end,
+            notes: found.notes,
         })
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn read(
     };
     let source = match &beam {
         Some((beam, _)) => Offered::rate(beam::greatest(beam)),
-        None => Offered::read(section, given, overrides, inputs)?,
+        None => Offered::read(section, given, overrides, inputs, notes)?,
     };
     let mean_bps = match &beam {
         Some((beam, _)) => beam::clear_sky_bps(beam),
@@ -139,13 +139,14 @@ impl Offered {
         given: Given<'_, '_>,
         overrides: &Overrides,
         inputs: &mut Vec<Input>,
+        notes: &mut Vec<String>,
     ) -> Result<Offered, Fault> {
         let (name, trace) = if let Some(path) = overrides.trace.as_deref() {
             let bytes = match &overrides.trace_content {
                 Some(content) => content.clone(),
                 None => trace::read_limited(path, limits::TRACE_BYTES)?,
             };
-            trace_of(path.into(), bytes, &Hints::default(), inputs)?
+            trace_of(path.into(), bytes, &Hints::default(), inputs, notes)?
         } else {
             match given.read(1.0, "must be above 0 at some time")? {
                 Source::Rate(signal, shown, _) => {
@@ -155,7 +156,7 @@ impl Offered {
                 Source::Trace(entry, hints) => {
                     let (path, bytes) =
                         inputs::read(&entry, "times and capacities", &folder(section))?;
-                    trace_of(path, bytes, &hints, inputs)?
+                    trace_of(path, bytes, &hints, inputs, notes)?
                 }
                 Source::None => {
                     return Err(section.missing(
@@ -299,8 +300,11 @@ fn trace_of(
     bytes: Vec<u8>,
     hints: &Hints,
     inputs: &mut Vec<Input>,
+    notes: &mut Vec<String>,
 ) -> Result<(String, Trace), Fault> {
     let trace = trace::parse(&bytes, &path, hints)?;
+    let of_file = |note: &String| format!("{}: {note}", path.display());
+    notes.extend(trace.notes.iter().map(of_file));
     let peak = match &trace.capacity {
         Capacity::Rate(signal) => values::greatest(signal),
         Capacity::Opportunities { .. } => 1.0,
