@@ -72,6 +72,7 @@ impl Reader {
             columns: hints.columns.clone(),
             end,
             hints: hints.clone(),
+            notes: Vec::new(),
         })
     }
 

@@ -32,6 +32,8 @@ pub struct Trace {
     pub hints: Hints,
     /// What it was taken for.
     pub understood: Understood,
+    /// What of the file was not read, or not as it lies, a sentence each.
+    pub notes: Vec<String>,
 }
 
 impl Trace {

@@ -60,6 +60,7 @@ impl Reader {
             end: TraceEnd::Loop,
             hints: hints.clone(),
             understood,
+            notes: Vec::new(),
         })
     }
 

@@ -115,6 +115,7 @@ impl Reader {
             end,
             hints: hints.clone(),
             understood,
+            notes: found.notes,
         })
     }
 }

@@ -337,6 +337,8 @@ fn trace_of(
     let doubts = trace.understood.doubts.iter();
     told.notes
         .extend(doubts.map(|doubt| format!("link.trace: {doubt}")));
+    let of_file = |note: &String| format!("{}: {note}", path.display());
+    told.notes.extend(trace.notes.iter().map(of_file));
     let peak = match &trace.capacity {
         Capacity::Rate(signal) => values::greatest(signal),
         Capacity::Opportunities { .. } => 1.0,

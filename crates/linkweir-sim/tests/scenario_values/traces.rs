@@ -364,3 +364,286 @@ fn the_history_of_a_starlink_dish_is_a_trace_from_its_oldest_sample() {
     // The buffer was not full yet.
     assert_eq!(read("\"2\"", None), [1e6, 2e6]);
 }
+
+/// Rates of a trace in the order of time, bit/s, and its notes.
+fn recorded(text: &str, column: Option<&str>) -> Result<(Vec<f64>, String, Vec<String>), String> {
+    let hints = Hints {
+        column: column.map(str::to_string),
+        ..Hints::default()
+    };
+    let trace = parse_trace(text.as_bytes(), Path::new("t"), &hints).map_err(|f| f.to_string())?;
+    let Capacity::Rate(Signal::Steps { points, .. }) = trace.capacity else {
+        panic!("no steps");
+    };
+    let rates = points.iter().map(|(_, bps)| *bps).collect();
+    Ok((rates, trace.column.unwrap(), trace.notes))
+}
+
+/// A test of iperf3 with a second per sum: bytes, and whether this end sent them; `more` follows the intervals.
+fn test_of(start: &str, sums: &[(u64, Option<bool>)], more: &str) -> String {
+    let sums: Vec<String> = (1..)
+        .zip(sums)
+        .map(|(end, (bytes, sender))| {
+            let sender =
+                sender.map_or_else(String::new, |sender| format!(", \"sender\": {sender}"));
+            format!("{{\"sum\": {{\"end\": {end}, \"bytes\": {bytes}{sender}}}}}")
+        })
+        .collect();
+    let sums = sums.join(", ");
+    format!("{{\"start\": {{{start}}}, \"intervals\": [{sums}], \"end\": {{}}{more}}}\n")
+}
+
+const SENT: [(u64, Option<bool>); 2] = [(1_000_000, Some(true)), (2_000_000, Some(true))];
+const RECEIVED: [(u64, Option<bool>); 2] = [(500_000, Some(false)), (750_000, Some(false))];
+
+#[test]
+fn what_a_sender_of_iperf3_counts_is_no_capacity() {
+    let (rates, _, notes) = recorded(&test_of("", &SENT, ""), None).unwrap();
+    assert_eq!((rates, notes.len()), (vec![8e6, 16e6], 1));
+    assert!(
+        notes[0].starts_with("sum is what this end wrote into its socket"),
+        "{notes:?}"
+    );
+    assert!(notes[0].contains("--reverse"), "{notes:?}");
+    let (_, _, notes) = recorded(&test_of("", &RECEIVED, ""), None).unwrap();
+    assert_eq!(notes, [""; 0]);
+    // A sender over UDP sends at a rate of its own.
+    let udp = "\"test_start\": {\"protocol\": \"UDP\", \"reverse\": 0}";
+    let fault = recorded(&test_of(udp, &SENT, ""), None).unwrap_err();
+    assert!(
+        fault.starts_with("t: is the report of a sender over UDP"),
+        "{fault}"
+    );
+    assert!(fault.contains("--get-server-output"), "{fault}");
+    assert!(recorded(&test_of(udp, &RECEIVED, ""), None).is_ok());
+    // Files of iperf3 before 3.7 say it only by who connected and which way.
+    for (end, reverse, sends) in [
+        ("connecting_to", 0, true),
+        ("connecting_to", 1, false),
+        ("accepted_connection", 0, false),
+        ("accepted_connection", 1, true),
+    ] {
+        let start = format!(
+            "\"{end}\": {{}}, \"test_start\": {{\"protocol\": \"TCP\", \"reverse\": {reverse}}}"
+        );
+        let old = test_of(&start, &[(1_000_000, None)], "");
+        let (_, _, notes) = recorded(&old, None).unwrap();
+        assert_eq!(
+            notes.len(),
+            usize::from(sends),
+            "{end} {reverse}: {notes:?}"
+        );
+    }
+}
+
+#[test]
+fn the_receivers_intervals_of_iperf3_are_read_if_the_file_has_them() {
+    let server = format!(", \"server_output_json\": {}", test_of("", &RECEIVED, ""));
+    let (rates, column, notes) = recorded(&test_of("", &SENT, &server), None).unwrap();
+    assert_eq!((rates, column.as_str()), (vec![4e6, 6e6], "sum"));
+    assert!(notes[0].contains("the server's report"), "{notes:?}");
+    let udp = "\"test_start\": {\"protocol\": \"UDP\"}";
+    assert_eq!(
+        recorded(&test_of(udp, &SENT, &server), None).unwrap().0,
+        [4e6, 6e6]
+    );
+    // With --reverse the server is the sender.
+    let server = format!(", \"server_output_json\": {}", test_of("", &SENT, ""));
+    let (rates, _, notes) = recorded(&test_of("", &RECEIVED, &server), None).unwrap();
+    assert_eq!((rates, notes.len()), (vec![4e6, 6e6], 0));
+
+    // Both directions at once.
+    let sums = |bytes: u64, sender: bool| {
+        format!("{{\"end\": 1, \"bytes\": {bytes}, \"sender\": {sender}}}")
+    };
+    let both = format!(
+        "{{\"intervals\": [{{\"sum\": {}, \"sum_bidir_reverse\": {}}}]}}",
+        sums(125_000, true),
+        sums(250_000, false)
+    );
+    let (rates, column, notes) = recorded(&both, None).unwrap();
+    assert_eq!((rates, column.as_str()), (vec![2e6], "sum_bidir_reverse"));
+    assert!(notes[0].contains("the other direction"), "{notes:?}");
+    let (rates, column, notes) = recorded(&both, Some("sum")).unwrap();
+    assert_eq!((rates, column.as_str(), notes.len()), (vec![1e6], "sum", 1));
+}
+
+#[test]
+fn the_good_intervals_of_a_test_that_failed_are_read() {
+    let failed = test_of(
+        "",
+        &RECEIVED,
+        ", \"error\": \"interrupt - the client has terminated\"",
+    );
+    let (rates, _, notes) = recorded(&failed, None).unwrap();
+    assert_eq!(rates, [4e6, 6e6]);
+    assert!(
+        notes[0].contains("(interrupt - the client has terminated)"),
+        "{notes:?}"
+    );
+    // iperf3 3.12 writes the last interval twice when the other end dies.
+    let last = "{\"sum\": {\"end\": 2, \"bytes\": 750000, \"sender\": false}}";
+    let twice = failed.replace(last, &format!("{last}, {last}"));
+    assert_ne!(twice, failed);
+    assert_eq!(recorded(&twice, None).unwrap().0, [4e6, 6e6]);
+    let nothing = test_of("", &[], ", \"error\": \"unable to connect\"");
+    let fault = recorded(&nothing, None).unwrap_err();
+    assert_eq!(fault, "t: iperf3 says it failed: unable to connect");
+}
+
+#[test]
+fn text_around_json_is_skipped_and_said() {
+    let test = test_of("", &RECEIVED, "");
+    let text = format!("warning: no route\n{test}iperf3: interrupt - the client has terminated\n");
+    let (rates, _, notes) = recorded(&text, None).unwrap();
+    assert_eq!(rates, [4e6, 6e6]);
+    let skipped = "text that is no complete JSON of iperf3 is skipped";
+    let expected = [
+        format!("line 1: {skipped}: warning: no route"),
+        format!("line 3: {skipped}: iperf3: interrupt - the client has terminated"),
+    ];
+    assert_eq!(notes, expected);
+    // A second test that was cut off.
+    let (rates, _, notes) = recorded(&format!("{test}{}", &test[..40]), None).unwrap();
+    assert_eq!((rates, notes.len()), (vec![4e6, 6e6], 1));
+    assert!(
+        notes[0].starts_with("line 2: text that is no complete JSON"),
+        "{notes:?}"
+    );
+    // One alone is refused as before, with its line.
+    let fault = recorded(&format!("\n{}", &test[..60]), None).unwrap_err();
+    assert!(
+        fault.starts_with("t:2: is not complete JSON of iperf3: EOF"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn of_several_tests_in_a_file_the_longest_is_read() {
+    let longer = [&RECEIVED[..], &RECEIVED[..1]].concat();
+    let start = "\"timestamp\": {\"time\": \"Sat, 31 Jan 2026 10:04:07 GMT\"}";
+    let text = [
+        test_of("", &RECEIVED, ""),
+        test_of(start, &longer, ""),
+        test_of("", &RECEIVED, ""),
+    ]
+    .concat();
+    let (rates, _, notes) = recorded(&text, None).unwrap();
+    assert_eq!(rates, [4e6, 6e6, 4e6]);
+    let expected = "the file holds 3 tests; the longest, number 2 of 3 s, begun Sat, 31 Jan 2026 10:04:07 GMT, is read. For \
+                    another cut the file";
+    assert_eq!(notes, [expected]);
+}
+
+#[test]
+fn a_receivers_last_instant_is_not_held_as_a_rate() {
+    // What a server of iperf3 3.12 wrote at the end: 262144 bytes in 0.2 ms, which are 10 Gbit/s.
+    let sums = [
+        (0.500_063, 4_000_000),
+        (1.000_063, 4_000_000),
+        (1.000_257, 262_144),
+    ];
+    let sums = sums.map(|(end, bytes)| {
+        format!("{{\"sum\": {{\"end\": {end}, \"bytes\": {bytes}, \"sender\": false}}}}")
+    });
+    let text = format!("{{\"intervals\": [{}]}}", sums.join(", "));
+    let (rates, ..) = recorded(&text, None).unwrap();
+    let expected = [32_000_000.0 / 0.500_063, 8.0 * 4_262_144.0 / 0.500_194];
+    assert_eq!(rates.len(), 2);
+    for (rate, expected) in rates.iter().zip(expected) {
+        assert!((rate - expected).abs() < 1.0, "{rates:?}");
+    }
+}
+
+fn poll(current: Option<u64>, samples: &str) -> String {
+    let current = current.map_or_else(String::new, |n| format!("\"current\": \"{n}\", "));
+    format!("{{\"dishGetHistory\": {{{current}\"downlinkThroughputBps\": [{samples}]}}}}\n")
+}
+
+#[test]
+fn samples_of_a_dish_that_are_no_numbers_hold_the_value_before() {
+    for nan in ["NaN", "\"NaN\"", "null", "\"Infinity\"", "-Infinity"] {
+        let text = poll(Some(6), &format!("{nan}, 1e6, 2e6, {nan}, {nan}, 3e6"));
+        let trace = parse_trace(text.as_bytes(), Path::new("t"), &Hints::default()).unwrap();
+        let points = [(0, 1e6), (S, 2e6), (4 * S, 3e6)];
+        assert_eq!(
+            trace.capacity,
+            Capacity::Rate(steps(&points, End::Hold)),
+            "{nan}"
+        );
+        let expected = [
+            "the first 1 values of downlinkThroughputBps are no numbers and are left out",
+            "2 of 6 values of downlinkThroughputBps are no numbers; the value before holds in their place",
+        ];
+        assert_eq!(trace.notes, expected);
+    }
+    let none = recorded(&poll(Some(2), "NaN, NaN"), None).unwrap_err();
+    assert_eq!(none, "t: holds no values of downlinkThroughputBps");
+    let word = recorded(&poll(Some(2), "1, \"fast\""), None).unwrap_err();
+    assert_eq!(
+        word,
+        "t: dishGetHistory.downlinkThroughputBps[1]: \"fast\" is no number"
+    );
+    // Words inside of strings stay.
+    let text = poll(Some(1), "1e6").replace("{\"dish", "{\"NaN \\\" Infinity\": \"NaN\", \"dish");
+    assert_eq!(recorded(&text, None).unwrap().0, [1e6]);
+}
+
+#[test]
+fn a_history_without_a_count_is_taken_in_the_order_of_its_file() {
+    let (rates, _, notes) = recorded(&poll(None, "1e6, 2e6, 3e6"), None).unwrap();
+    assert_eq!(rates, [1e6, 2e6, 3e6]);
+    assert!(
+        notes[0].starts_with("the history has no count of its samples (current)"),
+        "{notes:?}"
+    );
+    let snake =
+        "{\"dish_get_history\": {\"current\": 4, \"downlink_throughput_bps\": [4e6, 2e6, 3e6]}}";
+    assert_eq!(recorded(snake, None).unwrap().0, [2e6, 3e6, 4e6]);
+}
+
+#[test]
+fn polls_of_a_dish_are_joined_where_they_overlap() {
+    // Ring buffers of four samples, number n being n Mbit/s: up to sample 6, and up to sample 8.
+    let first = poll(Some(6), "5e6, 6e6, 3e6, 4e6");
+    let joined = recorded(
+        &[&first[..], &poll(Some(8), "5e6, 6e6, 7e6, 8e6")].concat(),
+        None,
+    )
+    .unwrap();
+    assert_eq!(joined.0, [3e6, 4e6, 5e6, 6e6, 7e6, 8e6]);
+    assert_eq!(joined.2, ["the file holds 2 polls, which join to 6 s"]);
+    // The same poll twice, and one that begins where the first ends.
+    assert_eq!(
+        recorded(&[&first[..], &first].concat(), None)
+            .unwrap()
+            .0
+            .len(),
+        4
+    );
+    let next = poll(Some(10), "9e6, 10e6, 7e6, 8e6");
+    let joined = recorded(&[&first[..], &next].concat(), None).unwrap();
+    assert_eq!(joined.0.len(), 8);
+    // A gap, a restart, another dish: the longest part.
+    let after = "the file holds 2 polls that do not all join; the longest part without a gap, 4 s, is read, and";
+    for (later, lost) in [
+        (poll(Some(11), "9e6, 10e6, 11e6, 8e6"), 4),
+        (poll(Some(2), "1e6, 2e6, 0, 0"), 2),
+        (poll(Some(8), "5e6, 6.5e6, 7e6, 8e6"), 4),
+    ] {
+        let (rates, _, notes) = recorded(&[&first[..], &later].concat(), None).unwrap();
+        assert_eq!(rates, [3e6, 4e6, 5e6, 6e6], "{later}");
+        assert_eq!(notes, [format!("{after} {lost} s are not")]);
+    }
+}
+
+#[test]
+fn a_scenario_says_what_of_its_trace_was_not_read() {
+    let scenario = over(&test_of("", &SENT, ""), "").unwrap();
+    assert_eq!(scenario.notes.len(), 1);
+    assert!(
+        scenario.notes[0].contains(": sum is what this end wrote"),
+        "{:?}",
+        scenario.notes
+    );
+}
