@@ -34,7 +34,7 @@ pub enum Source<'s, 'i> {
     /// A rate over time, its resolved form and its key.
     Rate(Signal, String, Entry<'s, 'i>),
     /// The key of a trace, and how it is described.
-    Trace(Entry<'s, 'i>, Hints),
+    Trace(Entry<'s, 'i>, Box<Hints>),
 }
 
 impl<'s, 'i> Given<'s, 'i> {
@@ -68,7 +68,7 @@ impl<'s, 'i> Given<'s, 'i> {
             if rate.is_some() {
                 return Err(entry.fault("rate and trace exclude each other; leave one out"));
             }
-            return Ok(Source::Trace(entry, described.read()?));
+            return Ok(Source::Trace(entry, Box::new(described.read()?)));
         }
         if let Some(entry) = described.any() {
             return Err(entry.fault("is only for a link with a trace"));

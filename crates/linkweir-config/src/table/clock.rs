@@ -100,7 +100,7 @@ impl Clock {
         if !is_twice {
             return Ok(ambiguous.compatible().map_err(beyond)?.as_nanosecond());
         }
-        let earlier = ambiguous.clone().earlier().map_err(beyond)?.as_nanosecond();
+        let earlier = ambiguous.earlier().map_err(beyond)?.as_nanosecond();
         if self.before_ns.is_none_or(|before| before < earlier) {
             return Ok(earlier);
         }
@@ -256,8 +256,8 @@ fn month_named(word: &str) -> Option<i8> {
         "december",
     ];
     let small = word.to_lowercase();
-    let is = |month: &&str| *month == small || (small.len() == 3 && month.starts_with(&small));
-    let at = MONTHS.iter().position(|month| is(&month))?;
+    let is = |month: &str| month == small || (small.len() == 3 && month.starts_with(&small));
+    let at = MONTHS.iter().position(|month| is(month))?;
     i8::try_from(at + 1).ok()
 }
 
@@ -290,10 +290,10 @@ fn clock(word: &str) -> Option<Time> {
 fn numbers_of(word: &str, marks: [char; 3]) -> Option<[&str; 3]> {
     let mark = marks.into_iter().find(|mark| word.contains(*mark))?;
     let parts: Vec<&str> = word.split(mark).collect();
-    let is_number = |part: &&str| {
+    let is_number = |part: &str| {
         (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
     };
-    parts.iter().all(|part| is_number(&part)).then_some(())?;
+    parts.iter().all(|part| is_number(part)).then_some(())?;
     <[&str; 3]>::try_from(parts).ok()
 }
 

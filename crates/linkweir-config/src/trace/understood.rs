@@ -93,7 +93,7 @@ impl Understood {
 
 /// A rate with four digits.
 fn rounded(bps: f64) -> String {
-    let scale = 10_f64.powf(bps.max(1.0).log10().floor() - 3.0).max(1.0);
+    let scale = libm::pow(10.0, libm::log10(bps.max(1.0)).floor() - 3.0).max(1.0);
     let whole = (bps / scale).round() * scale;
     units::show_whole(whole as u64, Kind::Rate)
 }
