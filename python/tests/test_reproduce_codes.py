@@ -279,7 +279,7 @@ def test_quick_tables_are_as_close_to_the_printed_values_as_the_page_says(paper:
 
 
 def test_only_policies_that_look_at_channels_have_an_age() -> None:
-    """Runs of the others are those of the default, so that they are shared; those of PF and CoDeS know what is asked."""
+    """Runs of the others are those of the default, and so shared; PF and CoDeS know what is asked."""
     options = codes.CodesOptions(csi_age="0s")
     figure = codes.FIGURES["journal-6"](options)
     assert figure.name == "journal-6-age-0s"
