@@ -276,3 +276,16 @@ def test_quick_tables_are_as_close_to_the_printed_values_as_the_page_says(paper:
     page = (REPOSITORY / "docs" / "results" / "codes.md").read_text()
     assert "with `--quick`, over fourteen channels, within 2.5" in re.sub(r"\s+", " ", page)
     assert len(cases) == 14
+
+
+def test_only_policies_that_look_at_channels_have_an_age() -> None:
+    """Runs of the others are those of the default, and so shared; PF and CoDeS know what is asked."""
+    options = codes.CodesOptions(csi_age="0s")
+    figure = codes.FIGURES["journal-6"](options)
+    assert figure.name == "journal-6-age-0s"
+    assert figure.printed is None
+    default = {case.key for case in codes.FIGURES["journal-6"](codes.CodesOptions()).cases}
+    for case in figure.cases:
+        age = case.scenario["link"]["satellite"].get("csi_age")
+        assert age == ("0s" if case.labels["policy"] == "PF" else None)
+        assert (case.key in default) == (age is None)

@@ -422,8 +422,8 @@ def table_fairness(
         f"journal-table-{number}{options.suffix}",
         f"Table {number} of the journal paper{options.title}: goodput of the users {order} reordering, Mbit/s "
         "(the paper in brackets)",
-        "RR spreads least; PF's worst flow has almost always more than the best flow with DT_S or RR. With reordering it "
-        "still has more than any of theirs.",
+        "RR spreads least; PF's worst flow has almost always more than the best flow with DT_S or RR. With reordering "
+        "it still has more than any of theirs.",
         (*cases(options, (setup,), FAIRNESS), *rivals(options, (setup,))),
         partial(rows, duration_s(options)),
         (),
