@@ -266,7 +266,8 @@ class Result(RunTables):
     def warnings(self) -> list[Finding]:
         """What should be known before the run is trusted, such as a missed reservation: docs/reference/diagnosis.md.
 
-        Each has `kind`, `where`, `what`, `cure` and `figures`; as text it is one sentence with the cure.
+        Each has `kind`, `where`, `what`, `cure`, `figures` and `advice` (keys and values that remove the warning); as
+        text it is one sentence with the cure.
         """
         from linkweir.diagnose import findings
 

@@ -127,7 +127,7 @@ BY_HAND: dict[str, tuple[str, Keys]] = {
     "starved": ("reservation_starved", pss({"rate": "20Mbit"}, {"rate": "17Mbit"})),
     "starved by more than the link": ("reservation_starved", pss({"rate": "20Mbit"}, {"rate": "18Mbit"}, memory="0s")),
     "starved share": ("reservation_starved", pss({"rate": "20Mbit"}, {"rate": "17Mbit"}, rate="0bit", share="25%")),
-    "starved at times": ("reservation_memory", pss(FADES, {"rate": "9Mbit"})),
+    "starved at times": ("reservation_starved", pss(FADES, {"rate": "9Mbit"})),
     "slow link": ("reservation_link", pss({"rate": "4.5Mbit", "nominal": "20Mbit"}, {"rate": "1kbit"})),
     "slow and fading link": (
         "reservation_link",

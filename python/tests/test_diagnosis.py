@@ -451,6 +451,12 @@ def test_terminal_report_summary_and_python_show_the_same_warnings(tmp_path: Pat
     assert shown["warnings"] == summary["warnings"]
 
 
+def test_the_members_of_a_warning_stay() -> None:
+    (finding,) = lw.run(one(FIFO, {"kind": "tcp"}, link={"rate": "1Mbit"}, limit="200p")).warnings
+    assert list(finding.to_dict()) == ["kind", "where", "what", "cure", "figures", "advice"]
+    assert finding.to_dict()["advice"] == [{"class.all.limit": f"{limit_pkts(finding)}p"}]
+
+
 def test_a_run_interrupted_before_its_warm_up_has_no_figures_to_judge() -> None:
     def stop(simulated_s: float) -> None:
         raise KeyboardInterrupt

@@ -326,6 +326,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn packets_of_less_than_a_nanosecond_take_their_time() {
+        // 49 bytes take 0.98 ns at 400 Gbit/s.
+        let mut pace = constant(400e9);
+        let mut now_ns = START_NS;
+        for packet in 1..=1000_u64 {
+            now_ns = pace.begin(now_ns, 49);
+            assert_eq!(now_ns, START_NS + (packet * 98).div_ceil(100), "{packet}");
+        }
+        // Without a packet that waits, the next one begins in a later nanosecond.
+        for _ in 0..1000 {
+            pace.idle();
+            assert!(pace.free_ns() >= now_ns);
+            let end_ns = pace.begin(now_ns, 49);
+            assert_eq!(end_ns, now_ns + 1);
+            now_ns = end_ns;
+        }
+    }
+
     /// When packets of 1000 bytes end at 8 Mbit/s, which take 1 ms, when the first one is followed `stall_ns` late.
     fn ends_after_a_stall(stall_ns: u64, packets: usize) -> Vec<u64> {
         let mut pace = constant(8e6);
