@@ -45,6 +45,7 @@ BEYOND = [
     r"reservoir and cushion|gives a transfer every|must (fall|rise)|must (not )?(fall|rise|exceed|come)|leaves no rate",
     r"the last source would start|raise interval|whole segments|the first time|knows its users|mean capacity",
     r"cannot be read|does not say its unit|must be left out|must be [01] in front|satellites join|is no use",
+    r"is empty and would take everything|takes all packets of a rule",
     r"has no packet of flow|is for a capture|places to compute|more than .* (packets|classes|flows)",
     r"must be (cubic|false|a file and a class)|needs a policy that leaves the choice",
     rf"\(({'|'.join(policy.name for policy in policies())})(, link\.nominal = .*)?\)$",  # what a policy checks
@@ -362,6 +363,7 @@ def gateways() -> list[dict[str, Any]]:
 GATEWAY_BEYOND = [
     *BEYOND,
     r"must be (an address|a port|the name of a network|a key|a code point)|must have a port|IPv[46]",
+    r"only one class takes what no other does",
     r"is missing|one class must take|matches no packet|needs (stale|floor|a rate)|is not a file|is empty",
     r"lies in|is that of peer|has \S+ already|may hold|and link.across|measures one interface|must be one of",
 ]
