@@ -16,7 +16,8 @@ from linkweir.comparison.execute import run_comparison
 from linkweir.comparison.fitting import known_policies
 from linkweir.comparison.outcome import Comparison
 from linkweir.comparison.plan import MOST_SEEDS, label_and_policy, prepare
-from linkweir.comparison.promises import SINGLE, UNKNOWN, VERDICTS, marked
+from linkweir.comparison.promises import SINGLE, UNCLEAR, UNKNOWN, VERDICTS, marked
+from linkweir.comparison.results import Verdict
 from linkweir.measures import MEASURES, SHOWN
 from linkweir.present import emit, emit_json, say
 from linkweir.provenance import REPORT
@@ -179,6 +180,8 @@ def show(comparison: Comparison, *, as_json: bool, wide: bool) -> None:
     emit("\n")
     if len(facts.seeds) > 1:
         emit("Means over the seeds ± half of the 95 % confidence interval. Delays are queueing delays.\n")
+        if facts.promises:
+            emit("Promises are about the mean over all seeds; kept and missed are judged with wider limits.\n")
     elif comparison.sweep.runs_done:
         emit(f"{SINGLE} Delays are queueing delays.\n")
     found = comparison.sweep.runs_done - comparison.sweep.runs_now
@@ -207,6 +210,13 @@ def _table(comparison: Comparison, trace: str, *, wide: bool) -> list[str]:
     return left_out
 
 
+def _judged(found: Verdict) -> str:
+    """A policy in the table of promises."""
+    if found.verdict == UNCLEAR:
+        return f"{found.policy} ({found.runs})"
+    return marked(found.policy, found.found)
+
+
 def _promises(comparison: Comparison, *, wide: bool) -> None:
     """For each promise and link the policies that kept it."""
     if not comparison.facts.promises:
@@ -217,7 +227,7 @@ def _promises(comparison: Comparison, *, wide: bool) -> None:
     for promise in comparison.facts.promises:
         for link in comparison.facts.links:
             here = [v for v in comparison.verdicts if v.promise == promise and v.trace == link.label]
-            lists = [", ".join(marked(v.policy, v.found) for v in here if v.verdict == one) or "-" for one in shown]
+            lists = [", ".join(_judged(v) for v in here if v.verdict == one) or "-" for one in shown]
             rows.append([promise.text, *([link.label] if several else []), *lists])
     emit("\n")
     headings = ["promise", *(["link"] if several else []), *shown]

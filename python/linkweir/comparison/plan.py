@@ -16,7 +16,7 @@ from typing import Any
 
 from linkweir import _native
 from linkweir.comparison import fitting
-from linkweir.comparison.promises import Promise, given_promise, promises_of
+from linkweir.comparison.promises import MOST_SEEDS, Promise, given_promise, promises_of
 from linkweir.fault import PlanError
 from linkweir.kinds import OPEN_LOOP
 from linkweir.scenario import Scenario
@@ -32,8 +32,6 @@ else:
 Policies = Sequence[str] | Mapping[str, Mapping[str, Any]]
 """Names of policies, ``LABEL=NAME`` where two entries have the same; or the keys that each changes, by name."""
 
-MOST_SEEDS = 100_000
-"""Each is a run of every policy on every link."""
 _PARAMETERS = {"scheduler": 2, "class": 3}
 """Where keys of a policy begin, and how many words lead to one."""
 
