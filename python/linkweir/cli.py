@@ -25,7 +25,7 @@ import linkweir
 from linkweir import _native
 from linkweir.fault import DirectoryError, PlanError
 from linkweir.policy import IN_SIMULATOR, Parameter
-from linkweir.present import emit, emit_json, say, show_result
+from linkweir.present import emit, emit_json, say, show_result, usable_streams
 from linkweir.result import Interrupted
 
 if sys.version_info >= (3, 11):
@@ -458,6 +458,7 @@ def _reasons(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
 
 def main() -> int:
     """Runs the command; every way it can end becomes the exit code returned and at most one line on stderr."""
+    usable_streams()
     try:
         app(prog_name="linkweir")
     except SystemExit as end:

@@ -28,7 +28,7 @@ LEVEL = 0.95
 ERROR = 0.025
 """How often a limit may be passed by the true mean, on either side."""
 
-_SKEWED = 13.0
+_SKEWED = 20.0
 """Widens Student's limits by this, divided by the root of the number of runs; from the log-normal distribution above."""
 
 

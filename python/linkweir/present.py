@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import shlex
 import sys
 from typing import Any
@@ -35,6 +37,20 @@ _IMPORTANT = (
     "worst_t_s",
 )
 """Columns that a narrow terminal keeps longest."""
+
+
+def usable_streams() -> None:
+    """Makes stdout and stderr take any text: a letter that their encoding does not have is written as a question mark.
+
+    A file name that is not UTF-8 has such letters, and so have signs like ± and the names of classes in a terminal without
+    UTF-8. A stream that is closed, as by ``>&-``, takes everything and shows nothing.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def say(text: str) -> None:

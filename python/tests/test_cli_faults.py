@@ -37,7 +37,7 @@ def refused(path: Path, *options: object) -> str:
         (
             '"pss"',
             '"psss"',
-            'ubmt_like, bbs_like, bps_like; did you mean "pss"?',
+            'codes; did you mean "pss"?',
         ),
         ("[link]", "[link", "small.toml:3: is not TOML"),
     ],

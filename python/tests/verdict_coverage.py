@@ -127,7 +127,7 @@ class Coverage:
         return all(one.share <= one.allowed for one in (self.kept, self.missed, self.different) if one.tried)
 
 
-def pool(scenario: Mapping[str, Any], runs: int, first_seed: int = 1) -> dict[tuple[str, str], list[float]]:
+def pool(scenario: Mapping[str, Any], runs: int, first_seed: int = 1_000_001) -> dict[tuple[str, str], list[float]]:
     """Each measure of each class, in `runs` runs with seeds of their own; runs without a value are left out."""
     found: dict[tuple[str, str], list[float]] = {}
 

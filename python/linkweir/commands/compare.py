@@ -13,7 +13,7 @@ import typer
 from linkweir.commands.executor import executor_of
 from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
 from linkweir.comparison.execute import run_comparison
-from linkweir.comparison.fitting import known_policies
+from linkweir.comparison.fitting import listed_policies
 from linkweir.comparison.outcome import Comparison
 from linkweir.comparison.plan import MOST_SEEDS, label_and_policy, prepare
 from linkweir.comparison.promises import SINGLE, UNCLEAR, UNKNOWN, VERDICTS, marked
@@ -103,7 +103,7 @@ def _listed(text: str, option: str, cure: str) -> list[str]:
     """The parts of a list with commas, none of them empty."""
     found = [part.strip() for part in text.split(",")]
     if not all(found):
-        known = f"; there are {', '.join(known_policies())}" if option == "--policies" else ""
+        known = f"; there are {', '.join(listed_policies())}" if option == "--policies" else ""
         empty = "holds an empty name" if any(found) else "names nothing"
         raise typer.BadParameter(f'"{text}" {empty}; give {cure}{known}', param_hint=option)
     return found

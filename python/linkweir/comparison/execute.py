@@ -24,6 +24,7 @@ def compare(
     *,
     traces: Sequence[str | os.PathLike[str]] = (),
     seeds: int | Sequence[int] = 10,
+    seed: int | None = None,
     promises: Sequence[str] = (),
     out: str | os.PathLike[str] | None = None,
     client: Client | None = None,
@@ -42,6 +43,7 @@ def compare(
         traces: capacity traces, each of which takes the place of the link's rate or trace; without any, the link is
             the scenario's own.
         seeds: the number of seeds, the first being the scenario's own; or a list of seeds.
+        seed: the first seed in place of the scenario's own, if `seeds` is a number.
         promises: bounds that a class should keep in addition to what the scenario reserves: ``"af.rate=1.5Mbit"``
             (at least), ``"ef.delay_p99=50ms"`` or ``"ef.loss=1%"`` (at most).
         out: directory for the results and the report. If it holds an incomplete comparison, this is resumed. Without
@@ -70,7 +72,7 @@ def compare(
     """
     if client is not None and jobs is not None:
         raise ValueError("give jobs or client, not both")
-    plan, facts = prepare(scenario, policies, traces, seeds, promises)
+    plan, facts = prepare(scenario, policies, traces, seeds, promises, seed)
     executor: Executor = LocalProcesses(jobs)
     if client is not None:
         from linkweir.sweeps.cluster import DaskCluster

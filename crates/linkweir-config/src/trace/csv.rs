@@ -385,6 +385,10 @@ impl Reader {
                 fault(message)
             });
         }
+        if has_leap_second(field) {
+            let message = "is a leap second, which the clocks of other stamps leave out; write second 59, or 00 of the next minute";
+            return Err(fault(message.to_string()));
+        }
         let zoned = field.parse::<jiff::Timestamp>();
         let utc = || {
             let civil = field
@@ -589,4 +593,16 @@ impl Columns {
     fn has(&self, role: Role) -> bool {
         self.values.iter().any(|c| c.role == role)
     }
+}
+/// Whether an ISO 8601 time has the second 60, which the parser would read as 59.
+fn has_leap_second(field: &str) -> bool {
+    let Some((_, time)) = field.trim().split_once(['T', 't', ' ']) else {
+        return false;
+    };
+    let digits: String = time
+        .chars()
+        .take_while(|letter| letter.is_ascii_digit() || *letter == ':')
+        .filter(|letter| *letter != ':')
+        .collect();
+    digits.get(4..6) == Some("60")
 }
