@@ -473,6 +473,9 @@ def main() -> int:
         return BAD_INPUT
     except _native.RunError as fault:
         say(f"linkweir: the run failed: {fault}")
+    except UnicodeEncodeError as fault:
+        say(f"linkweir: {fault.object!r}: is a name that is not UTF-8, which files of results cannot have; rename it")
+        return BAD_INPUT
     except OSError as fault:
         where = f"{fault.filename}: " if fault.filename else ""
         say(f"linkweir: {where}{fault.strerror or fault}")

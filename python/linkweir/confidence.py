@@ -106,9 +106,7 @@ def limits(
     >>> limits([0.0] * 10, lowest=0.0, highest=1.0)
     Limits(low=0.0, high=0.308...)
     """
-    return Limits(
-        -_upper_limit([-value for value in values], -lowest, grain), _upper_limit(values, highest, grain)
-    )
+    return Limits(-_upper_limit([-value for value in values], -lowest, grain), _upper_limit(values, highest, grain))
 
 
 def exceeds(greater: Sequence[float], less: Sequence[float], *, grain: float = 0.0) -> bool:

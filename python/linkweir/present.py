@@ -8,6 +8,7 @@ import json
 import os
 import shlex
 import sys
+from pathlib import Path
 from typing import Any
 
 from linkweir.provenance import REPORT
@@ -51,6 +52,11 @@ def usable_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def shown_stem(path: Path) -> str:
+    """A file's name without its end, for a directory of results: letters that are not UTF-8 become question marks."""
+    return path.stem.encode(errors="replace").decode()
 
 
 def say(text: str) -> None:

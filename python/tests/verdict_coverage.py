@@ -55,7 +55,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
             {"class": "voice", "kind": "poisson", "rate": "200kbit", "packet": "500B"},
             {
                 "class": "web",
-                **{**_BURSTS, "rate": "2Mbit", "on": "60ms", "off": "600ms"},
+                **_BURSTS, "rate": "2Mbit", "on": "60ms", "off": "600ms",
                 "lengths": "pareto",
                 "shape": 1.3,
             },
@@ -210,15 +210,15 @@ def page(found: Sequence[Coverage], runs: int, blocks: int) -> str:
         "[Compare policies](../howto/compare.md#promises).",
         "",
         f"A verdict may be wrong in 2.5 % of blocks. By chance up to {100 * Count(0, blocks).allowed:.1f} % of {blocks} blocks",
-        "are seen to be wrong then. Wrong \"kept\" and \"missed\" are the worse of promises at the truth and a tenth of a",
-        "standard deviation beside it. \"Different\" is how often a policy is called better than itself, with other seeds.",
+        'are seen to be wrong then. Wrong "kept" and "missed" are the worse of promises at the truth and a tenth of a',
+        'standard deviation beside it. "Different" is how often a policy is called better than itself, with other seeds.',
         "",
         f"The worst of {len(found)} combinations of scenario, class, measure and size: "
-        f"wrong \"kept\" {_worst(found, 'kept')}, wrong \"missed\" {_worst(found, 'missed')}, "
-        f"\"different\" {_worst(found, 'different')}.",
+        f'wrong "kept" {_worst(found, "kept")}, wrong "missed" {_worst(found, "missed")}, '
+        f'"different" {_worst(found, "different")}.',
         f"{sum(not one.sound for one in found)} combinations are above what chance allows.",
         "",
-        "The right part of the table is the power: how often \"kept\" is said of a promise that is kept by so many standard",
+        'The right part of the table is the power: how often "kept" is said of a promise that is kept by so many standard',
         "deviations of a single run. Where a measure cannot be so far from its mean, nothing is written.",
         "",
         "| scenario | class | measure | seeds | wrong kept | wrong missed | different | "
@@ -236,7 +236,9 @@ def page(found: Sequence[Coverage], runs: int, blocks: int) -> str:
 
 def _worst(found: Sequence[Coverage], which: str) -> str:
     worst = max((one for one in found if getattr(one, which).tried), key=lambda one: getattr(one, which).share)
-    return f"{100 * getattr(worst, which).share:.2f} % ({worst.scenario}, {worst.of}, {worst.measure}, {worst.size} seeds)"
+    return (
+        f"{100 * getattr(worst, which).share:.2f} % ({worst.scenario}, {worst.of}, {worst.measure}, {worst.size} seeds)"
+    )
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from linkweir.comparison.plan import MOST_SEEDS, label_and_policy, prepare
 from linkweir.comparison.promises import SINGLE, UNCLEAR, UNKNOWN, VERDICTS, marked
 from linkweir.comparison.results import Verdict
 from linkweir.measures import MEASURES, SHOWN
-from linkweir.present import emit, emit_json, say
+from linkweir.present import emit, emit_json, say, shown_stem
 from linkweir.provenance import REPORT
 from linkweir.sweeps.keys import nearest
 from linkweir.sweeps.outcome import SweepInterrupted
@@ -86,7 +86,7 @@ def compare(
     chosen = _with_changes(_listed(policies, "--policies", "names of policies, like pss,drr"), changes or [])
     files = [] if traces is None else _listed(traces, "--traces", "paths of capacity traces, or leave it out")
     plan, facts = prepare(scenario, chosen, files, _seeds(seeds, seed), promises or [])
-    directory = Path("runs") / f"compare-{scenario.stem}" if out is None else out
+    directory = Path("runs") / f"compare-{shown_stem(scenario)}" if out is None else out
     try:
         with executor_of(jobs, dask) as executor, warnings_in_a_line(), bar() as progress:
             found = run_comparison(plan, facts, executor, out=directory, force=force, progress=progress)

@@ -228,7 +228,9 @@ def tables(comparison: Results) -> str:
         found.append(html_page.table(["measure", *(one.label for one in facts.variants)], lines))
     more = len(facts.classes) - _MOST_CLASSES
     hidden = f" {more} more classes are in the data set only." if more > 0 else ""
-    found.append(f'<p class="below">Bold: the best value of the line, and those that these seeds do not tell from it. Delays are queueing delays.{hidden}</p>')
+    found.append(
+        f'<p class="below">Bold: the best value of the line, and those that these seeds do not tell from it. Delays are queueing delays.{hidden}</p>'
+    )
     return "".join(found)
 
 

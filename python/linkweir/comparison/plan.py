@@ -241,9 +241,7 @@ def _entries(policies: Policies, brought: str | None) -> Iterator[tuple[str, str
             raise PlanError(f"policy {label}: {fault}") from fault
         policy = policy or str(changes.pop(("scheduler", "policy"), label))
         if policy not in known:
-            raise PlanError(
-                f"policies: no policy is called {policy}; there are {listed}{keys.nearest(policy, known)}"
-            )
+            raise PlanError(f"policies: no policy is called {policy}; there are {listed}{keys.nearest(policy, known)}")
         if label in seen:
             raise PlanError(f"policies: {label} is given twice; give one another label, like mine={policy}")
         for key in changes:
