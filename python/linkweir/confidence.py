@@ -2,17 +2,17 @@
 """How well runs with different seeds know a mean: intervals to look at, and limits to judge by.
 
 `estimate` gives Student's 95 % interval, which tables and figures show. It is exact for values that are about normal.
-Losses and delays are not: they are skewed, and a loss may be 0 in all runs but a few. There Student's interval misses the
-mean far more often than it says, and always to the same side.
+Losses and delays are not: they are skewed, and a loss may be 0 in all runs but a few. There Student's interval misses
+the mean far more often than it says, and always to the same side.
 
-So verdicts use `limits`. No method bounds the mean of any distribution whatever from a few runs (Bahadur and Savage 1956).
-These limits are Student's, widened by what a skewness costs, which falls with the root of the number of runs (Johnson
-1978): each is passed by the true mean in at most 2.5 % of blocks of runs if the values are as skewed as a log-normal
-distribution whose logarithm has a standard deviation of 1.5 (its skewness is 33), and far more seldom if they are about
-normal. Values that several runs share, such as a loss of 0, tell nothing of the spread of the others. So the other runs
-alone decide how wide a limit is. If all runs share one value, the limit follows from the range of the measure:
-runs with another value are at most 1 - 0.025^(1/n) of all, and these may have any value of the range. `make coverage`
-measures how often the limits fail.
+So verdicts use `limits`. No method bounds the mean of any distribution whatever from a few runs (Bahadur and Savage
+1956). These limits are Student's, widened by what a skewness costs, which falls with the root of the number of runs
+(Johnson 1978): each is passed by the true mean in at most 2.5 % of blocks of runs if the values are as skewed as a
+log-normal distribution whose logarithm has a standard deviation of 1.5 (its skewness is 33), and far more seldom if
+they are about normal. Values that several runs share, such as a loss of 0, tell nothing of the spread of the others.
+So the other runs alone decide how wide a limit is. If all runs share one value, the limit follows from the range of
+the measure: runs with another value are at most 1 - 0.025^(1/n) of all, and these may have any value of the range.
+`make coverage` measures how often the limits fail.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ERROR = 0.025
 """How often a limit may be passed by the true mean, on either side."""
 
 _SKEWED = 20.0
-"""Widens Student's limits by this, divided by the root of the number of runs; from the log-normal distribution above."""
+"""Widens Student's limits by this, divided by the root of the number of runs."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def limits(
 
 
 def exceeds(greater: Sequence[float], less: Sequence[float], *, grain: float = 0.0) -> bool:
-    """Whether the mean of the first values is certainly above that of the second, which are from runs in the same order.
+    """Whether the mean of the first values is certainly above that of the second, pair by pair.
 
     >>> exceeds([5.1, 5.0, 5.2, 5.1, 5.0], [3.1, 3.0, 3.1, 3.2, 3.1])
     True

@@ -41,15 +41,15 @@ _IMPORTANT = (
 
 
 def usable_streams() -> None:
-    """Makes stdout and stderr take any text: a letter that their encoding does not have is written as a question mark.
+    """Makes stdout and stderr take any text: letters that their encoding lacks become question marks.
 
-    A file name that is not UTF-8 has such letters, and so have signs like ± and the names of classes in a terminal without
+    A file name that is not UTF-8 has such letters, and so have signs like ±, and names of classes in a terminal without
     UTF-8. A stream that is closed, as by ``>&-``, takes everything and shows nothing.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 

@@ -230,10 +230,10 @@ def whole_seed(seed: object, most: int = _WIDEST - 1) -> int:
     Raises:
         ScenarioError: it is anything else, such as 3.0, "3" or True, or is out of range.
     """
-    whole = isinstance(seed, numbers.Integral) and not isinstance(seed, bool)
-    if whole and 0 <= int(seed) <= most:  # type: ignore[call-overload]
-        return int(seed)  # type: ignore[call-overload]
-    message = f"must be a whole number 0 .. {most}" + ("" if whole else ", like seed=3")
+    number = int(seed) if isinstance(seed, numbers.Integral) and not isinstance(seed, bool) else None
+    if number is not None and 0 <= number <= most:
+        return number
+    message = f"must be a whole number 0 .. {most}" + (", like seed=3" if number is None else "")
     raise _fault("seed", message, repr(seed))
 
 

@@ -30,7 +30,7 @@ def shell(folder: Path, command: str, **environment: str) -> subprocess.Complete
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    text = SMALL.replace('name = "ef"', 'name = "Ж ×"').replace('class = "ef"', 'class = "Ж ×"')
+    text = SMALL.replace('name = "ef"', 'name = "Ж ±"').replace('class = "ef"', 'class = "Ж ±"')
     assert "Ж" in text
     (tmp_path / "scenario.toml").write_text(text, encoding="utf-8")
     return tmp_path
@@ -63,7 +63,7 @@ def test_closed_streams_are_no_failure(folder: Path, command: str) -> None:
 
 def test_a_scenario_may_have_a_name_that_is_not_utf_8(folder: Path) -> None:
     name = b"sc\xe9nario.toml"
-    os.rename(os.fsencode(folder / "scenario.toml"), os.path.join(os.fsencode(folder), name))
+    (folder / "scenario.toml").rename(folder / os.fsdecode(name))
     for words in ("run {} --out out", "check {}", "compare {} --policies pss,fifo --seeds 2 --jobs 1"):
         done = shell(folder, f"{LINKWEIR} {words.format('sc*nario.toml')}")
         assert (done.returncode, done.stderr) == (0, b""), words

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How often the verdicts of `linkweir compare` are wrong, measured where the truth is known: `make coverage`.
 
-For each scenario a pool of independent runs (one seed each) gives the truth: the mean of a measure over the whole pool.
-The pool is then cut into blocks of 5, 10 and 30 runs, and each block is judged as a comparison judges its seeds. No run is
-in two blocks of the same size, so the blocks are independent. The mean of a pool of 60,000 runs is known to 0.4 % of the
-standard deviation of a run. A limit is at least 1.2 such deviations away from the mean of its block, so the error of the
-truth does not matter.
+For each scenario a pool of independent runs (one seed each) gives the truth: the mean of a measure over the whole
+pool. The pool is then cut into blocks of 5, 10 and 30 runs, and each block is judged as a comparison judges its
+seeds. No run is in two blocks of the same size, so the blocks are independent. The mean of a pool of 60,000 runs is
+known to 0.4 % of the standard deviation of a run. A limit is at least 1.2 such deviations away from the mean of its
+block, so the error of the truth does not matter.
 
-A promise is set at the truth, and on either side of it by a tenth of a standard deviation. Kept is wrong if the truth is
-on the wrong side, missed if it is on the right side; at the truth both are counted. Promises that are 0.5 to 8 standard
-deviations away from the truth show the power: how often the right verdict is found. For the comparison of a policy with
-itself two blocks of different seeds are compared.
+A promise is set at the truth, and on either side of it by a tenth of a standard deviation. Kept is wrong if the truth
+is on the wrong side, missed if it is on the right side; at the truth both are counted. Promises that are 0.5 to 8
+standard deviations away from the truth show the power: how often the right verdict is found. For the comparison of a
+policy with itself two blocks of different seeds are compared.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ SCENARIOS: dict[str, dict[str, Any]] = {
             {"class": "voice", "kind": "poisson", "rate": "200kbit", "packet": "500B"},
             {
                 "class": "web",
-                **_BURSTS, "rate": "2Mbit", "on": "60ms", "off": "600ms",
+                **_BURSTS,
+                "rate": "2Mbit",
+                "on": "60ms",
+                "off": "600ms",
                 "lengths": "pareto",
                 "shape": 1.3,
             },
@@ -209,17 +212,18 @@ def page(found: Sequence[Coverage], runs: int, blocks: int) -> str:
         "[verdict_coverage.py](../../python/tests/verdict_coverage.py); the rule is on",
         "[Compare policies](../howto/compare.md#promises).",
         "",
-        f"A verdict may be wrong in 2.5 % of blocks. By chance up to {100 * Count(0, blocks).allowed:.1f} % of {blocks} blocks",
-        'are seen to be wrong then. Wrong "kept" and "missed" are the worse of promises at the truth and a tenth of a',
-        'standard deviation beside it. "Different" is how often a policy is called better than itself, with other seeds.',
+        f"A verdict may be wrong in 2.5 % of blocks. By chance up to {100 * Count(0, blocks).allowed:.1f} % of {blocks}",
+        'blocks are seen to be wrong then. Wrong "kept" and "missed" are the worse of promises at the truth and a',
+        'tenth of a standard deviation beside it. "Different" is how often a policy is called better than itself,',
+        "with other seeds, in half as many pairs of blocks.",
         "",
         f"The worst of {len(found)} combinations of scenario, class, measure and size: "
         f'wrong "kept" {_worst(found, "kept")}, wrong "missed" {_worst(found, "missed")}, '
         f'"different" {_worst(found, "different")}.',
         f"{sum(not one.sound for one in found)} combinations are above what chance allows.",
         "",
-        'The right part of the table is the power: how often "kept" is said of a promise that is kept by so many standard',
-        "deviations of a single run. Where a measure cannot be so far from its mean, nothing is written.",
+        'The right part of the table is the power: how often "kept" is said of a promise that is kept by so many',
+        "standard deviations of a single run.",
         "",
         "| scenario | class | measure | seeds | wrong kept | wrong missed | different | "
         + " | ".join(f"{one:g} sd" for one in POWERS)

@@ -15,8 +15,8 @@ from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
 from linkweir.comparison.execute import run_comparison
 from linkweir.comparison.fitting import listed_policies
 from linkweir.comparison.outcome import Comparison
-from linkweir.comparison.plan import MOST_SEEDS, label_and_policy, prepare
-from linkweir.comparison.promises import SINGLE, UNCLEAR, UNKNOWN, VERDICTS, marked
+from linkweir.comparison.plan import label_and_policy, prepare
+from linkweir.comparison.promises import MOST_SEEDS, SINGLE, UNCLEAR, UNKNOWN, VERDICTS, marked
 from linkweir.comparison.results import Verdict
 from linkweir.measures import MEASURES, SHOWN
 from linkweir.present import emit, emit_json, say, shown_stem

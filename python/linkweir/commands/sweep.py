@@ -12,6 +12,7 @@ import typer
 
 from linkweir.commands.executor import executor_of
 from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
+from linkweir.present import shown_stem
 from linkweir.provenance import REPORT
 from linkweir.sweeps.execute import run_plan
 from linkweir.sweeps.outcome import RUNS, Sweep, SweepInterrupted

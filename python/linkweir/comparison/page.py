@@ -70,8 +70,8 @@ def _what(comparison: Results) -> str:
     )
     if seeds > 1:
         text += (
-            "Figures are means over the runs, ± half of the 95 % confidence interval (Student's t). What is kept, missed "
-            "or best is judged by wider limits, as losses and delays are skewed."
+            "Figures are means over the runs, ± half of the 95 % confidence interval (Student's t). What is kept, "
+            "missed or best is judged by wider limits, as losses and delays are skewed."
         )
     return html.escape(text)
 
@@ -95,9 +95,9 @@ def answer(comparison: Results) -> str:
             lines.append([link.label if several else promise.text, *cells])
     headings = ["promise and link" if several else "promise", *(one.label for one in facts.variants)]
     below = (
-        "A promise is about the mean over all seeds that there could be, of which the runs are a sample. Kept: this mean "
-        "is within the bound (rates: within 1 % of it), missed: it is outside. Each is said wrongly at most once in 40 "
-        "times. In each cell the mean, and in how many of the runs it was within the bound."
+        "A promise is about the mean over all seeds that there could be, of which the runs are a sample. Kept: this "
+        "mean is within the bound (rates: within 1 % of it), missed: it is outside. Each is meant to be wrong at most "
+        "once in 40 times. In each cell the mean, and in how many of the runs it was within the bound."
     )
     if any(v.verdict == UNCLEAR for v in verdicts):
         below += (
@@ -229,7 +229,8 @@ def tables(comparison: Results) -> str:
     more = len(facts.classes) - _MOST_CLASSES
     hidden = f" {more} more classes are in the data set only." if more > 0 else ""
     found.append(
-        f'<p class="below">Bold: the best value of the line, and those that these seeds do not tell from it. Delays are queueing delays.{hidden}</p>'
+        '<p class="below">Bold: the best of the line, and all that are not certainly worse. '
+        f"Delays are queueing delays.{hidden}</p>"
     )
     return "".join(found)
 

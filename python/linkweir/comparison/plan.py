@@ -183,13 +183,15 @@ def _nominal_bps(scenario: Scenario) -> float:
 def _seeds(seeds: int | Sequence[int], own: int, first: int | None) -> list[int]:
     """The seeds of the runs: so many from the first on, or those listed."""
     wrong = f"seeds = {seeds!r}: must be 1 .. {MOST_SEEDS} seeds; 10 give a confidence interval"
-    counted = isinstance(seeds, numbers.Integral) and not isinstance(seeds, bool)
-    if not counted and (isinstance(seeds, (str, bytes, bool)) or not isinstance(seeds, Iterable)):
+    count = int(seeds) if isinstance(seeds, numbers.Integral) and not isinstance(seeds, bool) else None
+    if count is None and (isinstance(seeds, (str, bytes, bool)) or not isinstance(seeds, Iterable)):
         raise PlanError(f"{wrong}; give their number, like 10, or a list of seeds, like [1, 2, 3]")
-    if not counted and first is not None:
+    if count is None and first is not None:
         raise PlanError(f"seed = {first!r}: is for a number of seeds; the list {seeds!r} has its own first")
     start = own if first is None else whole_seed(first, MOST_SEED)
-    given = range(start, start + min(int(seeds), MOST_SEEDS + 1)) if counted else seeds  # type: ignore[call-overload]
+    given: Iterable[int] = (
+        seeds if isinstance(seeds, Iterable) else range(start, start + min(count or 0, MOST_SEEDS + 1))
+    )
     found = list(itertools.islice(given, MOST_SEEDS + 1))
     if not 1 <= len(found) <= MOST_SEEDS:
         raise PlanError(wrong)

@@ -339,7 +339,7 @@ class Results:
         if promise.measure == "loss":
             return 1.0
         if MEASURES[promise.measure].quantity == "rate":
-            capacities = [row["capacity_bps"] for row in self._links.get((trace, policy), [])]
+            capacities: list[float] = [row["capacity_bps"] for row in self._links.get((trace, policy), [])]
             return max([promise.bound, *capacities])
         return self.facts.duration_s
 
