@@ -31,6 +31,7 @@
 # make ns3-dist  the module as a tarball for contrib/ of ns-3's tree, in build/ns3-dist
 # make imported   compares what import reads of random configurations of tc with the classes of a kernel
 # make agreement  compares theory, simulator, qdisc, gateway and ns-3 over eight figures, and their decisions, as root; records it
+# make coverage  how often verdicts of compare are wrong, in 240,000 short runs whose truth is known, and records it
 # make robust  tests and scenarios in kernels that check memory accesses, locks and data races (KASAN, KCSAN, lockdep)
 
 SHELL := /bin/bash
@@ -47,7 +48,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement robust policy site pictures manuals notebooks names macos ns3 ns3-dist
+.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks names macos ns3 ns3-dist
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -258,6 +259,9 @@ transport: $(VENV)/.built
 
 imported: $(VENV)/.built
 	$(PYTHON) lab/imported/compare.py 1000
+
+coverage: $(VENV)/.built
+	$(PYTHON) python/tests/verdict_coverage.py docs/results/compare-coverage.md
 
 # what is stored in runs/agreement is not run again; exit code 3 of a program: something is outside its bound
 agreement: $(VENV)/.built

@@ -26,7 +26,7 @@ from linkweir import _native
 from linkweir.commands.trace_keys import TraceKeys, trace_keys
 from linkweir.fault import DirectoryError, PlanError
 from linkweir.policy import IN_SIMULATOR, Parameter
-from linkweir.present import emit, emit_json, say, show_readings, show_result
+from linkweir.present import emit, emit_json, say, show_readings, show_result, usable_streams
 from linkweir.result import Interrupted
 
 if sys.version_info >= (3, 11):
@@ -471,6 +471,7 @@ def _reasons(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
 
 def main() -> int:
     """Runs the command; every way it can end becomes the exit code returned and at most one line on stderr."""
+    usable_streams()
     try:
         app(prog_name="linkweir")
     except SystemExit as end:
@@ -485,6 +486,9 @@ def main() -> int:
         return BAD_INPUT
     except _native.RunError as fault:
         say(f"linkweir: the run failed: {fault}")
+    except UnicodeEncodeError as fault:
+        say(f"linkweir: {fault.object!r}: is a name that is not UTF-8, which files of results cannot have; rename it")
+        return BAD_INPUT
     except OSError as fault:
         where = f"{fault.filename}: " if fault.filename else ""
         say(f"linkweir: {where}{fault.strerror or fault}")

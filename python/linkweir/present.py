@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import shlex
 import sys
+from pathlib import Path
 from typing import Any
 
 from linkweir.provenance import REPORT
@@ -36,6 +39,25 @@ _IMPORTANT = (
     "worst_t_s",
 )
 """Columns that a narrow terminal keeps longest."""
+
+
+def usable_streams() -> None:
+    """Makes stdout and stderr take any text: letters that their encoding lacks become question marks.
+
+    A file name that is not UTF-8 has such letters, and so have signs like ±, and names of classes in a terminal without
+    UTF-8. A stream that is closed, as by ``>&-``, takes everything and shows nothing.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def shown_stem(path: Path) -> str:
+    """A file's name without its end, for a directory of results: letters that are not UTF-8 become question marks."""
+    return path.stem.encode(errors="replace").decode()
 
 
 def say(text: str) -> None:

@@ -44,7 +44,8 @@ def write_whole(path: Path, content: str | bytes) -> None:
     except OSError as fault:
         raise OSError(fault.errno, fault.strerror, str(path)) from fault  # the user does not know the other name
     with opened as file:
-        file.write(content.encode() if isinstance(content, str) else content)
+        # A file name that is not UTF-8 has surrogates, which JSON may hold as escapes.
+        file.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())  # before the renaming, or a power cut may leave the new name with no content
     try:

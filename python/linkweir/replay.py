@@ -280,7 +280,8 @@ def _transfers(name: str, sums: Sequence[Sums], interval_s: float) -> Iterator[d
 def _fitted(written: dict[str, Any], policy: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     known = fitting.known_policies()
     if policy not in known:
-        raise PlanError(f"no policy is called {policy}; there are {', '.join(known)}{keys.nearest(policy, known)}")
+        listed = ", ".join(fitting.listed_policies())
+        raise PlanError(f"no policy is called {policy}; there are {listed}{keys.nearest(policy, known)}")
     nominal_bps = _native.quantity(written["link"].get("nominal", "0bit"), "rate")
     found = fitting.fit(written, policy, nominal_bps)
     there = {

@@ -39,6 +39,9 @@ class Interrupted(KeyboardInterrupt):
         super().__init__(f"interrupted at {result.simulated_s:g} s of {result.scenario.duration_s:g} s")
         self.result = result
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.result,)
+
 
 class Result(RunTables):
     """The result of a run.

@@ -7,7 +7,8 @@ import json
 import math
 import numbers
 import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypedDict
@@ -185,8 +186,33 @@ class Scenario:
         """What each trace was taken for, a line each: file, notation, columns, units, start, length, mean and gaps."""
         return self._native.readings
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For `pickle` and `copy`: the text with every default, and the content of the files that it names."""
+        inputs = tuple((name, content) for name, _, content in self.inputs)
+        return with_inputs, (self.resolved, inputs, self.seed)
+
     def __repr__(self) -> str:
         return repr(self._native)
+
+
+def with_inputs(text: str, inputs: Sequence[tuple[str, bytes]], seed: int) -> Scenario:
+    """A scenario of which the files are given with their content.
+
+    Args:
+        text: the scenario with every default written out.
+        inputs: the files that `text` names, as (name, content).
+        seed: seed of every random number.
+    """
+    if not inputs:
+        return Scenario.parse(text, seed=seed)
+    with tempfile.TemporaryDirectory(prefix="linkweir-") as folder:
+        path = Path(folder) / "scenario.toml"
+        path.write_text(text, encoding="utf-8")
+        for name, content in inputs:
+            target = Path(folder) / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        return Scenario.load(path, seed=seed)
 
 
 def _path(path: str | os.PathLike[str] | None) -> str | None:
@@ -209,16 +235,27 @@ def _trace(trace: AnyTrace | None, trace_keys: Mapping[str, Any] | None) -> _Tra
     return {"trace": "trace.csv", "trace_content": traces.as_csv(trace).encode(), "trace_keys": keys}
 
 
-def _fault(key: str, message: str) -> _native.ScenarioError:
-    fault = _native.ScenarioError(f"{key}: {message}")
-    fault.file, fault.line, fault.key, fault.value, fault.message = None, None, key, "", message
+def _fault(key: str, message: str, value: str = "") -> _native.ScenarioError:
+    fault = _native.ScenarioError(f"{key} = {value}: {message}" if value else f"{key}: {message}")
+    fault.file, fault.line, fault.key, fault.value, fault.message = None, None, key, value, message
     return fault
 
 
 def _seed(seed: int | None) -> int | None:
-    if seed is None or 0 <= seed < _WIDEST:
-        return seed
-    raise _fault("seed", f"must be a whole number 0 .. {_WIDEST - 1}")
+    return None if seed is None else whole_seed(seed)
+
+
+def whole_seed(seed: object, most: int = _WIDEST - 1) -> int:
+    """A seed, which is a whole number, also one of numpy's.
+
+    Raises:
+        ScenarioError: it is anything else, such as 3.0, "3" or True, or is out of range.
+    """
+    number = int(seed) if isinstance(seed, numbers.Integral) and not isinstance(seed, bool) else None
+    if number is not None and 0 <= number <= most:
+        return number
+    message = f"must be a whole number 0 .. {most}" + (", like seed=3" if number is None else "")
+    raise _fault("seed", message, repr(seed))
 
 
 def _key(key: object) -> str:

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -192,7 +193,11 @@ def _unless_interrupted(result: Result, interrupt: _DeferredInterrupt) -> Result
 
 
 def _kept(table: pa.Table) -> Callable[[], pa.Table]:
-    return lambda: table
+    return partial(_table, table)  # unlike a lambda, it can be pickled
+
+
+def _table(table: pa.Table) -> pa.Table:
+    return table
 
 
 def _in_memory(scenario: Scenario, outcome: _native._Outcome, sources: Mapping[str, Callable[[], pa.Table]]) -> Result:

@@ -24,7 +24,7 @@ from linkweir.comparison import Comparison, compare
 from linkweir.comparison.fitting import expected_bps, fit
 from linkweir.comparison.plan import prepare, tomllib
 from linkweir.comparison.promises import KEPT, MISSED, UNCLEAR, UNKNOWN, VERDICTS, Promise
-from linkweir.confidence import Estimate, student_t
+from linkweir.confidence import student_t
 from linkweir.measures import BUCKET, MEASURES
 from linkweir.sweeps import keys
 
@@ -176,16 +176,17 @@ def test_what_is_set_for_a_policy_takes_the_place_of_what_was_computed() -> None
 
 def test_a_promise_is_kept_missed_or_unclear() -> None:
     rate = Promise("af", "rate", 1e6)
-    assert rate.verdict(Estimate(1.2e6, 1e5, 5)) == KEPT
-    assert rate.verdict(Estimate(0.995e6, 1e3, 5)) == KEPT  # within 1 %
-    assert rate.verdict(Estimate(0.98e6, 1e3, 5)) == MISSED
-    assert rate.verdict(Estimate(1.0e6, 1e5, 5)) == UNCLEAR
-    assert rate.verdict(Estimate(None, None, 0)) == "no data"
+    around = (-2.0, -1.0, 0.0, 1.0, 2.0)  # a standard deviation of 1.58, of which 12.4 are needed
+    assert rate.verdict([1.2e6 + 5e3 * one for one in around]) == KEPT
+    assert rate.verdict([0.995e6 + 100.0 * one for one in around]) == KEPT  # within 1 %
+    assert rate.verdict([0.98e6 + 100.0 * one for one in around]) == MISSED
+    assert rate.verdict([1.0e6 + 5e3 * one for one in around]) == UNCLEAR
+    assert rate.verdict([]) == "no data"
     delay = Promise("ef", "delay_p99", 0.05)
-    assert delay.verdict(Estimate(0.04, 0.005, 5)) == KEPT
-    assert delay.verdict(Estimate(0.04, None, 1)) == KEPT
-    assert delay.verdict(Estimate(0.06, 0.005, 5)) == MISSED
-    assert delay.verdict(Estimate(0.049, 0.005, 5)) == UNCLEAR
+    assert delay.verdict([0.04 + 2e-4 * one for one in around]) == KEPT
+    assert delay.verdict([0.04]) == KEPT
+    assert delay.verdict([0.06 + 2e-4 * one for one in around]) == MISSED
+    assert delay.verdict([0.049 + 2e-4 * one for one in around]) == UNCLEAR
     assert delay.text == "ef: delay p99 at most 50 ms"
 
 
@@ -219,9 +220,11 @@ def test_a_wrong_promise_is_refused(text: str, words: str) -> None:
 
 def test_a_class_that_wants_less_than_it_is_promised_need_only_get_what_it_wants() -> None:
     quiet = {**PSS, "flow": [PSS["flow"][0], {"class": "af", "kind": "cbr", "rate": "300kbit"}, PSS["flow"][2]]}
-    (verdict,) = compare(quiet, ["pss"], seeds=2, jobs=1).verdicts
+    (verdict,) = compare(quiet, ["pss"], seeds=1, jobs=1).verdicts
     assert verdict.found.mean == pytest.approx(300e3, rel=0.02)
     assert verdict.verdict == KEPT
+    (verdict,) = compare(quiet, ["pss"], seeds=2, jobs=1).verdicts
+    assert (verdict.held, verdict.runs[:11]) == (2, "2 of 2 runs")  # two are too few to judge all seeds
 
 
 def test_a_verdict_of_one_seed_says_so_everywhere(tmp_path: Path) -> None:
@@ -348,6 +351,38 @@ def test_a_class_that_sent_nothing_has_a_verdict_of_its_own(tmp_path: Path) -> N
     assert row[heading.index("no data") :].strip() == "pss"
 
 
+def test_seeds_begin_where_they_are_said_to() -> None:
+    _, facts = prepare(PSS, ["pss"], [], 3, [], 7)
+    assert facts.seeds == (7, 8, 9)
+    assert compare(PSS, ["fifo"], seeds=2, seed=5, jobs=1).facts.seeds == (5, 6)
+    for seeds, seed, words in (
+        (3, 3.0, "seed = 3.0: must be a whole number"),
+        (3, True, "seed = True: must be a whole number"),
+        (3, -1, "seed = -1: must be a whole number 0 .. 9223372036854775807"),
+        ([1, 2], 7, "seed = 7: is for a number of seeds"),
+        (True, None, "seeds = True: must be 1 .. 100000 seeds"),
+        (3.0, None, "seeds = 3.0: must be 1 .. 100000 seeds"),
+        ("3", None, "seeds = '3': must be 1 .. 100000 seeds"),
+        ([1, 2.0], None, "seed = 2.0: must be a whole number"),
+    ):
+        with pytest.raises((package.PlanError, package.ScenarioError), match=re.escape(words)):
+            prepare(PSS, ["pss"], [], seeds, [], seed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", [3.0, "3", True, -1, 2**63])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    with pytest.raises(package.ScenarioError, match=r"seed = .*must be a whole number 0 \.\. 9223372036854775807"):
+        package.run(PSS, seed=seed)
+
+
+def test_policies_that_reproduce_papers_are_not_listed_but_work() -> None:
+    with pytest.raises(package.PlanError, match="there are fifo") as caught:
+        prepare(PSS, ["pfs"], [], 1, [])
+    assert not re.search("_like|tauran", str(caught.value))
+    plan, _ = prepare(PSS, ["bps_like"], [], 1, [])
+    assert len(plan.cases) == 1
+
+
 def test_wrong_traces_and_seeds_are_refused(tmp_path: Path) -> None:
     with pytest.raises(package.PlanError, match=r"none\.csv: cannot be read"):
         prepare(PSS, ["pss"], [tmp_path / "none.csv"], 1, [])
@@ -406,10 +441,9 @@ def test_no_interval_of_a_percentile_is_narrower_than_a_bucket_of_its_histogram(
     rows = [row for row in found.sweep.delays.to_pylist() if row["lower_s"] > 1e-6]
     assert max((row["upper_s"] - row["lower_s"]) / row["upper_s"] for row in rows) <= BUCKET
     (link,) = (link.label for link in found.facts.links)
-    p99 = found.estimate(link, "pss", "af", "delay_p99")
-    assert p99.mean is not None
-    assert Promise("af", "delay_p99", p99.mean * 1.001).verdict(p99) == UNCLEAR
-    assert Promise("af", "delay_p99", p99.mean * 1.01).verdict(p99) == KEPT
+    p99 = list(found.values(link, "pss", "af", "delay_p99").values()) * 20
+    assert Promise("af", "delay_p99", p99[0] * 1.001).verdict(p99) == UNCLEAR
+    assert Promise("af", "delay_p99", p99[0] * 1.01).verdict(p99) == KEPT
 
 
 def test_no_interval_of_a_percentile_is_shown_as_nothing() -> None:
@@ -577,7 +611,7 @@ def test_copies_of_a_class_are_one_class_with_their_means() -> None:
 
 def test_without_promises_the_report_says_which_policy_is_best(tmp_path: Path) -> None:
     plain = {**PSS, "scheduler": {"policy": "strict"}, "class": [{"name": name} for name in ("ef", "af", "cs0")]}
-    report = compare(plain, ["strict", "fifo"], seeds=2, jobs=1).report(tmp_path / "report.html").read_text()
+    report = compare(plain, ["strict", "fifo"], seeds=10, jobs=1).report(tmp_path / "report.html").read_text()
     assert "The scenario promises nothing to any class." in report
     best = re.search(r"<li>class <b>ef</b>: (.*?)</li>", report)
     assert best is not None

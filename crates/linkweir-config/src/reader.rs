@@ -251,6 +251,11 @@ impl<'s, 'i> Entry<'s, 'i> {
             )
         };
         match self.decimal(kind)?.whole() {
+            Some((0, false)) => Err(self.fault(format!(
+                "is less than half of {one}, the smallest step, and would count as 0; write {zero}, or {one} or more",
+                one = units::show_whole(1, kind),
+                zero = units::show_whole(0, kind),
+            ))),
             Some((_, false)) if matches!(kind, Kind::Size | Kind::Packets) => {
                 Err(self.fault(format!("must be whole; {}", range())))
             }
@@ -289,9 +294,12 @@ impl<'s, 'i> Entry<'s, 'i> {
     /// A fraction in millionths, rounded to the nearest.
     pub fn ppm(&self, (min, max): Bounds) -> Result<u64, Fault> {
         let range = || format!("must be {} .. {}", show_ppm(min), show_ppm(max));
-        self.decimal(Kind::Fraction)?
-            .shifted(6)
-            .whole()
+        let found = self.decimal(Kind::Fraction)?.shifted(6).whole();
+        if found == Some((0, false)) {
+            let cure = "is less than half of 0.0001%, the smallest step, and would count as 0; write 0%, or 0.0001% or more";
+            return Err(self.fault(cure.to_string()));
+        }
+        found
             .map(|(value, _)| value)
             .filter(|value| (min..=max).contains(value))
             .ok_or_else(|| self.fault(range()))
@@ -299,7 +307,12 @@ impl<'s, 'i> Entry<'s, 'i> {
 
     /// One of some words.
     pub fn choice(&self, words: &[&str]) -> Result<usize, Fault> {
-        let all = words.join(", ");
+        self.choice_of(words, words.len())
+    }
+
+    /// One of some words, of which messages list only the first `listed`.
+    pub fn choice_of(&self, words: &[&str], listed: usize) -> Result<usize, Fault> {
+        let all = words[..listed].join(", ");
         let text = self.value.as_str().ok_or_else(|| {
             self.fault(format!(
                 "must be one of {all}, in quotes, not {}",

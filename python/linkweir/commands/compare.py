@@ -14,12 +14,13 @@ from linkweir.commands.executor import executor_of
 from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
 from linkweir.commands.trace_keys import TraceKeys, trace_keys
 from linkweir.comparison.execute import run_comparison
-from linkweir.comparison.fitting import known_policies
+from linkweir.comparison.fitting import listed_policies
 from linkweir.comparison.outcome import Comparison
-from linkweir.comparison.plan import MOST_SEEDS, label_and_policy, prepare
-from linkweir.comparison.promises import SINGLE, UNKNOWN, VERDICTS, marked
+from linkweir.comparison.plan import label_and_policy, prepare
+from linkweir.comparison.promises import MOST_SEEDS, SINGLE, UNCLEAR, UNKNOWN, VERDICTS, marked
+from linkweir.comparison.results import Verdict
 from linkweir.measures import MEASURES, SHOWN
-from linkweir.present import emit, emit_json, say
+from linkweir.present import emit, emit_json, say, shown_stem
 from linkweir.provenance import REPORT
 from linkweir.sweeps.keys import nearest
 from linkweir.sweeps.outcome import SweepInterrupted
@@ -92,7 +93,7 @@ def compare(
     if not as_json:
         for line in facts.readings:
             emit(f"read: {line}\n")
-    directory = Path("runs") / f"compare-{scenario.stem}" if out is None else out
+    directory = Path("runs") / f"compare-{shown_stem(scenario)}" if out is None else out
     try:
         with executor_of(jobs, dask) as executor, warnings_in_a_line(), bar() as progress:
             found = run_comparison(plan, facts, executor, out=directory, force=force, progress=progress)
@@ -109,7 +110,7 @@ def _listed(text: str, option: str, cure: str) -> list[str]:
     """The parts of a list with commas, none of them empty."""
     found = [part.strip() for part in text.split(",")]
     if not all(found):
-        known = f"; there are {', '.join(known_policies())}" if option == "--policies" else ""
+        known = f"; there are {', '.join(listed_policies())}" if option == "--policies" else ""
         empty = "holds an empty name" if any(found) else "names nothing"
         raise typer.BadParameter(f'"{text}" {empty}; give {cure}{known}', param_hint=option)
     return found
@@ -186,6 +187,8 @@ def show(comparison: Comparison, *, as_json: bool, wide: bool) -> None:
     emit("\n")
     if len(facts.seeds) > 1:
         emit("Means over the seeds ± half of the 95 % confidence interval. Delays are queueing delays.\n")
+        if facts.promises:
+            emit("Promises are about the mean over all seeds; kept and missed are judged with wider limits.\n")
     elif comparison.sweep.runs_done:
         emit(f"{SINGLE} Delays are queueing delays.\n")
     found = comparison.sweep.runs_done - comparison.sweep.runs_now
@@ -214,6 +217,13 @@ def _table(comparison: Comparison, trace: str, *, wide: bool) -> list[str]:
     return left_out
 
 
+def _judged(found: Verdict) -> str:
+    """A policy in the table of promises."""
+    if found.verdict == UNCLEAR:
+        return f"{found.policy} ({found.runs})"
+    return marked(found.policy, found.found)
+
+
 def _promises(comparison: Comparison, *, wide: bool) -> None:
     """For each promise and link the policies that kept it."""
     if not comparison.facts.promises:
@@ -224,7 +234,7 @@ def _promises(comparison: Comparison, *, wide: bool) -> None:
     for promise in comparison.facts.promises:
         for link in comparison.facts.links:
             here = [v for v in comparison.verdicts if v.promise == promise and v.trace == link.label]
-            lists = [", ".join(marked(v.policy, v.found) for v in here if v.verdict == one) or "-" for one in shown]
+            lists = [", ".join(_judged(v) for v in here if v.verdict == one) or "-" for one in shown]
             rows.append([promise.text, *([link.label] if several else []), *lists])
     emit("\n")
     headings = ["promise", *(["link"] if several else []), *shown]

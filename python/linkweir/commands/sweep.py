@@ -12,6 +12,7 @@ import typer
 
 from linkweir.commands.executor import executor_of
 from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
+from linkweir.present import shown_stem
 from linkweir.provenance import REPORT
 from linkweir.sweeps.execute import run_plan
 from linkweir.sweeps.outcome import RUNS, Sweep, SweepInterrupted
@@ -49,7 +50,7 @@ def sweep(
     if dry_run:
         _list(made, as_json=as_json)
         return
-    directory = Path("runs") / f"sweep-{plan.stem}" if out is None else out
+    directory = Path("runs") / f"sweep-{shown_stem(plan)}" if out is None else out
     try:
         with executor_of(jobs, dask) as executor, warnings_in_a_line(), bar() as progress:
             done = run_plan(made, executor, out=directory, force=force, progress=progress)

@@ -25,6 +25,7 @@ def compare(
     traces: Sequence[str | os.PathLike[str]] = (),
     trace_keys: Mapping[str, Any] | None = None,
     seeds: int | Sequence[int] = 10,
+    seed: int | None = None,
     promises: Sequence[str] = (),
     out: str | os.PathLike[str] | None = None,
     client: Client | None = None,
@@ -44,6 +45,7 @@ def compare(
             the scenario's own.
         trace_keys: keys of ``[link]`` that describe every trace, such as ``{"trace_unit": "Mbit"}``.
         seeds: the number of seeds, the first being the scenario's own; or a list of seeds.
+        seed: the first seed in place of the scenario's own, if `seeds` is a number.
         promises: bounds that a class should keep in addition to what the scenario reserves: ``"af.rate=1.5Mbit"``
             (at least), ``"ef.delay_p99=50ms"`` or ``"ef.loss=1%"`` (at most).
         out: directory for the results and the report. If it holds an incomplete comparison, this is resumed. Without
@@ -72,7 +74,7 @@ def compare(
     """
     if client is not None and jobs is not None:
         raise ValueError("give jobs or client, not both")
-    plan, facts = prepare(scenario, policies, traces, seeds, promises, trace_keys=trace_keys)
+    plan, facts = prepare(scenario, policies, traces, seeds, promises, seed, trace_keys=trace_keys)
     executor: Executor = LocalProcesses(jobs)
     if client is not None:
         from linkweir.sweeps.cluster import DaskCluster

@@ -79,6 +79,11 @@ def known_policies() -> list[str]:
     return list(_parameters())
 
 
+def listed_policies() -> list[str]:
+    """Those of them that messages list: without the policies that only reproduce papers."""
+    return [name for name in _parameters() if name not in IN_SIMULATOR]
+
+
 def keys_of(policy: str) -> dict[str, list[str]]:
     """The keys that ``scheduler`` and each ``class`` of a scenario of this policy, a built-in one, may have."""
     of_scheduler, of_classes = _parameters()[policy]

@@ -69,7 +69,10 @@ def _what(comparison: Results) -> str:
         f"{facts.duration_s:g} s; the first {facts.warmup_s:g} s of each are not counted. "
     )
     if seeds > 1:
-        text += "Figures are means over the runs, ± half of the 95 % confidence interval (Student's t)."
+        text += (
+            "Figures are means over the runs, ± half of the 95 % confidence interval (Student's t). What is kept, "
+            "missed or best is judged by wider limits, as losses and delays are skewed."
+        )
     return html.escape(text)
 
 
@@ -84,30 +87,35 @@ def answer(comparison: Results) -> str:
     several = len(facts.links) > 1
     lines: list[Sequence[str | Cell] | Group] = []
     for promise in facts.promises:
-        measure = MEASURES[promise.measure]
         if several:
             lines.append(Group(promise.text))
         for link in facts.links:
             here = [v for v in verdicts if v.promise == promise and v.trace == link.label]
-            cells = [
-                Cell(f"{v.text}\n{measure.shown(v.found.mean, v.found.half)}", _MARKS.get(v.verdict, "open"))
-                for v in here
-            ]
+            cells = [Cell(_verdict(v), _MARKS.get(v.verdict, "open")) for v in here]
             lines.append([link.label if several else promise.text, *cells])
     headings = ["promise and link" if several else "promise", *(one.label for one in facts.variants)]
     below = (
-        "Kept: the whole interval is within the bound (rates: within 1 % of it). Missed: the whole interval is outside."
+        "A promise is about the mean over all seeds that there could be, of which the runs are a sample. Kept: this "
+        "mean is within the bound (rates: within 1 % of it), missed: it is outside. Each is meant to be wrong at most "
+        "once in 40 times. In each cell the mean, and in how many of the runs it was within the bound."
     )
     if any(v.verdict == UNCLEAR for v in verdicts):
         below += (
-            " Unclear: the bound is within the interval; more seeds would tell, unless the interval of a percentile is "
-            "already the width of a bucket of its histogram, 0.8 %."
+            " Unclear: these seeds cannot tell. The number of seeds that would decide supposes that further runs are "
+            "like these."
         )
     if any(v.verdict == UNKNOWN for v in verdicts):
         below += " No data: the runs measured nothing of the class, because it sent nothing or because no run ended."
     if any(v.found.count == 1 for v in verdicts):
         below += f" 1 seed: {SINGLE[0].lower()}{SINGLE[1:]}"
     return f'<ul>{said}</ul>{html_page.table(headings, lines)}<p class="below">{below}</p>'
+
+
+def _verdict(found: Verdict) -> str:
+    """A verdict with the figures that it is about."""
+    measure = MEASURES[found.promise.measure]
+    lines = [found.text, measure.shown(found.found.mean, found.found.half)]
+    return "\n".join([*lines, found.runs] if found.found.count > 1 else lines)
 
 
 def _sentences(comparison: Results, verdicts: Sequence[Verdict]) -> Iterator[str]:
@@ -154,16 +162,19 @@ def _best(comparison: Results) -> Iterator[str]:
                 means = {
                     one.label: comparison.estimate(link.label, one.label, name, key).mean for one in facts.variants
                 }
-                known = {label: mean for label, mean in means.items() if mean is not None}
-                if not known:
+                known = {label: measure.shown(mean) for label, mean in means.items() if mean is not None}
+                labels = comparison.best(link.label, name, key)
+                if not labels:
                     continue
-                best = measure.shown((max if measure.more_is_better else min)(known.values()))
-                labels = [label for label, mean in known.items() if measure.shown(mean) == best]
-                adjective = "highest" if measure.more_is_better else "lowest"
-                shown = f"({best}\N{NO-BREAK SPACE}{measure.unit})"
-                same = len(labels) == len(known) > 1
-                who = "the same under all" if same else f"under {_listed(labels)}"
-                parts.append(f"{'' if same else f'{adjective} '}{measure.words} {who} {shown}")
+                figures = list(dict.fromkeys(known[label] for label in labels))
+                shown = f"({_listed(figures)}\N{NO-BREAK SPACE}{measure.unit})"
+                who = f"under {_listed(labels)}"
+                if len(figures) > 1:
+                    parts.append(f"{measure.words} too close to tell {who} {shown}")
+                elif len(labels) == len(known) > 1:
+                    parts.append(f"{measure.words} the same under all {shown}")
+                else:
+                    parts.append(f"{'highest' if measure.more_is_better else 'lowest'} {measure.words} {who} {shown}")
             where = "" if len(facts.links) == 1 else f" on {link.label}"
             if parts:
                 yield f"class <b>{html.escape(name)}</b>{html.escape(f'{where}: {_listed(parts)}.')}"
@@ -217,7 +228,10 @@ def tables(comparison: Results) -> str:
         found.append(html_page.table(["measure", *(one.label for one in facts.variants)], lines))
     more = len(facts.classes) - _MOST_CLASSES
     hidden = f" {more} more classes are in the data set only." if more > 0 else ""
-    found.append(f'<p class="below">Bold: the best value of the line. Delays are queueing delays.{hidden}</p>')
+    found.append(
+        '<p class="below">Bold: the best of the line, and all that are not certainly worse. '
+        f"Delays are queueing delays.{hidden}</p>"
+    )
     return "".join(found)
 
 
@@ -236,13 +250,11 @@ def _measured(comparison: Results, trace: str, name: str, key: str) -> list[str 
     known = [one for one in estimates if one.mean is not None]
     if not known:
         return None
-    means = [one.mean for one in known if one.mean is not None]
-    best = measure.shown(max(means) if measure.more_is_better else min(means))
-    apart = len({measure.shown(mean) for mean in means}) > 1
+    best = comparison.best(trace, name, key)
     line: list[str | Cell] = [measure.heading]
-    for one in estimates:
+    for variant, one in zip(comparison.facts.variants, estimates, strict=True):
         text = measure.shown(one.mean, one.half)
-        line.append(Cell(text, "best") if apart and measure.shown(one.mean) == best else text)
+        line.append(Cell(text, "best") if len(best) < len(known) and variant.label in best else text)
     return line
 
 

@@ -6,23 +6,24 @@ from __future__ import annotations
 import copy
 import hashlib
 import itertools
+import numbers
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from linkweir import _native
 from linkweir.comparison import fitting
-from linkweir.comparison.promises import Promise, given_promise, promises_of
+from linkweir.comparison.promises import MOST_SEEDS, Promise, given_promise, promises_of
 from linkweir.fault import PlanError
 from linkweir.kinds import OPEN_LOOP
-from linkweir.scenario import Scenario
+from linkweir.scenario import Scenario, whole_seed
 from linkweir.sweeps import keys
 from linkweir.sweeps.keys import Key, KeyPathError
-from linkweir.sweeps.plan import Plan
+from linkweir.sweeps.plan import MOST_SEED, Plan
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -32,8 +33,6 @@ else:
 Policies = Sequence[str] | Mapping[str, Mapping[str, Any]]
 """Names of policies, ``LABEL=NAME`` where two entries have the same; or the keys that each changes, by name."""
 
-MOST_SEEDS = 100_000
-"""Each is a run of every policy on every link."""
 _PARAMETERS = {"scheduler": 2, "class": 3}
 """Where keys of a policy begin, and how many words lead to one."""
 
@@ -114,6 +113,8 @@ def prepare(
     traces: Sequence[str | os.PathLike[str]],
     seeds: int | Sequence[int],
     promises: Sequence[str],
+    seed: int | None = None,
+    *,
     trace_keys: Mapping[str, Any] | None = None,
 ) -> tuple[Plan, Facts]:
     """The plan of a comparison, checked, and what its report says.
@@ -126,7 +127,7 @@ def prepare(
     own = Scenario.from_dict(written, path=path) if isinstance(scenario, Mapping) else Scenario.load(path)
     nominal_bps = _nominal_bps(own)
     links = list(_links_of(written, traces))
-    count = _seeds(seeds, own.seed)
+    count = _seeds(seeds, own.seed, seed)
     brought = own.policy if isinstance(written["scheduler"]["policy"], Mapping) else None
     listed = list(_entries(policies, brought))
     variants = []
@@ -186,12 +187,22 @@ def _nominal_bps(scenario: Scenario) -> float:
     return _native.quantity(written, "rate")
 
 
-def _seeds(seeds: int | Sequence[int], first: int) -> list[int]:
-    given = range(first, first + min(seeds, MOST_SEEDS + 1)) if isinstance(seeds, int) else seeds
+def _seeds(seeds: int | Sequence[int], own: int, first: int | None) -> list[int]:
+    """The seeds of the runs: so many from the first on, or those listed."""
+    wrong = f"seeds = {seeds!r}: must be 1 .. {MOST_SEEDS} seeds; 10 give a confidence interval"
+    count = int(seeds) if isinstance(seeds, numbers.Integral) and not isinstance(seeds, bool) else None
+    if count is None and (isinstance(seeds, (str, bytes, bool)) or not isinstance(seeds, Iterable)):
+        raise PlanError(f"{wrong}; give their number, like 10, or a list of seeds, like [1, 2, 3]")
+    if count is None and first is not None:
+        raise PlanError(f"seed = {first!r}: is for a number of seeds; the list {seeds!r} has its own first")
+    start = own if first is None else whole_seed(first, MOST_SEED)
+    given: Iterable[int] = (
+        seeds if isinstance(seeds, Iterable) else range(start, start + min(count or 0, MOST_SEEDS + 1))
+    )
     found = list(itertools.islice(given, MOST_SEEDS + 1))
     if not 1 <= len(found) <= MOST_SEEDS:
-        raise PlanError(f"seeds = {seeds}: must be 1 .. {MOST_SEEDS} seeds; 10 give a confidence interval")
-    return found
+        raise PlanError(wrong)
+    return [whole_seed(seed, MOST_SEED) for seed in found]
 
 
 def _given_promises(texts: Sequence[str], names: Sequence[str], with_tcp: Sequence[str]) -> Iterator[Promise]:
@@ -215,7 +226,7 @@ def label_and_policy(text: str) -> tuple[str, str]:
         label, policy = policy, ""
     if not label or (equals and not policy):
         missing = "is an empty name" if not equals else "has no label" if not label else "names no policy"
-        known = ", ".join(fitting.known_policies())
+        known = ", ".join(fitting.listed_policies())
         raise PlanError(f'policies: "{text}" {missing}; write NAME or LABEL=NAME; there are {known}')
     return label, policy
 
@@ -223,12 +234,13 @@ def label_and_policy(text: str) -> tuple[str, str]:
 def _entries(policies: Policies, brought: str | None) -> Iterator[tuple[str, str, dict[Key, Any]]]:
     """Label, policy and changes of each; `brought` is the scenario's policy if it comes from a file."""
     known = [*fitting.known_policies(), *([brought] if brought else [])]
+    listed = ", ".join([*fitting.listed_policies(), *([brought] if brought else [])])
     if isinstance(policies, str):
         policies = policies.split(",")
     given: list[tuple[str, Mapping[str, Any]]]
     given = list(policies.items()) if isinstance(policies, Mapping) else [(text, {}) for text in policies]
     if not given:
-        raise PlanError(f"policies: is empty; there are {', '.join(known)}")
+        raise PlanError(f"policies: is empty; there are {listed}")
     seen = set()
     for text, more in given:
         label, policy = label_and_policy(text)
@@ -238,9 +250,7 @@ def _entries(policies: Policies, brought: str | None) -> Iterator[tuple[str, str
             raise PlanError(f"policy {label}: {fault}") from fault
         policy = policy or str(changes.pop(("scheduler", "policy"), label))
         if policy not in known:
-            raise PlanError(
-                f"policies: no policy is called {policy}; there are {', '.join(known)}{keys.nearest(policy, known)}"
-            )
+            raise PlanError(f"policies: no policy is called {policy}; there are {listed}{keys.nearest(policy, known)}")
         if label in seen:
             raise PlanError(f"policies: {label} is given twice; give one another label, like mine={policy}")
         for key in changes:

@@ -4,21 +4,23 @@
 A promise is a bound on one measure of a class. A scenario states some itself: the reservations of `pss` and the delay
 targets of `mlwdf` and its like. Others are given with the comparison, as ``CLASS.MEASURE=VALUE``.
 
-A promise is kept if the whole confidence interval of the mean over seeds is on the right side of the bound, missed if
-the whole interval is on the wrong side, and otherwise the seeds are too few to tell. A single seed has no interval: its
+A promise is about the mean of a measure over all seeds that there could be. It is kept if this mean is certainly on
+the right side of the bound, judged by `linkweir.confidence.limits`, missed if it is certainly on the wrong side, and
+otherwise unclear; then `Promise.seeds_needed` says how many seeds would decide. A single seed has no limits: its
 value alone is compared with the bound, and `marked` adds that it is one run. A rate that is 1 % below its bound still
 counts as kept, because packets at the edges of the time vary. Where nothing was measured, there is no data to judge.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from linkweir import _native
-from linkweir.confidence import Estimate
+from linkweir.confidence import Estimate, limits, runs_to_decide
 from linkweir.fault import PlanError
 from linkweir.measures import MEASURES
 
@@ -29,6 +31,8 @@ UNKNOWN = "no data"
 VERDICTS = (KEPT, MISSED, UNCLEAR, UNKNOWN)
 SINGLE = "What is kept or missed is so in the results of a single run; more seeds would give intervals."
 """Said where there is one seed."""
+MOST_SEEDS = 100_000
+"""Each is a run of every policy on every link."""
 _SLACK = 0.01
 _TARGETED = ("mlwdf", "exp_rule", "exp_pf")
 _QUANTILES = {0.05: "delay_p95", 0.01: "delay_p99", 0.5: "delay_p50"}
@@ -57,14 +61,45 @@ class Promise:
         bound = f"{self.bound * measure.scale:.6g} {measure.unit}"
         return f"{self.name}: {measure.words} {'at least' if measure.more_is_better else 'at most'} {bound}"
 
-    def verdict(self, found: Estimate) -> str:
-        """Whether an interval keeps the bound."""
-        if found.mean is None or found.low is None or found.high is None:
+    def holds(self, value: float) -> bool:
+        """Whether a value, of one run or of a mean, is on the right side of the bound."""
+        return value >= self._edge if MEASURES[self.measure].more_is_better else value <= self._edge
+
+    def verdict(self, values: Sequence[float], highest: float = math.inf) -> str:
+        """Whether the mean over all seeds keeps the bound, as far as these runs can tell.
+
+        Args:
+            values: of the measure, one per run with another seed.
+            highest: value that the measure cannot exceed; the lowest is 0.
+
+        >>> Promise("ef", "loss", 0.01).verdict([0.002, 0.0021, 0.0018, 0.0019, 0.002], highest=1.0)
+        'kept'
+        >>> Promise("ef", "loss", 0.01).verdict([0.0] * 10, highest=1.0)  # a run in ten may lose a tenth
+        'unclear'
+        """
+        if not values:
             return UNKNOWN
-        if MEASURES[self.measure].more_is_better:
-            bound = self.bound * (1 - _SLACK)
-            return KEPT if found.low >= bound else MISSED if found.high < bound else UNCLEAR
-        return KEPT if found.high <= self.bound else MISSED if found.low > self.bound else UNCLEAR
+        if len(values) == 1:
+            return KEPT if self.holds(values[0]) else MISSED
+        found = limits(values, lowest=0.0, highest=highest, grain=self._grain(values))
+        here = self.holds(found.low), self.holds(found.high)
+        return KEPT if all(here) else UNCLEAR if any(here) else MISSED
+
+    def seeds_needed(self, values: Sequence[float], highest: float = math.inf) -> int | None:
+        """How many seeds would decide if further ones gave the same mean and spread; None if `MOST_SEEDS` would not.
+
+        >>> Promise("ef", "loss", 0.01).seeds_needed([0.0] * 10, highest=1.0)
+        368
+        """
+        grain = self._grain(values)
+        return runs_to_decide(values, self._edge, lowest=0.0, highest=highest, grain=grain, most=MOST_SEEDS)
+
+    @property
+    def _edge(self) -> float:
+        return self.bound * (1 - _SLACK) if MEASURES[self.measure].more_is_better else self.bound
+
+    def _grain(self, values: Sequence[float]) -> float:
+        return MEASURES[self.measure].resolution * abs(math.fsum(values) / len(values))
 
 
 def marked(text: str, found: Estimate) -> str:

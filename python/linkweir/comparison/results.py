@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from linkweir import delays
 from linkweir.comparison.plan import Facts
-from linkweir.comparison.promises import UNKNOWN, Promise, marked
-from linkweir.confidence import Estimate, estimate
+from linkweir.comparison.promises import UNCLEAR, UNKNOWN, Promise, marked
+from linkweir.confidence import Estimate, estimate, exceeds
 from linkweir.measures import MEASURES, Measure
 from linkweir.sweeps.means import INTERVAL, grouped_means, seeds_are_equal
 from linkweir.sweeps.outcome import KIND, Sweep
@@ -33,7 +33,10 @@ class Verdict:
         trace: label of the link.
         policy: label of the policy.
         found: the measure over the seeds.
-        verdict: ``kept``, ``missed``, ``unclear`` (more seeds would tell), or ``no data`` (nothing was measured).
+        verdict: ``kept``, ``missed``, ``unclear`` (these seeds cannot tell), or ``no data`` (nothing was measured).
+        held: in how many of the runs the bound was kept.
+        seeds_needed: of an unclear verdict the seeds that would decide if further ones are like these; None if not even
+            100000 would.
     """
 
     promise: Promise
@@ -41,11 +44,21 @@ class Verdict:
     policy: str
     found: Estimate
     verdict: str
+    held: int = 0
+    seeds_needed: int | None = None
 
     @property
     def text(self) -> str:
         """The verdict as tables show it: ``kept (1 seed)`` where there is only one run."""
         return marked(self.verdict, self.found)
+
+    @property
+    def runs(self) -> str:
+        """In how many runs the bound was kept, and of an unclear verdict how many seeds would decide."""
+        text = f"{self.held} of {self.found.count} runs"
+        if self.verdict != UNCLEAR:
+            return text
+        return f"{text}; {'no number of' if self.seeds_needed is None else self.seeds_needed} seeds would decide"
 
 
 @dataclass(frozen=True)
@@ -84,7 +97,7 @@ class Results:
     @property
     def remarks(self) -> list[str]:
         """The notes that are about several policies or links."""
-        equal = [SEEDS_ARE_EQUAL] if seeds_are_equal(self.sweep.table) else []
+        equal = [SEEDS_ARE_EQUAL] if self._deterministic else []
         return [*self.facts.notes, *equal, *self._same()]
 
     @cached_property
@@ -178,6 +191,50 @@ class Results:
         count = self._counts(column).get((trace, policy, name), 0)
         return Estimate(row.get(column), row.get(f"{column}{INTERVAL}"), count)
 
+    def values(self, trace: str, policy: str, name: str, measure: str) -> dict[int, float]:
+        """A measure of a class in each run that has it, by seed."""
+        return self._values.get((trace, policy, name, measure), {})
+
+    @cached_property
+    def _values(self) -> dict[tuple[str, str, str, str], dict[int, float]]:
+        found: dict[tuple[str, str, str, str], dict[int, float]] = {}
+        for row in self._classes.to_pylist():
+            for measure, about in MEASURES.items():
+                value = row.get(about.column)
+                if value is not None and not math.isnan(value):
+                    place = row["trace"], row["policy"], row["class"], measure
+                    found.setdefault(place, {})[row["seed"]] = value
+        return found
+
+    def best(self, trace: str, name: str, measure: str) -> list[str]:
+        """The policies that are best for a class by a measure: the one with the best mean, and those as good as that.
+
+        A policy is worse if the mean of the differences between runs with the same seed certainly is, as
+        `linkweir.confidence.limits` judge it. With a single seed the figures as they are shown decide.
+        """
+        about = MEASURES[measure]
+        mine = {one.label: self.values(trace, one.label, name, measure) for one in self.facts.variants}
+        means = {label: math.fsum(values.values()) / len(values) for label, values in mine.items() if values}
+        if not means:
+            return []
+        sign = 1.0 if about.more_is_better else -1.0
+        first = max(means, key=lambda label: sign * means[label])
+
+        def worse(label: str) -> bool:
+            if about.shown(means[label]) == about.shown(means[first]):
+                return False
+            common = sorted(set(mine[label]) & set(mine[first]))
+            if len(common) < 2 or self._deterministic:
+                return len(self.facts.seeds) == 1 or self._deterministic
+            best, other = ([sign * mine[one][seed] for seed in common] for one in (first, label))
+            return exceeds(best, other, grain=about.resolution * max(abs(means[label]), abs(means[first])))
+
+        return [label for label in means if not worse(label)]
+
+    @cached_property
+    def _deterministic(self) -> bool:
+        return seeds_are_equal(self.sweep.table)
+
     def _counts(self, column: str) -> Counter[tuple[str, str, str]]:
         """How many runs have a value in a column of the classes."""
         if column not in self._counted:
@@ -250,24 +307,41 @@ class Results:
             for link in self.facts.links:
                 for one in self.facts.variants:
                     seen = self.estimate(link.label, one.label, promise.name, promise.measure)
-                    judged = self._against_offer(promise, link.label, one.label) or seen
-                    verdict = promise.verdict(judged)
+                    judged = self._judged(promise, link.label, one.label)
+                    highest = self._highest(promise, link.label, one.label)
+                    verdict = promise.verdict(judged[:1] if self._deterministic else judged, highest)
                     known = Estimate(None, None, 0) if verdict == UNKNOWN else seen
-                    found.append(Verdict(promise, link.label, one.label, known, verdict))
+                    held = sum(promise.holds(value) for value in judged)
+                    needed = promise.seeds_needed(judged, highest) if verdict == UNCLEAR else None
+                    found.append(Verdict(promise, link.label, one.label, known, verdict, held, needed))
         return found
 
-    def _against_offer(self, promise: Promise, trace: str, policy: str) -> Estimate | None:
-        """The rate as a part of what was both promised and offered, times the bound; no value where nothing was."""
+    def _judged(self, promise: Promise, trace: str, policy: str) -> list[float]:
+        """What is compared with a promise, one value per run that has it.
+
+        Of a rate promised to a class whose flows send at rates of their own it is the rate as a part of what was both
+        promised and offered, times the bound.
+        """
         if promise.measure != "rate" or promise.name not in self.facts.fixed_load:
-            return None
+            return list(self.values(trace, policy, promise.name, promise.measure).values())
         window_s = self.facts.duration_s - self.facts.warmup_s
         names = ("trace", "policy", "class", "rate_bps", "arrived_bytes")
-        values: list[float | None] = []
+        values: list[float] = []
         for row in self._classes.select(names).to_pylist():
             if (row["trace"], row["policy"], row["class"]) == (trace, policy, promise.name):
                 wanted = min(promise.bound, 8.0 * row["arrived_bytes"] / window_s)
-                values.append(row["rate_bps"] * promise.bound / wanted if wanted else None)
-        return estimate(values)
+                if wanted:
+                    values.append(row["rate_bps"] * promise.bound / wanted)
+        return values
+
+    def _highest(self, promise: Promise, trace: str, policy: str) -> float:
+        """What a measure cannot exceed: a loss all, a rate the link's capacity, a delay the time simulated."""
+        if promise.measure == "loss":
+            return 1.0
+        if MEASURES[promise.measure].quantity == "rate":
+            capacities: list[float] = [row["capacity_bps"] for row in self._links.get((trace, policy), [])]
+            return max([promise.bound, *capacities])
+        return self.facts.duration_s
 
     def _same(self) -> list[str]:
         """Policies whose runs do not differ."""
@@ -307,6 +381,8 @@ class Results:
                     "policy": verdict.policy,
                     "verdict": verdict.verdict,
                     "shown": verdict.text,
+                    "held": verdict.held,
+                    "seeds_needed": verdict.seeds_needed,
                     **asdict(verdict.found),
                 }
                 for verdict in self.verdicts

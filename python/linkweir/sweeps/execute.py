@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -169,8 +170,8 @@ def _in_memory(plan: Plan, executor: Executor, progress: Callable[[int, int, int
         tally.runs_now,
         tally.failures,
         None,
-        lambda: _joined(tables),
-        lambda: _joined(delays),
+        partial(_joined, tables),
+        partial(_joined, delays),
     )
     if interrupted:
         raise SweepInterrupted(sweep)

@@ -7,15 +7,13 @@ A sweep needs the rows of a run for its data set; a reproduction needs all its t
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from linkweir import _native, bins
 from linkweir.build import build
-from linkweir.scenario import Scenario
+from linkweir.scenario import Scenario, with_inputs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -185,16 +183,7 @@ def _simulate(scenario: Scenario, *, whole: bool) -> tuple[dict[str, pa.Table], 
 
 
 def _scenario(job: Job) -> Scenario:
-    if not job.inputs:
-        return Scenario.parse(job.text, seed=job.seed)
-    with tempfile.TemporaryDirectory(prefix="linkweir-") as folder:
-        path = Path(folder) / "scenario.toml"
-        path.write_text(job.text, encoding="utf-8")
-        for name, content in job.inputs:
-            target = Path(folder) / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-        return Scenario.load(path, seed=job.seed)
+    return with_inputs(job.text, job.inputs, job.seed)
 
 
 def summary_rows(tables: dict[str, pa.Table], scenario: Scenario, simulated_s: float) -> pa.Table:

@@ -151,6 +151,9 @@ class SweepInterrupted(KeyboardInterrupt):
         super().__init__(f"interrupted after {sweep.runs_done} of {sweep.runs_planned} runs")
         self.sweep = sweep
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.sweep,)
+
 
 # --- Opening an earlier one -----------------------------------------------------------------------------------------
 

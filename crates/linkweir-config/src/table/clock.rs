@@ -66,6 +66,9 @@ impl Clock {
     }
 
     fn at(&mut self, field: &str) -> Result<i128, String> {
+        if has_leap_second(field) {
+            return Err(LEAP_SECOND.to_string());
+        }
         if let Ok(stamp) = field.parse::<jiff::Timestamp>() {
             return Ok(stamp.as_nanosecond());
         }
@@ -126,6 +129,17 @@ impl Clock {
 
 const UNKNOWN: &str =
     "is not a number; must be seconds or ISO 8601 like 2026-01-31T12:00:00Z (UTC without a zone)";
+
+const LEAP_SECOND: &str =
+    "is a leap second, which the clocks of other stamps leave out; write second 59, or 00 of the next minute";
+
+/// Whether a time of day, like `23:59:60.5`, has the second 60, which the parser of ISO 8601 would read as 59.
+fn has_leap_second(field: &str) -> bool {
+    let mut clocks = field.split(['T', 't', ' ', '_']);
+    clocks.any(|word| {
+        word.split(|c: char| !c.is_ascii_digit()).nth(2) == Some("60") && word.contains(':')
+    })
+}
 
 fn zone_named(name: &str) -> Result<TimeZone, String> {
     if let Some(hours) = hours_of(name) {
@@ -388,6 +402,9 @@ mod tests {
             ("hello", "is not a number; must be seconds or ISO 8601"),
             ("2019.13.01_12.11.21", "is no date of the calendar"),
             ("13:11:21 PM", "is not a number"),
+            ("2016-12-31T23:59:60Z", "is a leap second"),
+            ("2016-12-31 23:59:60.5", "is a leap second"),
+            ("23:59:60", "is a leap second"),
         ] {
             let found = one(field).unwrap_err();
             assert!(found.contains(expected), "{field}: {found}");

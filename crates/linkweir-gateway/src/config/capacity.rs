@@ -284,7 +284,10 @@ fn program(entry: &Entry<'_, '_>, word: &str) -> Result<String, Fault> {
 /// What is wrong and how to write it.
 pub fn capacity_bps(text: &str) -> Result<u64, String> {
     let whole = units::parse(text, Kind::Rate)?.whole();
-    whole.map_or_else(|| Err(range()), |(bps, _)| reported_bps(bps))
+    match whole {
+        Some((0, false)) | None => Err(range()), // 0.4bit is not an outage
+        Some((bps, _)) => reported_bps(bps),
+    }
 }
 
 /// The same capacity if it is one that a link can have, bit/s.

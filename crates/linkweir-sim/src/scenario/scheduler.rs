@@ -80,7 +80,8 @@ fn choose(
             brought: Some(brought),
         });
     }
-    let at = entry.choice(&names)?;
+    // Those that only reproduce papers are named where these are reproduced, not to everyone.
+    let at = entry.choice_of(&names, core.len())?;
     let own = at.checked_sub(core.len()).and_then(|at| OWN.get(at));
     section.write(SCHEDULER_KEY, quote(names[at]));
     Ok(Chosen {

@@ -227,7 +227,7 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ("\"10s\"", "\"1000000h\"", "must be 1us .. 315360000s"),
     ("duration = \"10s\"", "duration = \"10s\"\nwarmup = \"10s\"", "geo.toml:2: warmup"),
     ("duration = \"10s\"", "duration = \"10h\"\ninterval = \"1us\"", "raise interval"),
-    ("\"pss\"", "\"psss\"", "must be one of {policies}, tauran_pf, tauran_codes, ubmt_like, bbs_like, bps_like; did you mean \"pss\"?"),
+    ("\"pss\"", "\"psss\"", "must be one of {policies}; did you mean \"pss\"?"),
     ("low_level", "lowlevel", "geo.toml:17: class[1].lowlevel = 3: unknown key; did you mean low_level?"),
     ("\"5Mbit\"", "\"20Mbit\"", "geo.toml:18: class[1].rate = \"20Mbit\": the reservation must be below the link's capacity"),
     ("rate = \"5Mbit\"", "share = 1.0", "geo.toml:18: class[1].share = 1.0: must be 0% .. 99.9999%"),
