@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command `linkweir plan pss`."""
+"""The commands `linkweir plan pss` and `plan pds`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linkweir import _native, quantity
 from linkweir.bounds.answer import envelope
 from linkweir.bounds.curve import Curve
 from linkweir.bounds.wishes import Link, Wish, wishes
-from linkweir.commands import plan_table
+from linkweir.commands import plan_pds, plan_table
 from linkweir.quantity import OptionError
 from linkweir.sizing import defaults, shortage
 from linkweir.sizing.answer import answer
@@ -24,13 +24,16 @@ from linkweir.sizing.pss import ROUNDING
 from linkweir.sizing.requirements import FADE_MARGIN, TRACE_MARGIN, Memory, Requirements, Weights
 
 app = typer.Typer(
-    help="Compute the parameters of a policy from the rates that you want.", no_args_is_help=True, add_completion=False
+    help="Compute the parameters of a policy from the rates or delays that you want.", no_args_is_help=True, add_completion=False
 )
 
 
 @app.callback()
 def plan() -> None:
-    """Compute the parameters of a policy from the rates that you want."""
+    """Compute the parameters of a policy from the rates or delays that you want."""
+
+
+app.command("pds")(plan_pds.pds)
 
 
 @app.command("pss")
