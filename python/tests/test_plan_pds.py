@@ -82,7 +82,8 @@ def measured_ratios(plan: dict[str, Any], duration_s: int, seed: int) -> list[fl
     """Ratios of mean waits before transmission in a simulated run of what the plan writes."""
     link_bps = plan["link_bps"]
     flows = "".join(
-        f'[[flow]]\nclass = "{c["name"]}"\nkind = "poisson"\nrate = "{c["rate_bps"]:.0f}bit"\npacket = "{c["packet_bytes"]}B"\n'
+        f'[[flow]]\nclass = "{c["name"]}"\nkind = "poisson"\n'
+        f'rate = "{c["rate_bps"]:.0f}bit"\npacket = "{c["packet_bytes"]}B"\n'
         for c in plan["classes"]
     )
     text = f'duration = "{duration_s}s"\nwarmup = "1s"\nseed = {seed}\n[link]\nrate = "{link_bps:.0f}bit"\n'

@@ -24,7 +24,9 @@ from linkweir.sizing.pss import ROUNDING
 from linkweir.sizing.requirements import FADE_MARGIN, TRACE_MARGIN, Memory, Requirements, Weights
 
 app = typer.Typer(
-    help="Compute the parameters of a policy from the rates or delays that you want.", no_args_is_help=True, add_completion=False
+    help="Compute the parameters of a policy from the rates or delays that you want.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 

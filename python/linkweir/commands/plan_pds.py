@@ -80,7 +80,7 @@ def answer(link: str, ratio: str, load: str | None, rates: list[str], packet: st
     delays = sizing.whole(exact)
     waits = sizing.waits_s(classes, link_bps, delays)
     unit = waits[ratios.index(min(ratios))] / min(ratios)
-    limit = sizing.limit_pkts(classes, link_bps, waits)
+    limit = sizing.limit_pkts(classes, waits)
     worst = max(abs(w / unit / r - 1) for w, r in zip(waits, ratios, strict=True))
     return common | {
         "possible": True,
@@ -115,7 +115,9 @@ def _ratios(text: str) -> list[float]:
         ratios = []
     if not 2 <= len(ratios) <= MOST_CLASSES or not all(1e-3 <= r <= 1e6 for r in ratios):
         raise OptionError(
-            "--ratio", text, f"write 2 .. {MOST_CLASSES} numbers of 0.001 .. 1000000, such as 1:2:4, with a colon between"
+            "--ratio",
+            text,
+            f"write 2 .. {MOST_CLASSES} numbers of 0.001 .. 1000000, such as 1:2:4, with a colon between",
         )
     return ratios
 
@@ -165,18 +167,28 @@ def _show(found: dict[str, Any]) -> None:
         return f"{value_s * 1e3:.4g}"
 
     if not found["possible"]:
-        rows = [[c["name"], f"{c['ratio']:g}", ms(c["wanted_wait_s"]), ms(c["strict_wait_s"])] for c in found["classes"]]
+        rows = [
+            [c["name"], f"{c['ratio']:g}", ms(c["wanted_wait_s"]), ms(c["strict_wait_s"])] for c in found["classes"]
+        ]
         print_all(["class", "wanted ratio", "wanted wait, ms", "wait under strict priority, ms"], rows)
         beyond = found["out_of_reach"]
         console.print(
-            f"\n[red]out of reach:[/red] {', '.join(beyond['classes'])} would have to wait {ms(beyond['wanted_wait_s'])} "
-            f"ms on average; no scheduler that keeps the link busy gives less than {ms(beyond['least_wait_s'])} ms.\n"
+            f"\n[red]out of reach:[/red] {', '.join(beyond['classes'])} would have to wait "
+            f"{ms(beyond['wanted_wait_s'])} ms on average; "
+            f"no scheduler gives less than {ms(beyond['least_wait_s'])} ms.\n"
             f"These ratios are in reach from a load of {found['least_load']:.3f} on.",
             soft_wrap=True,
         )
         return
     rows = [
-        [c["name"], f"{c['ratio']:g}", f"{c['coefficient']:.4g}", str(c["delay"]), ms(c["wait_s"]), f"{c['expected_ratio']:.4g}"]
+        [
+            c["name"],
+            f"{c['ratio']:g}",
+            f"{c['coefficient']:.4g}",
+            str(c["delay"]),
+            ms(c["wait_s"]),
+            f"{c['expected_ratio']:.4g}",
+        ]
         for c in found["classes"]
     ]
     print_all(["class", "wanted ratio", "coefficient", "delay", "mean wait, ms", "ratio"], rows)

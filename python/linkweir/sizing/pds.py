@@ -3,7 +3,7 @@
 
 Mean waits of Poisson traffic under time-dependent priorities: Kleinrock, Queueing Systems volume II, 1976, section 3.7.
 The conservation law says which waits a scheduler can give: no group of classes waits less than if it were alone on the
-link before all others. So the coefficients can be computed from the ratios (Leung, Lui and Yau 2001), or there are none.
+link before all others. So the coefficients can be computed from the ratios, or there are none.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def least_load(classes: Sequence[DelayClass], link_bps: float, ratios: Sequence[
 def coefficients(classes: Sequence[DelayClass], link_bps: float, ratios: Sequence[float]) -> list[float]:
     """Coefficients with which the mean waits have the wanted ratios; the least is 1.
 
-    Each pass solves Kleinrock's equation of every class for its own coefficient, a quadratic one, with the wanted waits.
+    Each pass solves Kleinrock's equation of every class for its own coefficient, with the wanted waits.
 
     Raises:
         OptionError: they are not found, because the ratios are too near to what is out of reach.
@@ -158,7 +158,7 @@ def whole(found: Sequence[float]) -> list[int]:
     return [max(round(scale * coefficient), 1) for coefficient in found]
 
 
-def limit_pkts(classes: Sequence[DelayClass], link_bps: float, waits: Sequence[float]) -> int:
+def limit_pkts(classes: Sequence[DelayClass], waits: Sequence[float]) -> int:
     """A shared limit that loses almost nothing: ten times the mean number of packets that wait."""
     waiting = sum(c.rate_bps / (8 * c.packet_bytes) * wait for c, wait in zip(classes, waits, strict=True))
     return max(math.ceil(LEAST_BACKLOGS * waiting), LEAST_LIMIT_PKTS)
