@@ -42,6 +42,9 @@ def test_a_satellite_s_es_n0_makes_other_runs() -> None:
     figure = codes.TABLES["journal-2"](codes.CodesOptions(quick=True))
     seven, thirteen = (on_link([figure], OwnLink(esn0=db), codes.LINK_BPS, scales=False)[0] for db in (7, 13))
     assert {case.scenario["link"]["satellite"]["esn0_db"] for case in seven.cases} == {7}
+    assert "brackets" in figure.title
+    assert "brackets" not in seven.title
+    assert seven.summary is None
     assert len({case.key for one in (figure, seven, thirteen) for case in one.cases}) == 3 * len(
         {case.key for case in figure.cases}
     )
@@ -86,7 +89,7 @@ def test_the_rates_on_another_link_are_those_of_the_equations(tmp_path: Path, mo
         (["pss", "--where", "virtual", "--link", "4Mbit"], "is for --where sim"),
         (["pds", "--link", "4Mbit"], "about ratios"),
         (["codes", "--table", "2", "--trace", "t.csv"], "sets what its link carries"),
-        (["codes", "--table", "2", "--esn0", "99"], "-20 .. 60 dB"),
+        (["codes", "--table", "2", "--esn0", "99"], "7 .. 20 dB"),
     ],
 )
 def test_what_a_figure_does_not_have_is_refused(

@@ -42,7 +42,7 @@ def _common(
     delay: Annotated[str | None, typer.Option(help="One-way delay of your own link.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Capacity trace of your own link, in place of the rate.")] = None,
     esn0: Annotated[
-        float | None, typer.Option(help="Es/N0 of your own satellite link without fading, dB; codes only.")
+        int | None, typer.Option(help="Es/N0 of your own satellite link without fading, dB; codes only.")
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Runs at a time (default: one per processor).", min=1)] = None,
     dask: Annotated[

@@ -78,7 +78,7 @@ class Request:
     link: str | None = None
     delay: str | None = None
     trace: Path | None = None
-    esn0: float | None = None
+    esn0: int | None = None
 
     @property
     def own(self) -> OwnLink:

@@ -20,7 +20,9 @@ from linkweir.sizing import shortage
 
 FASTER = (1e-3, 1e3)
 """Rates of links, as multiples of the paper's."""
-ESN0_DB = (-20.0, 60.0)
+ESN0_DB = (7, 20)
+BRACKETS = " (the paper in brackets)"
+"""Ends the titles of figures whose summaries show the paper's values."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class OwnLink:
     link: str | None = None
     delay: str | None = None
     trace: Path | None = None
-    esn0: float | None = None
+    esn0: int | None = None
 
     @property
     def given(self) -> dict[str, Any]:
@@ -100,9 +102,10 @@ def _moved(figure: Figure, own: OwnLink, factor: float, *, scales: bool) -> Figu
         reference = lambda: [_row(row, own, factor, scales=True, every=True) for row in of_paper()]  # noqa: E731
     else:
         reference = None
+    in_brackets = figure.printed is not None and figure.printed.in_brackets
     return replace(
         figure,
-        title=f"{figure.title} ({own.words})",
+        title=f"{figure.title.removesuffix(BRACKETS)} ({own.words})",
         cases=tuple(FigureCase(case.labels, _scenario(case.scenario, own, factor, scales)) for case in figure.cases),
         measure=measured,
         details=converted(figure.details),
@@ -110,7 +113,7 @@ def _moved(figure: Figure, own: OwnLink, factor: float, *, scales: bool) -> Figu
         panels=tuple(replace(panel, theory=None) if own.trace is not None else panel for panel in figure.panels),
         columns=tuple(c for c in figure.columns if own.trace is None or "theory" not in c),
         reference=reference,
-        summary=None if own.trace is not None else figure.summary,
+        summary=None if own.trace is not None or in_brackets else figure.summary,
         claimed=False,
         printed=None,
     )
@@ -131,9 +134,9 @@ def _scenario(scenario: Scenario, own: OwnLink, factor: float, scales: bool) -> 
     link = dict(scenario["link"])
     if own.esn0 is not None:
         if "satellite" not in link:
-            raise OptionError("--esn0", f"{own.esn0:g}", "this paper's link has no Es/N0: only those of codes have")
+            raise OptionError("--esn0", own.esn0, "this paper's link has no Es/N0: only those of codes have")
         if not ESN0_DB[0] <= own.esn0 <= ESN0_DB[1]:
-            raise OptionError("--esn0", f"{own.esn0:g}", f"must be {ESN0_DB[0]:g} .. {ESN0_DB[1]:g} dB")
+            raise OptionError("--esn0", own.esn0, f"must be {ESN0_DB[0]} .. {ESN0_DB[1]} dB")
         link["satellite"] = {**link["satellite"], "esn0_db": own.esn0}
     if own.delay is not None:
         if "delay" not in link:
