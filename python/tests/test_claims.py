@@ -36,7 +36,7 @@ def test_wfq_shares_what_ef_leaves_as_drr_does_and_pss_keeps_the_rate(ef_mbps: i
 
 
 def test_a_memory_from_the_deviation_ignores_the_rate(tmp_path: Path) -> None:
-    """15 Mbit/s for 6 s, 3 for 2 s: mean 12, deviation sqrt(27), so the capacity is below 6.8 for 2 s, whatever AF wants.
+    """15 Mbit/s for 6 s, 3 for 2 s: mean 12, deviation sqrt(27), so the capacity is below 6.8 for 2 s.
     AF of 2 Mbit/s needs nothing of it, AF of 9 Mbit/s misses 12 Mbit.
     """
     trace = tmp_path / "t.csv"
