@@ -120,7 +120,7 @@ def pss(
         _only_one({"--longest-fade": longest_fade, "--trace": trace})
         for option, text in (("--memory", memory), ("--lr", lr)):
             if margin is not None and text is not None:
-                raise OptionError(f"--margin {margin:g} {option}", text, f"give only one of --margin, {option}")
+                raise OptionError(f"--margin {margin:g} {option} {text}", "", f"give only one of --margin, {option}")
         if margin is not None and longest_fade is None and trace is None:
             raise OptionError(
                 "--margin", f"{margin:g}", "is a multiple of what --trace or --longest-fade needs; give one"
