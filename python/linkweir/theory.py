@@ -24,6 +24,7 @@ __all__ = [
     "drr_rates",
     "fluid",
     "left_after",
+    "longest_hold_s",
     "longest_shortage_s",
     "memory_needed_s",
     "plr_losses",
@@ -306,6 +307,40 @@ def memory_needed_s(
         if turn == 1 and missed > before * (1 + 1e-9):
             return math.inf
     return peak / wanted_bps
+
+
+def longest_hold_s(
+    starts_s: Sequence[float],
+    rates: Sequence[float],
+    end_s: float,
+    wanted_bps: float,
+    memory_s: float,
+    *,
+    loops: bool = False,
+) -> float:
+    """Longest time for which a reservation with this memory leaves nothing of a rate given in steps, seconds.
+
+    It takes all from the start of a shortage until what it missed, at most `memory_s` of its rate, is made up for.
+
+    >>> longest_hold_s([0, 1, 3, 4], [5, 2, 2, 8], 6, 4, 1.5)
+    4.5
+    >>> longest_hold_s([0, 1, 3, 4], [5, 2, 2, 8], 6, 4, 0.5)
+    3.5
+    """
+    missed = held = longest = 0.0
+    ends_s = [*starts_s[1:], end_s]
+    for _ in range(2 if loops else 1):
+        for start, end, rate in zip(starts_s, ends_s, rates, strict=True):
+            lasts_s = end - start
+            spare_bps = rate - wanted_bps
+            if spare_bps >= 0 and missed <= spare_bps * lasts_s:
+                longest = max(longest, held + (missed / spare_bps if missed > 0 else 0.0))
+                missed = held = 0.0
+                continue
+            missed = min(missed - spare_bps * lasts_s, wanted_bps * memory_s)
+            held += lasts_s
+            longest = max(longest, held)
+    return longest
 
 
 # --- Proportional delay and loss ------------------------------------------------------------------------------------

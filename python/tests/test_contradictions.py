@@ -28,7 +28,11 @@ ONE: dict[str, Any] = {
     [
         (
             ["--rate", "5Mbit", "--trace", "x.csv", "--longest-fade", "5s"],
-            "--longest-fade 5s --trace x.csv: give only one of --memory, --longest-fade, --trace, --lr",
+            "--longest-fade 5s --trace x.csv: give only one of --longest-fade, --trace",
+        ),
+        (
+            ["--rate", "5Mbit", "--memory", "2s", "--margin", "3", "--trace", "x.csv"],
+            "--margin 3 --memory 2s: give only one of --margin, --memory",
         ),
         (
             ["--rate", "15Mbit", "--rate", "10Mbit"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command `linkweir plan pss`."""
+"""The commands `linkweir plan pss` and `plan pds`."""
 
 from __future__ import annotations
 
@@ -16,22 +16,27 @@ from linkweir import _native, quantity, traces
 from linkweir.bounds.answer import envelope
 from linkweir.bounds.curve import Curve
 from linkweir.bounds.wishes import Link, Wish, wishes
-from linkweir.commands import plan_table
+from linkweir.commands import plan_pds, plan_table
 from linkweir.commands.trace_keys import TraceKeys, trace_keys
 from linkweir.quantity import OptionError
 from linkweir.sizing import defaults, shortage
 from linkweir.sizing.answer import answer
 from linkweir.sizing.pss import ROUNDING
-from linkweir.sizing.requirements import Memory, Requirements, Weights
+from linkweir.sizing.requirements import FADE_MARGIN, TRACE_MARGIN, Memory, Requirements, Weights
 
 app = typer.Typer(
-    help="Compute the parameters of a policy from the rates that you want.", no_args_is_help=True, add_completion=False
+    help="Compute the parameters of a policy from the rates or delays that you want.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 
 @app.callback()
 def plan() -> None:
-    """Compute the parameters of a policy from the rates that you want."""
+    """Compute the parameters of a policy from the rates or delays that you want."""
+
+
+app.command("pds")(plan_pds.pds)
 
 
 @app.command("pss")
@@ -69,7 +74,9 @@ def pss(
     longest_fade: Annotated[
         str | None, typer.Option(help="Longest time with too little capacity; sets the memory.")
     ] = None,
-    trace: Annotated[Path | None, typer.Option(help="Capacity trace in which to find the longest shortage.")] = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="Capacity trace; sets the memory to what loses nothing on it.")
+    ] = None,
     trace_key: TraceKeys = None,
     envelopes: Annotated[
         list[str] | None,
@@ -87,7 +94,15 @@ def pss(
         str | None,
         typer.Option(metavar="PART/WINDOW", help="The least that the link carries in any window, such as 60%/10s."),
     ] = None,
-    margin: Annotated[float, typer.Option(help="Memory as a multiple of the longest fade.", min=1.0, max=100.0)] = 2.0,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            help="Memory as a multiple of what is needed (default: "
+            f"{TRACE_MARGIN:g} of a --trace, {FADE_MARGIN:g} of a --longest-fade).",
+            min=1.0,
+            max=100.0,
+        ),
+    ] = None,
     sat: Annotated[
         str,
         typer.Option(help="Upper end of the credit: exact; or paper, as published, for which the rate is corrected."),
@@ -103,7 +118,15 @@ def pss(
     """
     try:
         _only_one({"--rate": rate, "--share": share, "--weights": weights}, least=1)
-        _only_one({"--memory": memory, "--longest-fade": longest_fade, "--trace": trace, "--lr": lr})
+        _only_one({"--memory": memory, "--longest-fade": longest_fade, "--lr": lr})
+        _only_one({"--longest-fade": longest_fade, "--trace": trace})
+        for option, text in (("--memory", memory), ("--lr", lr)):
+            if margin is not None and text is not None:
+                raise OptionError(f"--margin {margin:g} {option} {text}", "", f"give only one of --margin, {option}")
+        if margin is not None and longest_fade is None and trace is None:
+            raise OptionError(
+                "--margin", f"{margin:g}", "is a multiple of what --trace or --longest-fade needs; give one"
+            )
         if weights and burst is not None:
             raise OptionError("--burst", burst, "follows from --weights; leave one of them out")
         if sat not in ("exact", "paper"):
@@ -221,7 +244,7 @@ def _expected_bps(text: str | None, link_bps: float, curves: dict[str, Curve]) -
 
 
 def _memory(
-    memory: str | None, longest_fade: str | None, trace: Path | None, margin: float, keys: dict[str, Any] | None
+    memory: str | None, longest_fade: str | None, trace: Path | None, margin: float | None, keys: dict[str, Any] | None
 ) -> Memory:
     return Memory(
         given_s=None if memory is None else quantity.time_s("--memory", memory),

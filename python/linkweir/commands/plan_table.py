@@ -18,6 +18,10 @@ def _mbit(value_bps: float) -> str:
     return f"{value_bps / 1e6:.3f}"
 
 
+def _multiple(queue: dict[str, Any]) -> str:
+    return f"{queue['memory_s'] / queue['memory_needed_s']:.3g}" if queue["memory_needed_s"] else "-"
+
+
 def _wished(wish: dict[str, Any]) -> str:
     if wish["within_s"] is not None:
         return f"{wish['name']} within {quantity.time_text(wish['within_s'])}"
@@ -49,7 +53,7 @@ def show(answer: dict[str, Any]) -> None:
         ("reserved rate rho, Mbit/s", lambda q: _mbit(q["rate_bps"])),
         ("BW, part of the link", lambda q: f"{q['bw']:.4f}"),
         ("burst N, packets", lambda q: str(q["burst_pkts"])),
-        ("memory, s", lambda q: f"{q['memory_s']:g}"),
+        ("memory, s", lambda q: f"{q['memory_s']:.9g}"),
         ("LR, kbit", lambda q: f"{q['lr_bits'] / 1e3:.3f}"),
         ("LM, kbit", lambda q: f"{q['lm_bits'] / 1e3:.3f}"),
         ("LR as time, s", lambda q: f"{q['tr_s']:.4f}"),
@@ -62,6 +66,9 @@ def show(answer: dict[str, Any]) -> None:
     if any(q["longest_shortage_s"] is not None for q in answer["queues"]):
         lines.append(("longest shortage, s", lambda q: f"{q['longest_shortage_s']:.3f}"))
         lines.append(("memory that loses nothing, s", lambda q: f"{q['memory_needed_s']:.3f}"))
+        lines.append(("memory as a multiple of that", _multiple))
+    if any(q["longest_hold_s"] is not None for q in answer["queues"]):
+        lines.append(("longest hold on CS0 in the trace, s", lambda q: f"{q['longest_hold_s']:.3f}"))
     names = [queue["name"] for queue in answer["queues"]]
     print_all(["", *names], [[label, *(value(q) for q in answer["queues"])] for label, value in lines])
 

@@ -10,12 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
+from linkweir import _native
 from linkweir.commands.reproduction import Request, refuse, reproduce
 from linkweir.lab.gateways import OverGateways
 from linkweir.quantity import OptionError
 from linkweir.reproduce import ef_delay, virtual
 from linkweir.reproduce import gateways as over
 from linkweir.reproduce.figure import Figure
+from linkweir.reproduce.own_link import on_link
 from linkweir.reproduce.papers import codes, codes_age, codes_tcp, pds, pss
 from linkweir.reproduce.reproduction import OnKernels, Simulated
 from linkweir.sweeps.parts import Parts
@@ -36,6 +38,12 @@ VIRTUAL_TENTHS = (5, 9)
 def _common(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer points and channels, and shorter runs.")] = False,
     duration: Annotated[str | None, typer.Option(help="Simulated time of every run, such as 100s.")] = None,
+    link: Annotated[str | None, typer.Option(help="Rate of your own link, in place of the paper's.")] = None,
+    delay: Annotated[str | None, typer.Option(help="One-way delay of your own link.")] = None,
+    trace: Annotated[Path | None, typer.Option(help="Capacity trace of your own link, in place of the rate.")] = None,
+    esn0: Annotated[
+        int | None, typer.Option(help="Es/N0 of your own satellite link without fading, dB; codes only.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Runs at a time (default: one per processor).", min=1)] = None,
     dask: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Scheduler of a Dask cluster that does the runs.")
@@ -114,7 +122,8 @@ def reproduce_pss(
         reproduce(request, _name(figure, table), "-virtual", _in_laboratory(sets, request.jobs))
     else:
         figures = [make(pss.PssOptions(traffic, request.quick, lasts_s, request.seed)) for make in chosen]
-        reproduce(request, _name(figure, table), f"-{traffic}", Simulated(figures))
+        figures = _on_link(request, figures, pss.LINK_BPS, scales=True)
+        reproduce(request, _name(figure, table), f"-{traffic}{request.own.suffix}", Simulated(figures))
 
 
 def figure_for_gateways(
@@ -166,6 +175,12 @@ def reproduce_pds(
     are not in the paper.
     """
     _check_where(request, where)
+    if request.own.given:
+        refuse(
+            "pds",
+            f"{request.own.words}: these figures are about ratios at loads of the report's 100 Mbit/s link, and do "
+            "not depend on it otherwise; linkweir plan pds computes for your own link",
+        )
     if where == "virtual" and seeds is None and not request.quick:
         seeds = VIRTUAL_SEEDS
     options = pds.PdsOptions(request.quick, request.duration_s, request.seed, seeds)
@@ -240,7 +255,8 @@ def reproduce_codes(
     name = f"{paper}-{figure or table or 'all'}" + ("" if mode == "published" else f"-{mode}")
     if csi_age != codes.FLIGHT:
         name += f"-age-{csi_age}"
-    reproduce(request, name, "", Simulated(chosen))
+    chosen = _on_link(request, chosen, codes.LINK_BPS, scales=False)
+    reproduce(request, name, request.own.suffix, Simulated(chosen))
 
 
 def _check_where(request: Request, where: str, seeds: int | None = None) -> None:
@@ -248,11 +264,20 @@ def _check_where(request: Request, where: str, seeds: int | None = None) -> None
         refuse(request.paper, f'--where = "{where}": must be sim or virtual')
     if where == "sim" and seeds is not None:
         refuse(request.paper, f"--seeds = {seeds}: is for --where virtual")
+    if where == "virtual" and request.own.given:
+        refuse(request.paper, f"{request.own.words}: is for --where sim")
     if where == "virtual" and request.dask is not None:
         refuse(
             request.paper,
             f'--dask = "{request.dask}": is for --where sim; the laboratory runs its kernels on this machine',
         )
+
+
+def _on_link(request: Request, figures: list[Figure], paper_bps: float, *, scales: bool) -> list[Figure]:
+    try:
+        return on_link(figures, request.own, paper_bps, scales=scales)
+    except (OptionError, _native.ScenarioError) as fault:
+        refuse(request.paper, str(fault))
 
 
 def _chosen(

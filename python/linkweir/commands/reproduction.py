@@ -24,6 +24,7 @@ from linkweir.reproduce import native, page
 from linkweir.reproduce.compact import compact
 from linkweir.reproduce.directory import ReproductionDirectory, figure_key, write_picture
 from linkweir.reproduce.execute import distinct
+from linkweir.reproduce.own_link import OwnLink
 from linkweir.reproduce.reproduction import Reproduction
 from linkweir.terminal import print_table
 
@@ -58,6 +59,7 @@ class Request:
         wide: tables have all columns, however wide the terminal is.
         quick: fewer points and channels, and shorter runs.
         duration: of every run, as typed; as long as the figure says when None.
+        link, delay, trace, esn0: of the reader's own link, as typed; the paper's when None.
     """
 
     paper: str
@@ -73,6 +75,15 @@ class Request:
     wide: bool = False
     quick: bool = False
     duration: str | None = None
+    link: str | None = None
+    delay: str | None = None
+    trace: Path | None = None
+    esn0: int | None = None
+
+    @property
+    def own(self) -> OwnLink:
+        """The reader's link."""
+        return OwnLink(self.link, self.delay, self.trace, self.esn0)
 
     def faults(self) -> list[str]:
         """A message for each option that cannot be used."""
@@ -81,6 +92,8 @@ class Request:
             messages.append("give --json or --markdown, not both")
         if self.into is not None and not self.into.is_file():
             messages.append(f'--into = "{self.into}": there is no such file')
+        if self.into is not None and self.own.given:
+            messages.append(f'--into = "{self.into}": keeps tables of the paper\'s link; leave out {self.own.words}')
         try:
             _ = self.duration_s
         except quantity.OptionError as fault:

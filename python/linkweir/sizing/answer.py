@@ -22,7 +22,7 @@ def answer(required: Requirements) -> dict[str, Any]:
     pss.check_together(queues)
     warnings: list[str] = []
     for queue, span in zip(queues, spans, strict=True):
-        warnings += pss.warnings_about([queue], 0.0, span.shortage_s, span.needed_s)
+        warnings += pss.warnings_about([queue], 0.0, span.needed_s)
     warnings += [text for text in pss.warnings_about(queues, required.ef_expected_bps) if text not in warnings]
     reserved_bps = sum(queue.reserved_bps for queue in queues)
     targets = [queue.target_bps for queue in queues]
@@ -117,6 +117,8 @@ def _queue_answer(queue: pss.Queue, expected_bps: float, reserved_bps: float, sp
         "catch_up_s": None if math.isinf(catch_up) else catch_up,
         "longest_shortage_s": span.shortage_s,
         "memory_needed_s": span.needed_s,
+        "margin": span.margin,
+        "longest_hold_s": span.hold_s,
         "service_bound_1s_bits": theory.pss_service_bound_bits(
             1.0, queue.maximum_bits, queue.reserved_bps, queue.mtu_bytes
         ),

@@ -189,9 +189,7 @@ def check_together(queues: list[Queue]) -> None:
         )
 
 
-def warnings_about(
-    queues: list[Queue], ef_expected_bps: float, shortage_s: float | None = None, needed_s: float | None = None
-) -> list[str]:
+def warnings_about(queues: list[Queue], ef_expected_bps: float, needed_s: float | None = None) -> list[str]:
     """Warnings about what will not work as intended, a sentence each."""
     found = []
     link_bps = queues[0].link_bps
@@ -211,14 +209,10 @@ def warnings_about(
             found.append(
                 f"{q.name}: sat=paper keeps the rate only on average over packet patterns; sat=exact keeps it always"
             )
-        if shortage_s is not None and q.memory_s < shortage_s * (1 - ROUNDING):
+        if needed_s is not None and q.resume_s < needed_s * (1 - ROUNDING):
             found.append(
-                f"{q.name}: memory {q.memory_s:g} s is shorter than the longest shortage, {shortage_s:g} s, so what is "
-                "missed beyond it is lost"
-            )
-        elif needed_s is not None and q.resume_s < needed_s * (1 - ROUNDING):
-            found.append(
-                f"{q.name}: shortages follow each other; to lose nothing on this trace takes {needed_s:g} s of memory"
+                f"{q.name}: memory {q.resume_s:g} s is less than the {needed_s:g} s that lose nothing here, so what is "
+                "missed beyond it is lost; raise memory"
             )
     total = sum(q.reserved_bps for q in queues)
     if total - (link_bps - ef_expected_bps) > ROUNDING * link_bps:

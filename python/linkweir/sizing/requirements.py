@@ -12,6 +12,13 @@ from linkweir.quantity import OptionError
 from linkweir.sizing.defaults import MEMORY_S
 from linkweir.sizing.shortage import CapacitySteps
 
+TRACE_MARGIN = 1.0
+"""Memory per memory needed on a trace: its shortages are known."""
+FADE_MARGIN = 2.0
+"""Memory per memory that a single fade needs: a second one may begin before the first is made up for."""
+ROUNDING = 1e-6
+"""What a product may be too large, in milliseconds."""
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -29,24 +36,26 @@ class Weights:
 
 
 class Span(NamedTuple):
-    """The memory of a queue, and the shortages of the trace."""
+    """The memory of a queue; its longest shortage, the memory that this needs, and the longest hold on CS0."""
 
     memory_s: float
     shortage_s: float | None = None
     needed_s: float | None = None
+    margin: float | None = None
+    hold_s: float | None = None
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The source of the memory: given, the longest fade, or a trace; `margin` is memory per longest shortage.
+    """The source of the memory: given, the longest fade, or a trace; `margin` is memory per memory needed.
 
-    What a fade or a trace needs is at least the default, which holds without any of them, and at least `least_s`.
+    The memory is at least the default and at least `least_s`. A memory that is given beside a trace is not changed.
     """
 
     given_s: float | None = None
     fade_s: float | None = None
     trace: CapacitySteps | None = None
-    margin: float = 2.0
+    margin: float | None = None
     least_s: float = 0.0
 
     def of(self, name: str, target_bps: float, ahead_bps: float, link_bps: float) -> Span:
@@ -55,13 +64,13 @@ class Memory:
         Raises:
             OptionError: the trace does not carry that much in the long run, so no memory is enough.
         """
-        if self.given_s is not None:
+        if self.trace is None and self.given_s is not None:
             return Span(self.given_s)
         if self.fade_s is not None:
             shortage_s = self.fade_s
             if ahead_bps < link_bps:  # otherwise it starves, and `pss.warnings_about` warns
                 shortage_s += self.fade_s * ahead_bps / (link_bps - ahead_bps)  # until what queued up ahead is sent
-            return Span(max(MEMORY_S, self.least_s, self.margin * shortage_s), shortage_s, shortage_s)
+            return self._span(shortage_s, shortage_s, FADE_MARGIN)
         if self.trace is None:
             return Span(max(MEMORY_S, self.least_s))
         shortage_s = self.trace.shortage_s(target_bps, ahead_bps)
@@ -69,7 +78,15 @@ class Memory:
         if math.isinf(shortage_s) or math.isinf(needed_s):
             wanted = quantity.rate_text(target_bps)
             raise OptionError("--trace", wanted, f"is more than the trace leaves {name} in the long run: reserve less")
-        return Span(max(MEMORY_S, self.least_s, self.margin * shortage_s), shortage_s, needed_s)
+        span = self._span(shortage_s, needed_s, TRACE_MARGIN)
+        return span._replace(hold_s=self.trace.hold_s(target_bps, ahead_bps, span.memory_s))
+
+    def _span(self, shortage_s: float, needed_s: float, usual: float) -> Span:
+        margin = usual if self.margin is None else self.margin
+        if self.given_s is not None:
+            return Span(self.given_s, shortage_s, needed_s)
+        wanted_s = math.ceil(margin * needed_s * 1000 - ROUNDING) / 1000  # never less than is needed
+        return Span(max(MEMORY_S, self.least_s, wanted_s), shortage_s, needed_s, margin)
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,13 @@ class CapacitySteps:
         starts_s, left = self._left(ahead_bps)
         return theory.memory_needed_s(starts_s, left, self.end_s, wanted_bps, loops=self.loops)
 
+    def hold_s(self, wanted_bps: float, ahead_bps: float, memory_s: float) -> float:
+        """Longest time for which a reservation with this memory takes all that is left, seconds."""
+        if self.exact is not None:
+            return self.exact.hold_s(wanted_bps, ahead_bps, memory_s)
+        starts_s, left = self._left(ahead_bps)
+        return theory.longest_hold_s(starts_s, left, self.end_s, wanted_bps, memory_s, loops=self.loops)
+
     def mean_bps(self) -> float:
         """Time mean of the capacity."""
         ends_s = [*self.starts_s[1:], self.end_s]
