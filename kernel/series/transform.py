@@ -246,7 +246,6 @@ PARTS = (
         ),
     ),
     Part(PSS, "pss_stand", (("pss_origin(queue, now)", "now"),)),
-    Part(PSS, "pss_rescale"),
     Part(PSS, "pss_carry"),
     Part(PSS, "pss_rebuild"),
     Part(PSS, "pss_key"),

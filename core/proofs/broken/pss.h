@@ -23,6 +23,7 @@ enum kind { CONSTANT, STARVED, EXACT, FADING, NKINDS };
 static struct {
 	enum kind kind;
 	uint64_t rho_bps, byte_ns, first_byte_ns, best_bps;
+	uint64_t least_bps, most_bps, most_memory_ns;           /* of rho and the memory */
 	bool reset;
 	/* as the settings mean it */
 	wide lr, lm;
@@ -308,20 +309,42 @@ static void use_link(uint64_t byte_ns)
 		p.best_bps = view.link_bps;
 }
 
-/* A call that may change LR and LM: what AF is owed or ahead stays, or at a change of settings its credit; a fade changes nothing. */
-static void renew(void (*change)(void), bool keeps_credit, const char *name)
+static void change_link(void)
 {
-	wide before = credit(), lr = p.lr, expected;
+	use_link(p.first_byte_ns / 2 + any(3 * p.first_byte_ns));
+	policy->rated(state, &view);
+}
+
+static void change_setting(void)
+{
+	switch (any(3)) {
+	case 0:
+		*value_of(AF, "burst") = 2 + any(40);
+		break;
+	case 1:
+		*value_of(AF, "memory") = any(2) * any(p.most_memory_ns);
+		break;
+	default:
+		*value_of(AF, "rate") = p.rho_bps = p.least_bps + any(p.most_bps - p.least_bps);
+	}
+	policy->change(state, &view, params, qparams);
+}
+
+/* A call that may change LR and LM: what AF is owed or ahead stays, up to the new LR and LM. A fade changes nothing. */
+static void renew(void (*change)(void), const char *name)
+{
+	wide before = credit(), lr = p.lr, error = near(), expected;
 	uint64_t lr_ns = p.lr_ns, lm_ns = p.lm_ns;
 
 	change();
 	derive();
 	called(name, AF);
-	expected = keeps_credit ? before : larger(0, before - lr + p.lr);
-	if (keeps_credit || lr_ns != p.lr_ns || lm_ns != p.lm_ns) {
+	error += near();
+	expected = smaller(p.lm + (LW_MAX_PACKET_BYTES - 1) * BYTE, larger(0, before - lr + p.lr));
+	if (change == change_setting || lr_ns != p.lr_ns || lm_ns != p.lm_ns) {
 		at_most(KEPT, "the level after the change", credit(), "the level before it, and the change of LR",
-			expected + 2 * near());
-		at_most(KEPT, "the level before the change, and the change of LR", expected - 2 * near(), "the level after it",
+			expected + error);
+		at_most(KEPT, "the level before the change, and the change of LR", expected - error, "the level after it",
 			credit());
 		p.exact = false;
 		if (!queues[AF].backlog_pkts)
@@ -330,18 +353,6 @@ static void renew(void (*change)(void), bool keeps_credit, const char *name)
 	}
 	at_most(KEPT, "the level after a fade", credit(), "the level before it", before);
 	at_most(KEPT, "the level before a fade", before, "the level after it", credit());
-}
-
-static void change_link(void)
-{
-	use_link(p.first_byte_ns / 2 + any(3 * p.first_byte_ns));
-	policy->rated(state, &view);
-}
-
-static void change_burst(void)
-{
-	*value_of(AF, "burst") = 2 + any(40);
-	policy->change(state, &view, params, qparams);
 }
 
 /* EXACT: rho is at least 1 Gbit/s, so the credit tells the level's nanoseconds. Waits until AF is exactly at LR, or until its head
@@ -386,9 +397,9 @@ static void decide(void)
 	if (p.kind != CONSTANT && !any(40) && drop(AF) && !queues[AF].backlog_pkts)
 		emptied(credit());
 	if (p.kind == FADING && !any(20))
-		renew(change_link, false, "rated");
+		renew(change_link, "rated");
 	if (p.kind == FADING && !any(40))
-		renew(change_burst, true, "change");
+		renew(change_setting, "change");
 	check_reserved();
 	look();
 	q = checked_pick();
@@ -416,7 +427,10 @@ static void choose(void)
 	use_link(byte_ns);
 	slowest_bps = p.kind == FADING ? view.link_bps / 4 : view.link_bps;
 	p.ef_bps = slowest_bps / 100 * (1 + any(60));
-	p.rho_bps = p.kind == EXACT ? 1000000000 + any(2000000000) : slowest_bps / 50 + any((slowest_bps - p.ef_bps) * 9 / 10 - slowest_bps / 50);
+	p.least_bps = p.kind == EXACT ? 1000000000 : slowest_bps / 50;
+	p.most_bps = p.kind == EXACT ? 3000000000 : (slowest_bps - p.ef_bps) * 9 / 10;
+	p.most_memory_ns = 20 * LARGEST_BYTES * byte_ns;
+	p.rho_bps = p.least_bps + any(p.most_bps - p.least_bps);
 	p.sigma = p.tokens = (LARGEST_BYTES + any(10000)) * BYTE;
 	p.lack = (wide)p.rho_bps * (p.sigma + L_COST) / (view.link_bps - p.ef_bps) + 1;
 	*value_of(AF, "rate") = p.rho_bps;
@@ -425,7 +439,7 @@ static void choose(void)
 	if (p.kind == CONSTANT)
 		*value_of(AF, "lr") = (uint64_t)(p.lack / BIT + 1 + p.rho_bps / SECOND_NS + 1) * (1 + any(5)) + any(1000);
 	else if (p.kind == FADING)
-		*value_of(AF, "memory") = any(2) * any(20 * LARGEST_BYTES * byte_ns);
+		*value_of(AF, "memory") = any(2) * any(p.most_memory_ns);
 	else
 		*value_of(AF, "lr") = any(3) * any(200000);
 }

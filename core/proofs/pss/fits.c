@@ -157,15 +157,7 @@ static bool pss_set_constants(const struct pss_state *st, struct pss_queue *queu
     assigns pss_rows(st)[q], setting->rho_bps;
     ensures fits: pss_fits(pss_rows(st) + q, now) && pss_rows(st)[q].controlled == \old(pss_rows(st)[q].controlled);
     ensures fits: (\forall integer p; 0 <= p < lw_n && p != q ==> pss_fits{Pre}(pss_rows(st) + p, now)) ==> pss_all_fit(pss_rows(st), now); */
-static void pss_rescale(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, bool renewed, uint64_t now);
-
-/*@ requires given: q < lw_n && \valid(st) && \valid(pss_rows(st) + (0 .. lw_n - 1)) && \valid(setting) &&
-	\separated(st, pss_rows(st) + (0 .. lw_n - 1), setting);
-    requires fits: now <= LW_MAX_NOW_NS && pss_fits(pss_rows(st) + q, now) && pss_rows(st)[q].controlled != 0;
-    assigns pss_rows(st)[q], setting->rho_bps;
-    ensures fits: pss_fits(pss_rows(st) + q, now);
-    ensures fits: (\forall integer p; 0 <= p < lw_n && p != q ==> pss_fits{Pre}(pss_rows(st) + p, now)) ==> pss_all_fit(pss_rows(st), now); */
-static void pss_carry(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, uint64_t now);
+static void pss_carry(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, bool renewed, uint64_t now);
 
 /*@ requires given: q < lw_n && \valid(st) && \valid(pss_rows(st) + (0 .. lw_n - 1)) && \valid(setting) &&
 	\separated(st, pss_rows(st) + (0 .. lw_n - 1), setting);

@@ -167,17 +167,12 @@ Definition stand (reset : bool) (q : queue) (level now : Z) : queue :=
   let q := set_floor q (floor_of reset q level) (empty q) in
   set_low q (low q && (resume q <? level)).
 
-(* pss_rescale *)
-Definition rescale (st : state) (q : queue) (level : Z) (s : setting) (rho : Z) (renewed : bool) (now : Z) : queue * Z :=
-  let '(q, rho', changed) := set_constants (link st) (best st) q s rho in
-  (if changed || renewed then stand (reset st) q (mul_div level rho rho') now else q, rho').
-
 (* pss_carry *)
-Definition carry (st : state) (q : queue) (level : Z) (s : setting) (rho : Z) (now : Z) : queue * Z :=
+Definition carry (st : state) (q : queue) (level : Z) (s : setting) (rho : Z) (renewed : bool) (now : Z) : queue * Z :=
   let owed := excess (resume q) level in
   let ahead := excess level (resume q) in
   let '(q, rho', changed) := set_constants (link st) (best st) q s rho in
-  if negb changed then (q, rho') else
+  if negb (changed || renewed) then (q, rho') else
   let owed := mul_div owed rho rho' in
   let ahead := Z.min (mul_div ahead rho rho') (2 * max_level) in
   (stand (reset st) q (excess (resume q) owed + ahead) now, rho').
@@ -302,7 +297,7 @@ Definition rated (st : state) (now link_bps : Z) : state :=
   with_rows followed now (map (fun row : queue * setting * Z =>
     let '(q, s, rho) := row in
     if controlled q && (negb (share s =? 0) || negb (best followed =? best st)) then
-      let '(q, rho) := carry followed q (level q now) s rho now in (q, s, rho)
+      let '(q, rho) := carry followed q (level q now) s rho false now in (q, s, rho)
     else (q, s, rho)) (rows st)).
 
 Definition same_setting (a b : setting) : bool :=
@@ -322,7 +317,7 @@ Definition change (st : state) (now link_bps : Z) (paper' reset' ignore' : bool)
     let q := if ignore' then q else set_mark q 0 in
     let '(q, rho) :=
       if is_plain s then (set_controlled q false, rho)
-      else if controlled q then rescale st' q level s rho renewed now
+      else if controlled q then carry st' q level s rho renewed now
       else begin st' q s rho unset now in
     (q, s, rho)) (combine (rows st) settings')).
 

@@ -7,6 +7,8 @@
  */
 #include "../queues.h"
 
+static uint64_t best_bps;               /* the largest capacity so far */
+
 /* Writes " name=value", as vectors have it. */
 static void write_value(const struct lw_param *param, uint64_t value)
 {
@@ -168,19 +170,42 @@ static void block(uint32_t q)
 static void fade(void)
 {
 	view.link_bps = view.link_bps / 2 + any(view.link_bps) + 1000000;
+	if (best_bps < view.link_bps)
+		best_bps = view.link_bps;
 	write_time();
 	printf("link %llu\n", (unsigned long long)view.link_bps);
 	policy->rated(state, &view);
 }
 
-/* A change of one queue: its burst, or its quantum. */
+/* pss checks against the largest capacity reported so far. */
+static bool accepted(void)
+{
+	struct lw_view judged = view;
+	struct lw_fault fault;
+
+	judged.link_bps = best_bps;
+	return !policy->check || policy->check(&judged, params, qparams, &fault);
+}
+
+/* A change of one queue: its quantum, or its burst, memory or rate. */
 static void change(uint32_t q)
 {
-	const char *name = !strcmp(policy->name, "drr") ? "quantum" : "burst";
+	static const char *const names[] = { "burst", "memory", "rate" };
+	const char *name = !strcmp(policy->name, "drr") ? "quantum" : names[any(3)];
+	uint64_t *value = value_of(q, name), old = *value;
 
-	*value_of(q, name) = 2 + any(2000);
+	if (!strcmp(name, "memory"))
+		*value = any(3) * any(50000000);
+	else if (!strcmp(name, "rate"))
+		*value = old ? 1000 + any(view.link_bps / 2) : 0;
+	else
+		*value = 2 + any(2000);
+	if (!accepted()) {
+		*value = old;
+		return;
+	}
 	write_time();
-	printf("change queue %u %s=%llu\n", q, name, (unsigned long long)*value_of(q, name));
+	printf("change queue %u %s=%llu\n", q, name, (unsigned long long)*value);
 	policy->change(state, &view, params, qparams);
 }
 
@@ -191,7 +216,7 @@ int main(int argc, char **argv)
 	find_policy(argv[1]);
 	seed = strtoull(argv[2], NULL, 10);
 	view.nqueues = (uint32_t)(1 + any(MOST_QUEUES));
-	view.link_bps = 1000000 + any(50000000);
+	view.link_bps = best_bps = 1000000 + any(50000000);
 	view.queues = queues;
 	choose();
 	printf("# lives %s %s %s\nlinkweir-vectors 1\npolicy %s\nqueues %u\nlink %llu\n", argv[1], argv[2], argv[3], policy->name,

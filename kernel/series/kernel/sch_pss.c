@@ -22,7 +22,8 @@
  *
  * A reservation is a share of the link, which follows its present capacity, or
  * a rate, whose LR and LM come from the largest capacity reported so far. When
- * a capacity changes LR and LM, the credit's distance from LR keeps its bits.
+ * a capacity or a setting changes LR and LM, the credit's distance from LR
+ * keeps its bits: what the class is owed, up to the new LR, or is ahead.
  *
  * When the device loses its carrier or a parent is reset, packets are dropped
  * but credits stay, as if the classes had been empty meanwhile.

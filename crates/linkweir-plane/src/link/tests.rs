@@ -262,6 +262,68 @@ fn a_reload_in_a_fade_or_with_a_faster_link_is_not_refused() {
     }
 }
 
+/// What a reload makes of a reserved rate holds at once: nobody is owed, or has to wait for, service by the change itself.
+#[test]
+fn a_reload_with_another_rate_or_memory_gives_the_class_its_new_rate_at_once() {
+    let ground = |mbit: u64, memory: &str| {
+        let text = GROUND.replacen("\"5Mbit\"", &format!("\"{mbit}Mbit\""), 1);
+        Links::parse(&text.replacen("memory = \"1s\"", &format!("memory = \"{memory}\""), 1))
+    };
+    for ((old_mbit, old_memory), (new_mbit, new_memory)) in [
+        ((5, "5s"), (9, "5s")),
+        ((9, "5s"), (5, "5s")),
+        ((3, "1s"), (3, "4s")),
+        ((3, "4s"), (3, "1s")),
+        ((3, "15s"), (3, "1s")),
+        ((3, "1s"), (3, "15s")),
+    ] {
+        let (old, new) = (ground(old_mbit, old_memory), ground(new_mbit, new_memory));
+        let mut link = link(&old);
+        let (mut arrived, mut sent) = ([0_u32; 3], [0_u32; 3]);
+        let mut now_ns = 0;
+        // Voice takes 2 Mbit/s. The other two classes always have packets.
+        let mut serve = |link: &mut Link, until_ns: u64| {
+            let before = sent;
+            while now_ns < until_ns {
+                for (class, waits) in [(0, 0), (1, 5), (2, 5)] {
+                    while if class == 0 {
+                        u64::from(arrived[0]) * 6 * MS <= now_ns
+                    } else {
+                        link.mux().queues()[class].backlog_pkts < waits
+                    } {
+                        let number = arrived[class].to_be_bytes();
+                        link.arrive(now_ns, class, 1500, &[&[class as u8][..], &number].concat());
+                        arrived[class] += 1;
+                    }
+                }
+                match link.next(now_ns, |_| false) {
+                    Next::Send(packet, _) => {
+                        let class = usize::from(packet[0]);
+                        assert_eq!(packet[1..], sent[class].to_be_bytes(), "lost or reordered");
+                        sent[class] += 1;
+                    }
+                    Next::At(ns) => now_ns = ns,
+                    Next::Nothing => unreachable!("packets wait"),
+                }
+            }
+            [1, 2].map(|class| f64::from(sent[class] - before[class]) * 0.012)
+        };
+        serve(&mut link, 10_000 * MS);
+        let peers = (&old.peers[0], &new.peers[0]);
+        link.change(10_000 * MS, &new.scheduler, &new.classes, peers)
+            .unwrap();
+        for second in 11..=15 {
+            let [af, rest] = serve(&mut link, second * 1000 * MS);
+            let of = f64::from(new_mbit as u32);
+            let what = format!(
+                "{old_mbit} Mbit/s, {old_memory} to {new_mbit}, {new_memory}: {af} and {rest} Mbit/s in second {second}"
+            );
+            assert!((af / of - 1.0).abs() < 0.05, "{what}");
+            assert!((rest / (18.0 - of) - 1.0).abs() < 0.05, "{what}");
+        }
+    }
+}
+
 #[test]
 fn a_message_that_was_in_no_queue_occupies_the_link() {
     let config = config("rate = \"8Mbit\"");
