@@ -63,7 +63,7 @@ def test_each_flow_has_its_own_delay(tmp_path: Path) -> None:
 
 
 def test_fading_decides_what_is_understood(tmp_path: Path) -> None:
-    result = run(folder_of(tmp_path, fading=f"t_s,attenuation_db\n{CLEAR.replace(' 0.0', ',-60')}"))
+    result = run(folder_of(tmp_path, fading=f"t_s,gain_db\n{CLEAR.replace(' 0.0', ',-60')}"))
     assert sum(result.flows["delivered_pkts"].to_pylist()) == 0
     # Every 210 ms a packet from each of 12 users, of which the last few are still being tried at the end.
     assert 12 * 18 <= sum(result.harq["given_up_pkts"].to_pylist()) <= 12 * 20
@@ -87,7 +87,7 @@ def test_a_run_directory_holds_both_files_and_repeats_the_run(tmp_path: Path) ->
         ({"delays": DELAYS.replace("95", "30")}, 'delays.csv:4: t_s = "30": must be later than the line before, 60'),
         ({"delays": DELAYS.replace("ground", "earth")}, 'delays.csv:1: unknown column "to_earth_s"'),
         ({"delays": DELAYS.replace("0.008", "-8")}, 'delays.csv:4: to_ground_s = "-8": must be seconds, 0 .. 3600'),
-        ({"fading": "0,-1\n0.001,deep\n"}, 'fading.txt:2: attenuation_db = "deep": is not a number'),
+        ({"fading": "0,-1\n0.001,deep\n"}, 'fading.txt:2: gain_db = "deep": is not a number'),
         ({"fading": "0,-1\n1,-1\n5,-1\n"}, "fading.txt:2: t_s = 1: samples must be equally spaced"),
         (
             {"scenario": SCENARIO.replace('"delays.csv"', '"delay.csv"')},

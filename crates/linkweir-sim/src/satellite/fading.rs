@@ -34,7 +34,7 @@ impl Fading {
         Fading { round, ..self }
     }
 
-    /// Attenuation in dB at a time; the sample that began last holds, and the list starts again at its end.
+    /// Gain in dB at a time; the sample that began last holds, and the list starts again at its end.
     #[inline]
     #[must_use]
     pub fn at(&self, time_ns: u64) -> f64 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Fading of a satellite's channel from a file: text with a time in seconds and an attenuation in dB relative to the line of
+//! Fading of a satellite's channel from a file: text with a time in seconds and a gain in dB relative to the line of
 //! sight per line (a fade is negative), separated by a comma, a semicolon or blanks. Lines that start with `#` and a header
 //! line are skipped. Times must be equally spaced, between 0 and ten years.
 
@@ -18,7 +18,7 @@ const MOST_S: f64 = 315_360_000.0;
 #[derive(Default)]
 struct Samples {
     times_s: Vec<f64>,
-    attenuations_db: Vec<f32>,
+    gains_db: Vec<f32>,
     /// Line of each sample.
     lines: Vec<usize>,
 }
@@ -51,8 +51,26 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Fading, Fault> {
     let step_ns = samples
         .step_ns()
         .map_err(|(line, message)| fault(line, message))?;
-    Fading::new(step_ns, samples.attenuations_db)
+    Fading::new(step_ns, samples.gains_db)
         .ok_or_else(|| fault(None, "has samples less than a nanosecond apart".to_owned()))
+}
+
+/// Reflections add a few dB to the line of sight, never more than this for long.
+const DOUBTFUL_DB: f32 = 10.0;
+
+/// A note on a series that cannot be gains: one that never fades, or is far above the line of sight half of the time.
+pub(super) fn doubt(fading: &Fading) -> Option<String> {
+    let gains_db = fading.samples_db();
+    let far = gains_db.iter().filter(|db| **db > DOUBTFUL_DB).count();
+    let least_db = gains_db.iter().copied().fold(f32::INFINITY, f32::min);
+    let greatest_db = gains_db.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let never = least_db >= 0.0 && greatest_db > 0.0;
+    (never || 2 * far > gains_db.len()).then(|| {
+        format!(
+            "its gains are {least_db} .. {greatest_db} dB relative to the line of sight, where a fade is negative; if they are \
+             attenuations, change their sign"
+        )
+    })
 }
 
 impl Samples {
@@ -62,9 +80,9 @@ impl Samples {
             .split(|c: char| c == ',' || c == ';' || c.is_whitespace())
             .filter(|field| !field.is_empty())
             .collect();
-        let [time, attenuation] = fields[..] else {
+        let [time, gain] = fields[..] else {
             return Err(format!(
-                "has {} fields; write a time in s and an attenuation in dB",
+                "has {} fields; write a time in s and a gain in dB",
                 fields.len()
             ));
         };
@@ -79,10 +97,10 @@ impl Samples {
         if !(0.0..=MOST_S).contains(&time_s) {
             return Err(format!("t_s = \"{time}\": must be seconds, 0 .. {MOST_S}"));
         }
-        let attenuation_db = read(attenuation, "attenuation_db")?;
-        if attenuation_db.abs() > MOST_DB {
+        let gain_db = read(gain, "gain_db")?;
+        if gain_db.abs() > MOST_DB {
             return Err(format!(
-                "attenuation_db = \"{attenuation}\": must be dB, -{MOST_DB} .. {MOST_DB}; a fade is negative"
+                "gain_db = \"{gain}\": must be dB, -{MOST_DB} .. {MOST_DB}; a fade is negative"
             ));
         }
         if let Some(before) = self.times_s.last() {
@@ -93,7 +111,7 @@ impl Samples {
             }
         }
         self.times_s.push(time_s);
-        self.attenuations_db.push(attenuation_db as f32);
+        self.gains_db.push(gain_db as f32);
         self.lines.push(number);
         Ok(())
     }
@@ -102,8 +120,7 @@ impl Samples {
     fn step_ns(&self) -> Result<u64, (Option<usize>, String)> {
         let Samples { times_s, lines, .. } = self;
         if times_s.len() < 2 {
-            let message =
-                "needs at least two samples: a time in s and an attenuation in dB per line";
+            let message = "needs at least two samples: a time in s and a gain in dB per line";
             return Err((None, message.to_owned()));
         }
         let step_s = (times_s[times_s.len() - 1] - times_s[0]) / (times_s.len() - 1) as f64;
@@ -130,7 +147,7 @@ mod tests {
 
     #[test]
     fn separators_headers_and_comments() {
-        let fading = read("t_s,attenuation_db\n0,-1\n0.001,-2.5\n0.002,3\n").unwrap();
+        let fading = read("t_s,gain_db\n0,-1\n0.001,-2.5\n0.002,3\n").unwrap();
         let expected = Fading::new(1_000_000, vec![-1.0, -2.5, 3.0]);
         assert_eq!(Some(fading), expected);
         assert_eq!(read("0 -1\n0.5 -2\n").unwrap().period_ns(), 1_000_000_000);
@@ -143,6 +160,15 @@ mod tests {
     }
 
     #[test]
+    fn a_series_that_cannot_be_gains_is_noted() {
+        let noted = |text: &str| doubt(&read(text).unwrap()).is_some();
+        // Attenuations, and levels with an offset.
+        assert!(noted("0,0\n1,10\n2,0\n") && noted("0,40\n1,-5\n2,45\n"));
+        // Fades, reflections that add, and a clear sky.
+        assert!(!noted("0,0\n1,-10\n2,4\n") && !noted("0,0\n1,0\n") && !noted("0,-3\n1,-2\n"));
+    }
+
+    #[test]
     fn faults_name_the_line() {
         for (text, expected) in [
             ("", "f.txt: needs at least two samples"),
@@ -150,15 +176,15 @@ mod tests {
             ("0,-1\n1\n", "f.txt:2: has 1 fields"),
             (
                 "0,-1\n1,deep\n",
-                "f.txt:2: attenuation_db = \"deep\": is not a number",
+                "f.txt:2: gain_db = \"deep\": is not a number",
             ),
             (
                 "0,-1\n1,nan\n",
-                "f.txt:2: attenuation_db = \"nan\": is not a number",
+                "f.txt:2: gain_db = \"nan\": is not a number",
             ),
             (
                 "0,-1\n1,-301\n",
-                "f.txt:2: attenuation_db = \"-301\": must be dB, -300 .. 300",
+                "f.txt:2: gain_db = \"-301\": must be dB, -300 .. 300",
             ),
             (
                 "0,-1\n1e200,-1\n",

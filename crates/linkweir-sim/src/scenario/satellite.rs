@@ -52,7 +52,7 @@ pub(super) fn read(
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.satellite]"))?;
     let channel = match section.find("fading") {
-        Some(file) => recorded(&mut section, &file, folder, inputs)?,
+        Some(file) => recorded(&mut section, &file, folder, inputs, notes)?,
         None => generated(&mut section, seed)?,
     };
     let user_offset_ns = section.whole(
@@ -152,15 +152,19 @@ fn recorded(
     file: &Entry<'_, '_>,
     folder: &Path,
     inputs: &mut Vec<Input>,
+    notes: &mut Vec<String>,
 ) -> Result<Channel, Fault> {
     for key in GENERATED {
         if let Some(entry) = section.find(key) {
             return Err(entry.fault("is only for a generated channel; leave this or fading out"));
         }
     }
-    let (path, bytes) = inputs::read(file, "times and attenuations", folder)?;
+    let (path, bytes) = inputs::read(file, "times and gains", folder)?;
     let reader = trace::Reader { path: path.clone() };
     let fading = fading::parse(reader.text(&bytes)?, &path)?;
+    if let Some(note) = fading::doubt(&fading) {
+        notes.push(format!("{}: {note}", path.display()));
+    }
     section.write("fading", quote(&inputs::keep(path, bytes, inputs)));
     Ok(Channel::Recorded(fading))
 }
