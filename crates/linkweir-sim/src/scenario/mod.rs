@@ -148,7 +148,13 @@ fn read<'i>(
     let mut flow_sections =
         top.tables("flow", usize::try_from(limits::FLOWS).unwrap_or(usize::MAX))?;
     top.known()?; // before the flows, which may name a class of a misspelt table
-    let flows = flows(&mut flow_sections, &ranges, &link, &times, &mut inputs)?;
+    let flows = flows(
+        &mut flow_sections,
+        &ranges,
+        &link,
+        &times,
+        (&mut inputs, &mut notes),
+    )?;
     series_rows(&top, bins, &link, classes.len(), flows.len())?;
 
     let scheduler = Scheduler {
@@ -371,14 +377,21 @@ fn flows(
     classes: &BTreeMap<String, Range<usize>>,
     link: &Link,
     times: &Times,
-    inputs: &mut Vec<Input>,
+    (inputs, notes): (&mut Vec<Input>, &mut Vec<String>),
 ) -> Result<Vec<Flow>, Fault> {
     let mut flows = Vec::new();
     let mut entries = Vec::new();
     for (index, section) in sections.iter_mut().enumerate() {
         let before = flows.len();
         let entry = (index, times.duration_ns);
-        traffic::read(section, entry, classes, link, inputs, &mut flows)?;
+        traffic::read(
+            section,
+            entry,
+            classes,
+            link,
+            (&mut *inputs, &mut *notes),
+            &mut flows,
+        )?;
         entries.resize(entries.len() + flows.len() - before, index);
     }
     let too_large = traffic::too_many_connections(&flows)

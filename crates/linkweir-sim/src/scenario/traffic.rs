@@ -2,8 +2,10 @@
 //! The `[[flow]]` tables. The kinds that need more than a few keys have files of their own.
 
 mod amount;
+mod capture;
 mod replay;
 mod requests;
+mod segments;
 mod transfers;
 mod video;
 mod voice;
@@ -51,7 +53,7 @@ pub(super) fn read(
     (index, duration_ns): (usize, u64),
     classes: &BTreeMap<String, Range<usize>>,
     link: &Link,
-    inputs: &mut Vec<Input>,
+    (inputs, notes): (&mut Vec<Input>, &mut Vec<String>),
     flows: &mut Vec<Flow>,
 ) -> Result<(), Fault> {
     let kind = section.need("kind", "\"cbr\"")?;
@@ -72,6 +74,7 @@ pub(super) fn read(
     let mut files = Files {
         folder: &folder(section),
         inputs,
+        notes,
     };
     let traffic = match KINDS[kind] {
         "cbr" => Traffic::Cbr {

@@ -159,8 +159,6 @@ fn a_capture_with_interfaces_of_its_own() {
 #[test]
 fn what_is_wrong_with_a_capture_names_the_byte() {
     let capture = pcap(0xa1b2_c3d4, 1, &PACKETS, false);
-    let found = replay("c.pcap", &capture[..110], "").unwrap_err();
-    assert_eq!(found, "c.pcap: byte 100: the record there is longer than the rest of the file; the capture was cut off or is damaged");
     assert_eq!(
         replay("c.pcap", &capture[..24], "").unwrap_err(),
         "c.pcap: has no packets"
@@ -304,5 +302,155 @@ fn what_is_wrong_with_a_list_names_the_line() {
     ] {
         let found = replay("p.csv", content.as_bytes(), keys).unwrap_err();
         assert!(found.starts_with(expected), "{found}\n  wanted {expected}");
+    }
+}
+
+#[test]
+fn a_capture_that_was_cut_off_is_read_up_to_there() {
+    let capture = pcap(0xa1b2_c3d4, 1, &PACKETS, false);
+    assert_eq!(
+        replay("c.pcap", &capture[..110], "").unwrap().0,
+        [(0, 1500)]
+    );
+    assert_eq!(
+        replay("c.pcap", &capture[..105], "").unwrap().0,
+        [(0, 1500)]
+    );
+    let fault = replay("c.pcap", &capture[..50], "").unwrap_err();
+    assert!(
+        fault.starts_with("c.pcap: has no packets: the capture was cut off"),
+        "{fault}"
+    );
+    let mut damaged = capture.clone();
+    damaged[111] = 0x7f; // of the second record's captured length
+    let fault = replay("c.pcap", &damaged, "").unwrap_err();
+    assert!(
+        fault.starts_with("c.pcap: byte 100: the record there is longer"),
+        "{fault}"
+    );
+    let whole = pcapng();
+    for left in [1, 13, 39] {
+        let found = replay("c.pcapng", &whole[..whole.len() - left], "").unwrap();
+        assert_eq!(found.0, [(0, 100), (3 * S / 2, 100)], "{left}");
+    }
+}
+
+#[test]
+fn obsolete_packet_blocks_are_read() {
+    let mut capture = block(0x0a0d_0d0a, &words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]));
+    capture.extend(block(1, &words(&[101, 65_535])));
+    for (time, length) in [(1_000_000_u32, 100), (1_250_000, 64)] {
+        capture.extend(block(
+            2,
+            &[words(&[7 << 16, 0, time, 8, length]), vec![0xee; 8]].concat(),
+        ));
+    }
+    let expected = [(0, 100), (S / 4, 64)];
+    assert_eq!(replay("c.pcapng", &capture, "").unwrap().0, expected);
+}
+
+/// A packet of TCP over IPv4 in Ethernet: ports, flags, options of TCP and all of its IP packet's bytes.
+fn tcp(ports: (u16, u16), flags: u8, options: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; 12];
+    bytes.extend([0x08, 0x00, 0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 6, 0, 0]);
+    let forth = ports.0 > ports.1;
+    bytes.extend([10, 0, 0, 1 + u8::from(forth), 10, 0, 0, 2 - u8::from(forth)]);
+    bytes.extend([ports.0.to_be_bytes(), ports.1.to_be_bytes()].concat());
+    bytes.extend([0; 8]);
+    bytes.extend([
+        ((20 + options.len() as u8) / 4) << 4,
+        flags,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]);
+    bytes.extend(options);
+    bytes
+}
+
+fn captured(packets: &[(Vec<u8>, u32)]) -> Vec<u8> {
+    let mut bytes = pcap(0xa1b2_c3d4, 1, &[], false);
+    for (headers, ip_bytes) in packets {
+        bytes.extend(words(&[1, 0, headers.len() as u32, 14 + ip_bytes]));
+        bytes.extend(headers);
+    }
+    bytes
+}
+
+#[test]
+fn super_packets_are_sent_as_the_segments_that_the_network_carried() {
+    let sizes = |packets: &[(Vec<u8>, u32)], keys: &str| -> Vec<u32> {
+        let found = replay("c.pcap", &captured(packets), keys).unwrap();
+        found.0.iter().map(|packet| packet.1).collect()
+    };
+    let syn = |ports, mss: u16| {
+        (
+            tcp(ports, 2, &[&[2, 4][..], &mss.to_be_bytes()].concat()),
+            44,
+        )
+    };
+    let data = |options: &[u8], bytes| (tcp((5000, 443), 0x10, options), bytes);
+    // 3000 bytes of payload and a maximum segment size of 1360: 1360 + 1360 + 280, each with 40 bytes of headers.
+    let told = [
+        syn((5000, 443), 1460),
+        syn((443, 5000), 1360),
+        data(&[], 3040),
+    ];
+    assert_eq!(sizes(&told, ""), [44, 44, 1400, 1400, 320]);
+    assert_eq!(
+        sizes(&told, "lengths = \"frame\""),
+        [58, 58, 1414, 1414, 334]
+    );
+    // Options take room of the segment: 12 bytes of time stamps leave 1348.
+    let stamps = [1, 1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0];
+    assert_eq!(
+        sizes(&[syn((443, 5000), 1360), data(&stamps, 2748)], ""),
+        [44, 1400, 1400]
+    );
+    // A network with jumbo frames.
+    assert_eq!(
+        sizes(&[syn((443, 5000), 8960), data(&[], 9000)], ""),
+        [44, 9000]
+    );
+    // Without SYNs: the longest packet of the connection within Ethernet's MTU, or that.
+    assert_eq!(
+        sizes(&[data(&[], 1440), data(&[], 2840)], ""),
+        [1440, 1440, 1440]
+    );
+    assert_eq!(
+        sizes(&[data(&[], 500), data(&[], 2960)], ""),
+        [500, 1500, 1500]
+    );
+    assert_eq!(sizes(&[data(&[], 2960)], "mtu = \"9000B\""), [2960]);
+    assert_eq!(
+        sizes(&[data(&[], 2960)], "mtu = \"1000B\""),
+        [1000, 1000, 1000, 80]
+    );
+    // UDP with segmentation offload, and a short capture of TCP.
+    let mut udp = tcp((5000, 443), 0, &[]);
+    udp[23] = 17;
+    assert_eq!(sizes(&[(udp, 2972)], ""), [1500, 1500]);
+    let (mut short, _) = data(&[], 0);
+    short.truncate(34);
+    assert_eq!(sizes(&[(short, 2960)], ""), [1500, 1500]);
+    // A tag of a VLAN counts for each segment.
+    let (mut tagged, _) = data(&[], 0);
+    tagged.splice(12..12, [0x81, 0, 0, 7]);
+    assert_eq!(sizes(&[(tagged, 2964)], ""), [1504, 1504]);
+    // No TCP, no UDP: whole.
+    let mut other = tcp((5000, 443), 0, &[]);
+    other[23] = 50;
+    assert_eq!(sizes(&[(other, 9000)], ""), [9000]);
+}
+
+#[test]
+fn nanoseconds_of_both_orders_of_bytes() {
+    for big_endian in [false, true] {
+        let capture = pcap(0xa1b2_3c4d, 1, &PACKETS, big_endian);
+        let (packets, _) = replay("c.pcap", &capture, "").unwrap();
+        assert_eq!(packets[1].0, 1_000_000_005 - 999_999);
     }
 }

@@ -100,6 +100,7 @@ pub(super) fn find(
 pub(super) struct Files<'f> {
     pub(super) folder: &'f Path,
     pub(super) inputs: &'f mut Vec<Input>,
+    pub(super) notes: &'f mut Vec<String>,
 }
 
 fn read(
