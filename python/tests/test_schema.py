@@ -161,7 +161,7 @@ UNTRIED = {
     *FROM_FILES,
     *("satellite", "beam", "rain", "constellation", "link", "scheduler", "class", "flow", "policy"),
     *("delays_start", "delays_shift", "delays_before", "lengths", "only", "start", "log_rows", "exceeded", "name"),
-    *("reservoir", "cushion", "history", "safety"),
+    *("mtu", "reservoir", "cushion", "history", "safety"),
 }
 """Keys that need another one, or a file."""
 

@@ -9,7 +9,7 @@
 //!
 //! Each segment has the headers of the packet it was part of.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::replay::Packets;
 
@@ -87,7 +87,7 @@ struct Known {
 #[derive(Default)]
 pub(super) struct Capture {
     packets: Vec<Recorded>,
-    numbers: HashMap<Connection, usize>,
+    numbers: BTreeMap<Connection, usize>,
     known: Vec<Known>,
 }
 
