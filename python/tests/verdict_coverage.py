@@ -4,7 +4,7 @@
 For each scenario a pool of independent runs (one seed each) gives the truth: the mean of a measure over the whole
 pool. The pool is then cut into blocks of 5, 10 and 30 runs, and each block is judged as a comparison judges its
 seeds. No run is in two blocks of the same size, so the blocks are independent. The mean of a pool of 60,000 runs is
-known to 0.4 % of the standard deviation of a run. A limit is at least 1.2 such deviations away from the mean of its
+known to 0.4 % of the standard deviation of a run. A limit is at least 1.7 such deviations away from the mean of its
 block, so the error of the truth does not matter.
 
 A promise is set at the truth, and on either side of it by a tenth of a standard deviation. Kept is wrong if the truth
