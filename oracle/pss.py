@@ -259,9 +259,9 @@ class Model(Policy):
     def convert(self, q, now_ns, asked=False):
         """New constants for queue q, because of a new capacity or new parameters (`asked`).
 
-        The level's distance from LR keeps its number of bits: below LR this is what the queue is owed, above LR what
-        it has received in advance. It can be owed LR at most, and be ahead by LM and the largest packet at most. If
-        neither constants nor parameters have changed, the state stays as it is.
+        The level's distance from LR keeps its number of bits: below LR this is what the queue is owed, above LR what it
+        has received in advance. It is owed LR at most, and ahead by LM and the largest packet at most. If neither
+        constants nor parameters have changed, the state stays as it is.
         """
         bucket, values = self.buckets[q], self.qparams[q]
         link_bps = self.measure(values)

@@ -31,6 +31,7 @@ RECORD = CORE.parent / "docs" / "results" / "proofs.md"
 FILES = (
     "Pss",
     "Charge",
+    "Carry",
     "Identity",
     "Guarantee",
     "Link",

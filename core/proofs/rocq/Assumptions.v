@@ -1,10 +1,13 @@
 (* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause *)
 (* Prints what each theorem rests on. The build fails unless each is "Closed under the global context": no axiom at all. *)
-From Pss Require Import Pss Charge Identity Guarantee Link LessMemory Rr Drr Bits Sort.
+From Pss Require Import Pss Charge Carry Identity Guarantee Link LessMemory Rr Drr Bits Sort.
 
 Print Assumptions pace_near.
 Print Assumptions charge_parts.
 Print Assumptions depart_is_exact.
+Print Assumptions carry_sets.
+Print Assumptions distance_kept.
+Print Assumptions nothing_new.
 Print Assumptions identity.
 Print Assumptions counted_bits.
 Print Assumptions level_floor.

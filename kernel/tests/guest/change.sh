@@ -18,6 +18,8 @@ under() { # the qdisc under test below a shaper that is too slow, so that packet
 }
 waiting() { [ "$(backlog 10:)" -gt 50 ]; }
 
+waits_there() { [ "$(fields class "$1" | awk '{ print $5 }')" -gt 50 ]; }
+
 all_arrived() { # all_arrived KIND: after the changes
 	if waiting; then pass "$1: packets waited"; else fault "$1: packets waited" "$(backlog 10:)"; fi
 	kill $one $two $three
@@ -39,6 +41,42 @@ for round in 1 2 3 4 5 6; do
 		tc qdisc change dev v0 parent 1:1 handle 10: pss sat exact dscp EF=$((1 + round % 3)) || fault "pss changes" "round $round"
 done
 all_arrived pss
+
+# A change of a rate or a memory makes no debt, and none that has to be paid: the class has its new rate at once, the rest what is left.
+holds "pss with a memory" tc qdisc add dev v0 root handle 10: pss bandwidth 2mbit classes 3 dscp EF=1,AF11=2 \
+	class 2 limit 30000 low_level 4 rate 500kbit memory 5s burst 4p class 3 limit 30000
+begin_count 5002 5003
+offer 2 3000 1000
+offer 3 9000 1000
+sent_by() { fields class "$1" | cut -d' ' -f1; }
+at_once() { # at_once KBIT SETTING...: class 2 has this rate in the 5 s after the change
+	kbit=$1
+	shift
+	holds "pss $*" tc class change dev v0 parent 10: classid 10:2 pss "$@"
+	two=$(sent_by 10:2) three=$(sent_by 10:3)
+	sleep 5
+	two=$(($(sent_by 10:2) - two)) three=$(($(sent_by 10:3) - three))
+	share=$((100 * two * 2000 / (two + three)))     # in hundredths of a kbit/s
+	if [ $share -ge $((95 * kbit)) ] && [ $share -le $((105 * kbit)) ]; then
+		pass "pss $*: ${kbit}kbit at once"
+	else
+		fault "pss $*: ${kbit}kbit at once" "$two bytes, and $three of the rest"
+	fi
+}
+at_once 900 rate 900kbit
+at_once 500 rate 500kbit
+at_once 300 rate 300kbit memory 1s
+at_once 300 memory 4s
+at_once 300 memory 1s
+at_once 300 memory 15s
+at_once 300 memory 1s
+if waits_there 10:2 && waits_there 10:3; then pass "packets waited"; else fault "packets waited" "$(backlog 10:)"; fi
+same "none was dropped" "$(reasons)" 0
+holds "a faster link" tc qdisc change dev v0 root handle 10: pss bandwidth 1gbit
+drained "pss drains" 10:
+end_count
+same "all arrived" "$arrived" "3000 9000"
+clear
 
 under pds classes 3 limit 100000 dscp EF=1,AF11=2 class 1 limit 30000 delay 8 class 2 limit 30000 delay 4 class 3 limit 30000
 for round in 1 2 3 4 5 6; do

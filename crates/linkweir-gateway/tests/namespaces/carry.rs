@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What is carried, in which order and how fast.
 
+use std::fs;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
@@ -103,17 +104,9 @@ pub fn the_urgent_class_goes_first_and_each_class_keeps_its_order() {
     assert_eq!(received, expected);
 }
 
-/// Fills both classes in an outage, ends it, and counts the packets of each until one class is nearly empty.
-fn shares(
-    tunnel: &Tunnel,
-    classes: [usize; 2],
-    each: u64,
-    counted: usize,
-    capacity_bps: u64,
-) -> [u64; 2] {
+/// Fills both classes, the first of port 3000, in an outage that has begun.
+fn fill(tunnel: &Tunnel, classes: [usize; 2], each: u64) {
     let gateway = &tunnel.gateways[0];
-    gateway.set_capacity(0);
-    let b = tunnel.there.socket("10.77.0.2:2000");
     for port in [3000, 4000] {
         let a = tunnel.here.socket(&format!("10.77.0.1:{port}"));
         // In portions: the device's own queue holds 500.
@@ -125,6 +118,20 @@ fn shares(
             });
         }
     }
+}
+
+/// Fills both classes in an outage, ends it, and counts the packets of each until one class is nearly empty.
+fn shares(
+    tunnel: &Tunnel,
+    classes: [usize; 2],
+    each: u64,
+    counted: usize,
+    capacity_bps: u64,
+) -> [u64; 2] {
+    let gateway = &tunnel.gateways[0];
+    gateway.set_capacity(0);
+    let b = tunnel.there.socket("10.77.0.2:2000");
+    fill(tunnel, classes, each);
     gateway.set_capacity(capacity_bps);
     let mut received = [0, 0];
     let mut buffer = [0; 2000];
@@ -148,6 +155,54 @@ pub fn a_reserved_rate_is_kept() {
     let [af, rest] = shares(&tunnel, [1, 2], 900, 1000, 20_000_000);
     // 5 of 20 Mbit/s. The rate is one of time: where the machine stops for a while, the share is larger.
     assert!(af >= 230, "{af} to {rest}");
+}
+
+/// The packets of each class among the next 500, which keep their order.
+fn next_500(b: &Socket, last: &mut [Option<u64>; 2]) -> [u64; 2] {
+    let mut received = [0, 0];
+    let mut buffer = [0; 2000];
+    for _ in 0..500 {
+        let (_, from) = b.recv_from(&mut buffer).unwrap();
+        let class = usize::from(from.port() == 4000);
+        let number = number(&buffer);
+        assert!(last[class].is_none_or(|last| last < number), "reordered");
+        last[class] = Some(number);
+        received[class] += 1;
+    }
+    received
+}
+
+/// A reload that raises a rate or a memory makes no debt, and one that lowers them none that the class has to pay.
+pub fn a_reload_gives_a_class_its_new_rate_at_once() {
+    // At 10 kbit/s the class is owed next to nothing while the packets arrive.
+    let tunnel = Tunnel::new(&pss("rate = \"10kbit\"\nmemory = \"5s\""));
+    let gateway = &tunnel.gateways[0];
+    let file = tunnel.folder.path("1.toml");
+    let reload = |old: &str, new: &str, key: &str, value: u64| {
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace(old, new)).unwrap();
+        gateway.signal(Signal::SIGHUP);
+        gateway.wait_until("the new value", |show| {
+            show.peers[0].classes[1].parameters[key] == value
+        });
+    };
+    let b = tunnel.there.socket("10.77.0.2:2000");
+    gateway.set_capacity(0);
+    fill(&tunnel, [1, 2], 900);
+    reload("10kbit", "5Mbit", "rate_bps", 5_000_000);
+    gateway.set_capacity(20_000_000);
+    let mut last = [None, None];
+    // 5 of 20 Mbit/s are 125 of 500 packets. The rate is one of time: where the machine stops, the share is larger.
+    let [af, rest] = next_500(&b, &mut last);
+    assert!((110..=250).contains(&af), "a rate raised: {af} to {rest}");
+    reload("\"5s\"", "\"1s\"", "memory_ns", 1_000_000_000);
+    let [af, rest] = next_500(&b, &mut last);
+    assert!(
+        (110..=250).contains(&af),
+        "a memory lowered: {af} to {rest}"
+    );
+    let classes = &gateway.show().peers[0].classes;
+    assert!(classes.iter().all(|class| class.dropped_limit_pkts == 0));
 }
 
 pub fn no_more_leaves_than_the_capacity() {

@@ -119,6 +119,7 @@ const TESTS: &[(&str, fn())] = &trials! {
         the_urgent_class_goes_first_and_each_class_keeps_its_order,
         backlogged_classes_share_by_their_quanta,
         a_reserved_rate_is_kept,
+        a_reload_gives_a_class_its_new_rate_at_once,
         no_more_leaves_than_the_capacity,
         fragments_follow_their_first,
         tcp_uses_segments_that_fit,
