@@ -102,11 +102,12 @@ def limits(
         grain: width of the steps in which values are known, 0 if they are exact. No limit is closer to the mean.
 
     >>> limits([0.0342, 0.0340, 0.0345, 0.0343, 0.0341], lowest=0.0, highest=1.0)
-    Limits(low=0.0325..., high=0.0358...)
+    Limits(low=0.0318..., high=0.0365...)
     >>> limits([0.0] * 10, lowest=0.0, highest=1.0)
     Limits(low=0.0, high=0.308...)
     """
-    return Limits(-_upper_limit([-value for value in values], -lowest, grain), _upper_limit(values, highest, grain))
+    low = -_upper_limit([-value for value in values], -lowest, grain)
+    return Limits(low + 0.0, _upper_limit(values, highest, grain))  # 0.0, not -0.0
 
 
 def exceeds(greater: Sequence[float], less: Sequence[float], *, grain: float = 0.0) -> bool:

@@ -28,8 +28,9 @@ class Scenario:
     key, value, the range allowed and what to do.
     """
 
-    def __init__(self, native: _native.Scenario) -> None:
+    def __init__(self, native: _native.Scenario, readings: Sequence[str] | None = None) -> None:
         self._native = native
+        self._readings = readings  # of a copy, whose own would name the files that it was made of
 
     @classmethod
     def load(
@@ -184,15 +185,19 @@ class Scenario:
     @property
     def readings(self) -> list[str]:
         """What each trace was taken for, a line each: file, notation, columns, units, start, length, mean and gaps."""
-        return self._native.readings
+        return self._native.readings if self._readings is None else list(self._readings)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For `pickle` and `copy`: the text with every default, and the content of the files that it names."""
         inputs = tuple((name, content) for name, _, content in self.inputs)
-        return with_inputs, (self.resolved, inputs, self.seed)
+        return _copied, (self.resolved, inputs, self.seed, self.readings)
 
     def __repr__(self) -> str:
         return repr(self._native)
+
+
+def _copied(text: str, inputs: Sequence[tuple[str, bytes]], seed: int, readings: Sequence[str]) -> Scenario:
+    return Scenario(with_inputs(text, inputs, seed)._native, readings)
 
 
 def with_inputs(text: str, inputs: Sequence[tuple[str, bytes]], seed: int) -> Scenario:

@@ -592,8 +592,9 @@ def test_what_another_machine_shows_never_ends_in_a_traceback(seed: int) -> None
 
 
 def test_indented_output_of_tc_is_read(tmp_path: Path) -> None:
-    text = f"{json.dumps(SHOWN, indent=4)}\n{SHAPED}{json.dumps(FILTERS, indent=4)}\n"
-    plain = f"{json.dumps(SHOWN)}\n{SHAPED}{json.dumps(FILTERS)}\n"
+    two = f"{SHAPED}class drr 22:2 root quantum 3000\n"
+    text = f"{json.dumps(SHOWN, indent=4)}\n{two}{json.dumps(FILTERS, indent=4)}\n"
+    plain = f"{json.dumps(SHOWN)}\n{two}{json.dumps(FILTERS)}\n"
     assert imported(text).text == imported(plain).text
     assert 'policy = "drr"' in imported(text).text
 

@@ -33,7 +33,7 @@ BUILT_IN = {
 
 
 def exceptions() -> dict[str, type[BaseException]]:
-    """Those that modules of the package define."""
+    """Those that modules of the package define, but for private ones, which do not leave their module."""
     modules = (module.name for module in pkgutil.walk_packages(linkweir.__path__, "linkweir."))
     return {
         name: value
@@ -41,6 +41,7 @@ def exceptions() -> dict[str, type[BaseException]]:
         if not module.endswith("__main__")
         for name, value in vars(importlib.import_module(module)).items()
         if inspect.isclass(value) and issubclass(value, BaseException) and value.__module__.startswith("linkweir")
+        if not name.startswith("_")
     }
 
 

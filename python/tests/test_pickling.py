@@ -69,6 +69,7 @@ def test_a_scenario_takes_its_files_along(tmp_path: Path) -> None:
     trace.unlink()
     again = pickle.loads(sent)
     assert (again.seed, again.resolved) == (5, scenario.resolved)
+    assert again.readings == scenario.readings  # provenance.json keeps them
     assert linkweir.run(again).classes == wanted
     assert linkweir.run(copy.deepcopy(scenario)).classes == wanted
 

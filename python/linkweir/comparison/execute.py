@@ -68,7 +68,7 @@ def compare(
     ...             "class": [{"name": "voice"}, {"name": "rest"}],
     ...             "flow": [{"class": "voice", "kind": "poisson", "rate": "500kbit"},
     ...                      {"class": "rest", "kind": "greedy"}]}
-    >>> found = compare(scenario, ["strict", "fifo"], seeds=3, jobs=1, promises=["voice.delay_p99=50ms"])
+    >>> found = compare(scenario, ["strict", "fifo"], seeds=10, jobs=1, promises=["voice.delay_p99=50ms"])
     >>> [(verdict.policy, verdict.verdict) for verdict in found.verdicts]
     [('strict', 'kept'), ('fifo', 'missed')]
     """

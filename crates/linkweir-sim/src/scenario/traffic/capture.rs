@@ -15,8 +15,7 @@ use pcap_parser::pcapng::{parse_block_be, parse_block_le, Block};
 use pcap_parser::Linktype;
 
 use super::super::limits;
-use super::replay::Packets;
-use super::segments::{Capture, Frame};
+use super::segments::{Capture, Frame, Packets};
 
 /// Which bytes of a frame count.
 #[derive(Clone, Copy, PartialEq, Eq)]

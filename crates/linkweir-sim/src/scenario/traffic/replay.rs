@@ -18,9 +18,7 @@ use super::super::inputs;
 use super::super::limits;
 use super::amount::Files;
 use super::capture::{self, Lengths};
-
-/// Times, ns after some instant, and bytes.
-pub(super) type Packets = Vec<(u64, u32)>;
+use super::segments::Packets;
 
 /// The least largest packet that a network may have: of IPv4.
 const MTU_BYTES: u64 = 576;
@@ -31,12 +29,15 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
     let (path, bytes) = inputs::read(&entry, "recorded packets", files.folder)?;
     let only = section.find("only");
     let lengths = section.find("lengths");
-    let mtu = section.find("mtu");
+    let mtu_entry = section.find("mtu");
+    let mtu_bytes =
+        |entry: &Entry<'_, '_>| entry.whole(Kind::Size, (MTU_BYTES, limits::PACKET_BYTES.into()));
+    let mtu = mtu_entry.as_ref().map(mtu_bytes).transpose()?;
     let chosen = match lengths.as_ref().map_or(Ok(0), |e| e.choice(&LENGTHS))? {
         0 => Lengths::Ip,
         _ => Lengths::Frame,
     };
-    if let (Some(entry), false) = (&mtu, capture::is_capture(&bytes)) {
+    if let (Some(entry), false) = (&mtu_entry, capture::is_capture(&bytes)) {
         return Err(entry.fault("is for a capture, of whose long packets it makes segments"));
     }
     let packets: Packets = if recording::is_recording(&bytes) {
@@ -60,9 +61,8 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
         }
         let word = LENGTHS[usize::from(chosen == Lengths::Frame)];
         section.write("lengths", quote(word));
-        let mtu = match &mtu {
-            Some(entry) => {
-                let mtu = entry.whole(Kind::Size, (MTU_BYTES, limits::PACKET_BYTES.into()))?;
+        let mtu = match mtu {
+            Some(mtu) => {
                 section.write("mtu", quote(&units::show_whole(mtu, Kind::Size)));
                 Some(mtu as u32)
             }

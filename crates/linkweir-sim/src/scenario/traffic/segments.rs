@@ -11,7 +11,8 @@
 
 use std::collections::BTreeMap;
 
-use super::replay::Packets;
+/// Times, ns after some instant, and bytes.
+pub(super) type Packets = Vec<(u64, u32)>;
 
 /// Longest IP packet of Ethernet.
 const ETHERNET_BYTES: u32 = 1500;
