@@ -266,6 +266,7 @@ def test_help_is_shown_as_it_was_written() -> None:
         "lab",
         "log",
         "plan",
+        "plan_pds",
         "replay",
         "reproduce",
         "sweep",

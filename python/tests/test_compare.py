@@ -487,7 +487,8 @@ def test_the_command_end_to_end(tmp_path: Path, trace: Path) -> None:
     assert {"steps", "lte-drive"} <= set(lines)
     again = linkweir(*words)
     assert "12 of 12 runs done: 0 now, 12 before" in again.stdout.splitlines()
-    assert again.stdout.splitlines()[: len(lines) - 2] == lines[:-2]
+    repeated = [line for line in again.stdout.splitlines() if not line.startswith("read: ")]
+    assert repeated[: len(lines) - 2] == lines[:-2]
 
     report = (tmp_path / "out" / "report.html").read_text()
     assert report.index("Answer") < report.index("What each class got") < report.index("How this was made")
@@ -505,7 +506,9 @@ def test_the_command_end_to_end(tmp_path: Path, trace: Path) -> None:
     other = linkweir(*words, "--json", "--promise", "cs0.loss=90%")
     shown = strict_json(other.stdout)
     assert shown["runs_done"] == 12
-    assert [one["verdict"] for one in shown["promises"] if one["promise"].startswith("cs0")] == ["kept"] * 6
+    lossy = [one for one in shown["promises"] if one["promise"].startswith("cs0")]
+    assert [one["held"] for one in lossy] == [2] * 6
+    assert {one["verdict"] for one in lossy} <= {"kept", "unclear"}  # two runs that differ seldom decide
     assert linkweir(*words[:3], "pss,fifo", "--out", tmp_path / "out").returncode == 2
 
 
