@@ -74,7 +74,7 @@ def test_bash_completes_commands(home: Path) -> None:
 
 @pytest.mark.slow
 def test_bash_completes_what_the_packages_offer(home: Path) -> None:
-    assert completed(home, "linkweir", "plan", "p") == {"pss"}
+    assert completed(home, "linkweir", "plan", "p") == {"pss", "pds"}
     assert completed(home, "linkweir", "reproduce", "") == {"pss", "pds", "codes"}
     assert completed(home, "linkweir", "sweep", "plan.toml", "--da") == {"--dask"}
     assert completed(home, "linkweir", "reproduce", "pss", "--fig") == {"--figure"}

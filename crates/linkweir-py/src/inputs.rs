@@ -66,14 +66,10 @@ pub fn reading(
     keys: &str,
 ) -> PyResult<(String, Vec<String>, f64, Option<f64>)> {
     let read = read(py, &path, keys)?;
+    let doubts = [read.understood.doubts.clone(), read.notes.clone()].concat();
     let length_s = read.understood.length_ns.map(|ns| ns as f64 * 1e-9);
     let line = read.reading(&path);
-    Ok((
-        line,
-        read.understood.doubts,
-        read.understood.mean_bps,
-        length_s,
-    ))
+    Ok((line, doubts, read.understood.mean_bps, length_s))
 }
 
 /// A capacity trace: steps of a rate (`rate`) or opportunities of so many bytes (`opportunities`).

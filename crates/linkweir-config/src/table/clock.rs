@@ -104,7 +104,7 @@ impl Clock {
             return Ok(ambiguous.compatible().map_err(beyond)?.as_nanosecond());
         }
         let earlier = ambiguous.earlier().map_err(beyond)?.as_nanosecond();
-        if self.before_ns.is_none_or(|before| before < earlier) {
+        if self.before_ns.is_none_or(|before| before <= earlier) {
             return Ok(earlier);
         }
         Ok(ambiguous.later().map_err(beyond)?.as_nanosecond())
@@ -341,6 +341,9 @@ fn offset_of(word: &str) -> Option<TimeZone> {
         _ => return None,
     };
     let digits: String = word[1..].chars().filter(|c| *c != ':').collect();
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
     let (hours, minutes) = match digits.len() {
         1 | 2 => (digits.parse::<i32>().ok()?, 0),
         4 => (digits[..2].parse().ok()?, digits[2..].parse::<i32>().ok()?),
@@ -402,6 +405,8 @@ mod tests {
             ("hello", "is not a number; must be seconds or ISO 8601"),
             ("2019.13.01_12.11.21", "is no date of the calendar"),
             ("13:11:21 PM", "is not a number"),
+            ("-5€", "is not a number"),
+            ("+1é1", "is not a number"),
             ("2016-12-31T23:59:60Z", "is a leap second"),
             ("2016-12-31 23:59:60.5", "is a leap second"),
             ("23:59:60", "is a leap second"),
