@@ -23,7 +23,6 @@ import random
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +38,7 @@ from linkweir.deploy.script import tc_scripts
 from linkweir.fault import ScenarioError
 from linkweir.lab import guest, host, kernel
 from linkweir.scenario import Scenario
+from linkweir.scratch import scratch
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -95,8 +95,8 @@ class Tally:
 
 def ask(made: guest.Guest, scripts: dict[int, tuple[str, str, list[Packet]]]) -> dict[int, Answer]:
     """Sets up configurations in a kernel, one after the other: script, commands that show it, packets, by number."""
-    with tempfile.TemporaryDirectory() as folder:
-        probe = Path(folder) / "probe"
+    with scratch() as folder:
+        probe = folder / "probe"
         options = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-static"]
         subprocess.run(["gcc", *options, str(HERE / "probe.c"), "-o", str(probe)], check=True)
         job = {"run": _RUN.encode(), "probe": probe.read_bytes(), "ematch_map": _EMATCHES.encode()}
