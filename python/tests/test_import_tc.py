@@ -67,6 +67,15 @@ def shown(*filters: Any, qdiscs: Any = QDISCS, classes: str = CLASSES) -> str:
     return f"{json.dumps(qdiscs)}\n{classes}\n[]\n[{','.join(texts)}]\n"
 
 
+def bands(number: int) -> list[dict[str, Any]]:
+    """Queueing disciplines of tc: prio, whose last band takes packets without a filter."""
+    ends = [
+        {"kind": "pfifo", "handle": f"10{n}:", "parent": f"10:{n}", "options": {"limit": 50}}
+        for n in range(1, number + 1)
+    ]
+    return [QDISCS[0], {**QDISCS[1], "options": {"bands": number, "priomap": [number - 1] * 16}}, *ends]
+
+
 def rules(*filters: Any) -> Any:
     return from_tc(shown(*filters)).classes[0].get("match")
 
@@ -106,6 +115,56 @@ def test_filters_that_lead_to_classes_in_turn_keep_their_order() -> None:
     order = [(rule.get("protocol"), number) for rule, number in in_order(sorting(found.classes).rules)]
     assert order == [(None, 1), ("udp", 0)]
     assert sorting(found.classes).rest == 1
+
+
+def test_rules_of_a_class_are_one_though_a_filter_of_another_class_is_between() -> None:
+    points = [flower(pref, target, ip_tos=tos, ip_tos_mask="fc")
+              for pref, target, tos in ((1, "10:1", 64), (2, "10:2", 32), (3, "10:1", 176))]  # fmt: skip
+    found = from_tc(shown(*points, qdiscs=bands(3)))
+    assert [entry.get("match") for entry in found.classes] == [
+        [{"dscp": ["CS2", "VOICE-ADMIT"], "source": "0.0.0.0/0"}],
+        [{"dscp": "CS1", "source": "0.0.0.0/0"}],
+        None,
+    ]
+
+
+@pytest.mark.parametrize("between", [{"ip_proto": "udp"}, {"ip_proto": "tcp", "dst_port": 80}])
+def test_a_class_that_filters_give_all_packets_is_the_class_of_the_rest(between: dict[str, Any]) -> None:
+    """The filter between takes nothing: all packets of its version are gone already."""
+    filters = [
+        flower(1, "10:1"),
+        flower(2, "10:2", **between),
+        flower(3, "10:1", "ipv6"),
+        other(4, "matchall", "10:2", "all"),
+    ]
+    found = from_tc(shown(*filters))
+    assert [entry.get("match") for entry in found.classes] == [None, []]
+    assert sorting(found.classes).rest == 0
+
+
+def test_a_class_that_gets_all_packets_but_some_is_the_class_of_the_rest() -> None:
+    voice = flower(2, "10:2", ip_tos=184, ip_tos_mask="fc")
+    filters = [flower(1, "10:1", "ipv6"), voice, flower(3, "10:1"), other(4, "matchall", "10:2", "all")]
+    found = from_tc(shown(*filters))
+    assert [entry.get("match") for entry in found.classes] == [None, [{"dscp": "EF", "source": "0.0.0.0/0"}]]
+
+
+def test_a_rule_whose_packets_a_later_rule_of_its_class_takes_is_left_away() -> None:
+    filters = [
+        flower(1, "10:1", "ipv6", ip_tos=184, ip_tos_mask="fc", ip_proto="tcp"),
+        flower(2, "10:1", ip_tos=40, ip_tos_mask="fc"),
+        flower(3, "10:1", "ipv6"),
+    ]
+    assert rules(*filters) == [{"dscp": "AF11", "source": "0.0.0.0/0"}, {"source": "::/0"}]
+
+
+def test_a_filter_of_htb_that_drops_packets_is_named() -> None:
+    drops = {"actions": [{"order": 1, "kind": "gact", "control_action": {"type": "drop"}}]}
+    filters = [
+        {**other(1, "matchall", "1:1", "ip", **drops), "parent": "1:"},
+        {**other(2, "matchall", "1:1", "all"), "parent": "1:"},
+    ]
+    assert notes(*filters) == ["filter parent 1: pref 1 matchall: has the action gact: left out"]
 
 
 @pytest.mark.parametrize(

@@ -37,12 +37,14 @@ class Filter:
         target: the class that it chooses, such as `10:1`.
         conditions: what it compares; None if a rule cannot.
         notes: what was left out, a line each.
+        acts: whether it has an action besides choosing the class, such as dropping the packet.
     """
 
     name: str
     target: str
     conditions: Conditions | None
     notes: tuple[str, ...] = ()
+    acts: bool = False
 
 
 class _UnfitError(Exception):
@@ -111,10 +113,12 @@ def _filter(name: str, entry: Object) -> Iterator[Filter]:
     kind, target = entry["kind"], target_of(options)
     if kind == "u32" and "ht_divisor" in options:
         return  # a hash table; what is in it follows
+    actions = [action.get("kind") for action in options.get("actions", []) if not _passes(action)]
     try:
         if entry.get("chain", 0):
             raise _UnfitError(f"is in chain {entry['chain']}, which only an action reaches")
-        _check_actions(options.get("actions", []))
+        if actions:
+            raise _UnfitError(f"has the action {actions[0]}")
         if "skip_sw" in options:
             raise _UnfitError("is for hardware only")
         if not target:
@@ -124,15 +128,13 @@ def _filter(name: str, entry: Object) -> Iterator[Filter]:
             raise _UnfitError(f"{kind} does not compare headers of packets")
         conditions, notes = read(entry)
     except _UnfitError as why:
-        yield Filter(name, target, None, (f"{name}: {why}: left out",))
+        yield Filter(name, target, None, (f"{name}: {why}: left out",), bool(actions))
         return
     yield Filter(name, target, conditions, tuple(f"{name}: {note}" for note in notes))
 
 
-def _check_actions(actions: Sequence[Object]) -> None:
-    for action in actions:
-        if action.get("kind") != "gact" or action.get("control_action", {}).get("type") != "pass":
-            raise _UnfitError(f"has the action {action.get('kind')}")
+def _passes(action: Object) -> bool:
+    return bool(action.get("kind") == "gact" and action.get("control_action", {}).get("type") == "pass")
 
 
 def _version(entry: Object) -> dict[str, frozenset[Any]]:
