@@ -208,6 +208,7 @@ def test_what_a_rule_can_say_is_kept(written: Any, wanted: dict[str, Any]) -> No
             "pref 4 flower handle 1: compares tcp_flags: left out",
         ),
         (flower(4, "10:1", ip_ttl=3), "compares ip_ttl: left out"),
+        (flower(4, "10:1", ip_proto="l2tp"), "compares ip_proto l2tp, whose number is not known here: left out"),
         (flower(4, "10:1", "802.1Q", vlan_id=5), "is for packets of protocol 802.1Q, and a rule only for IP: left out"),
         (flower(4, "10:1", ip_tos=1, ip_tos_mask="3"), "compares the ECN bits only: left out"),
         (flower(4, "10:1", ip_tos=184), "compares the ECN bits, too: its rule takes packets with any"),
