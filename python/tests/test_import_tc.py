@@ -7,11 +7,14 @@ lab/imported/configurations.py, and where a kernel put packets; lab/imported/com
 
 from __future__ import annotations
 
+import collections
 import itertools
 import json
 import random
 import re
 import sys
+from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,8 @@ import pytest
 from command import REPOSITORY, linkweir
 from test_deploy import naive
 
+from linkweir.deploy import conditions
+from linkweir.deploy.conditions import Conditions, both
 from linkweir.deploy.filters import Filters
 from linkweir.deploy.from_tc import from_tc
 from linkweir.deploy.gateway import gateway_configuration
@@ -365,6 +370,88 @@ def test_the_class_of_the_rest_keeps_its_rules_in_every_host(tmp_path: Path) -> 
         "ipv6 pref 4 flower ip_proto udp classid 10:2",
         "all pref 5 matchall classid 10:1",
     ]
+
+
+VALUES: dict[str, list[Any]] = {
+    "version": [4, 6],
+    "dscp": [8, 10, 46],
+    "protocol": [6, 17, 50],
+    "source_port": [(53, 53), (80, 90)],
+    "destination_port": [(53, 53), (80, 90)],
+    "source": [ip_network("10.0.0.0/8"), ip_network("10.1.0.0/16"), ip_network("fd00::/8")],
+    "destination": [ip_network("10.0.0.0/8"), ip_network("10.1.0.0/16"), ip_network("fd00::/8")],
+}
+PACKETS = [
+    {"version": 4 if ends < 2 else 6, "dscp": point, "protocol": protocol, "source_port": ports[0],
+     "destination_port": ports[1], "source": ("10.1.0.1", "10.2.0.1", "fd00::1")[ends],
+     "destination": ("10.2.0.1", "10.1.0.1", "2001:db8::1")[ends]}
+    for point in (8, 10, 46) for protocol in (6, 17, 50) for ports in ((53, 80), (80, 53), (85, 85))
+    for ends in range(3)
+]  # fmt: skip
+
+
+def drawn(draw: random.Random) -> Conditions:
+    keys = draw.sample(list(VALUES), draw.choice((0, 1, 1, 2, 2, 3)))
+    found = both({}, {key: frozenset(draw.sample(VALUES[key], draw.choice((1, 1, 2)))) for key in keys})
+    return drawn(draw) if found is None else found
+
+
+def as_shown(lines: list[str]) -> Iterator[dict[str, Any]]:
+    """Filters of an export, as tc shows them."""
+    handles = collections.Counter[str]()
+    for line in lines:
+        words = line.split()
+        of = dict(zip(words[2:10:2], words[3:10:2], strict=True))  # dev, parent, protocol and pref
+        if words[10] == "matchall":
+            yield other(int(of["pref"]), "matchall", words[-1], "all")
+            continue
+        keys: dict[str, Any] = {}
+        for key, value in zip(words[11:-2:2], words[12:-2:2], strict=True):
+            if key == "ip_tos":
+                point, _, mask = value.partition("/0x")
+                keys |= {key: int(point, 16), "ip_tos_mask": mask}
+            elif key == "ip_proto":
+                keys[key] = value.removeprefix("0x")
+            elif key.endswith("_port"):
+                first, _, last = value.partition("-")
+                keys[key] = {"start": int(first), "end": int(last)} if last else int(first)
+            else:
+                keys[key] = value
+        entry = flower(int(of["pref"]), words[-1], of["protocol"], **keys)
+        handles[of["pref"]] += 1
+        entry["options"]["handle"] = handles[of["pref"]]
+        yield entry
+
+
+def meets(packet: dict[str, Any], wanted: Conditions) -> bool:
+    def meets_one(key: str, value: Any) -> bool:
+        if key.endswith("_port"):
+            return packet["protocol"] != 50 and bool(value[0] <= packet[key] <= value[1])
+        return ip_address(packet[key]) in value if key in ("source", "destination") else bool(packet[key] == value)
+
+    return all(any(meets_one(key, value) for value in own) for key, own in wanted.items())
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_the_shortest_rules_give_each_packet_its_class_and_cannot_be_shortened(seed: int) -> None:
+    draw = random.Random(seed)
+    filters = [(drawn(draw), draw.randrange(3)) for _ in range(draw.randint(1, 6))]
+    found = conditions.in_order(filters, 3, 2)
+    sorted_by = sorting(
+        [{"name": f"class-{n}", **({"match": own} if own is not None else {})} for n, own in enumerate(found)]
+    )
+    written = in_order(sorted_by.rules)
+    for packet in PACKETS:
+        fields = {key: value for key, value in packet.items() if key != "version"}
+        if packet["protocol"] == 50:
+            fields |= {"source_port": None, "destination_port": None}
+        wanted = next((number for one, number in filters if meets(packet, one)), 2)
+        own = (number for rule, number in written if naive({k: v for k, v in rule.items() if k != "order"}, fields))
+        assert next(own, sorted_by.rest) == wanted, packet
+    # an import of their export finds the same
+    lines = Filters("d0", sorted_by).lines("10:", {n: f"10:{n + 1}" for n in range(3)})
+    again = from_tc(shown(*as_shown(lines), qdiscs=bands(3)))
+    assert [entry.get("match") for entry in again.classes] == found
 
 
 # --- What a kernel did ------------------------------------------------------------------------------------------------

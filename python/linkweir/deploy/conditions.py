@@ -50,10 +50,10 @@ def both(one: Conditions, other: Conditions) -> Conditions | None:
 
 
 def _common(key: str, one: Any, other: Any) -> Any:
-    if key in _PORTS:
+    if key in (*_PORTS, "port"):
         first, last = max(one[0], other[0]), min(one[1], other[1])
         return (first, last) if first <= last else None
-    if key in _NETS:
+    if key in (*_NETS, "address"):
         if one.version != other.version or not one.overlaps(other):
             return None
         return max(one, other, key=lambda net: net.prefixlen)
@@ -192,10 +192,18 @@ def _joined(run: Sequence[Conditions], key: str) -> list[Conditions]:
     for group in groups.values():
         others = {k: v for k, v in group[0].items() if k != key}
         if all(key in wanted for wanted in group):
-            found.append(_normal({**others, key: frozenset().union(*(wanted[key] for wanted in group))}))
+            values = frozenset().union(*(wanted[key] for wanted in group))
+            found.append(_normal({**others, key: _outermost(key, values)}))
         else:
             found.append(others)
     return found
+
+
+def _outermost(key: str, values: frozenset[Any]) -> frozenset[Any]:
+    """The values that are in no other of them, as a net may be in a larger one."""
+    return frozenset(
+        one for one in values if not any(one != other and _common(key, one, other) == one for other in values)
+    )
 
 
 def _either(run: Sequence[Conditions], one: str, other: str, either: str) -> list[Conditions]:
