@@ -70,6 +70,8 @@ pub(crate) enum Event {
     RecordFailed,
     /// They are written again.
     RecordResumed,
+    /// Another program removed or changed the file that was being recorded to.
+    RecordChanged,
     /// Somebody without a place in the configuration began a handshake.
     UnknownPeer,
     /// A peer's program cannot be started, or it wrote to standard error.
@@ -94,6 +96,7 @@ impl Event {
             Event::DeviceUp => "device_up",
             Event::RecordFailed => "record_failed",
             Event::RecordResumed => "record_resumed",
+            Event::RecordChanged => "record_changed",
             Event::UnknownPeer => "unknown_peer",
             Event::ProgramSaid => "program_said",
             Event::ProgramMalformed => "program_malformed",

@@ -62,6 +62,9 @@ pub struct RecordShow {
     pub written_bytes: u64,
     /// Blocks, of a second each, that the disk did not take in time.
     pub lost_blocks: u64,
+    /// Files that another program removed, replaced or changed while they were being written.
+    #[serde(default)]
+    pub changed_files: u64,
     /// Whether the last attempt to write failed.
     pub fails: bool,
 }
@@ -425,6 +428,9 @@ impl RecordShow {
         );
         if self.lost_blocks > 0 {
             let _ = write!(text, ", {} s left out", self.lost_blocks);
+        }
+        if self.changed_files > 0 {
+            let _ = write!(text, ", {} files changed by others", self.changed_files);
         }
         if self.fails {
             text.push_str(", cannot be written now");

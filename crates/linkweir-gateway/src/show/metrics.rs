@@ -261,6 +261,9 @@ fn write_gateway(text: &mut String, show: &Show) {
         let name = "linkweir_record_lost_blocks_total";
         let help = "Blocks of recordings, of a second each, that the disk did not take in time.";
         family(text, name, "counter", help).sample(&labels, record.lost_blocks as f64);
+        let name = "linkweir_record_changed_files_total";
+        let help = "Files of recordings that another program removed, replaced or changed while they were written.";
+        family(text, name, "counter", help).sample(&labels, record.changed_files as f64);
         let name = "linkweir_record_fails";
         let help = "1 while recordings cannot be written.";
         let fails = f64::from(u8::from(record.fails));
@@ -572,6 +575,7 @@ mod tests {
                 folder: "/var/lib/linkweir".to_string(),
                 written_bytes: 12_345,
                 lost_blocks: 3,
+                changed_files: 2,
                 fails: true,
             }),
             peers: vec![PeerShow {
@@ -627,6 +631,7 @@ mod tests {
             "linkweir_below_full_total{device=\"lw0\"} 6",
             "linkweir_record_written_bytes_total{device=\"lw0\"} 12345",
             "linkweir_record_lost_blocks_total{device=\"lw0\"} 3",
+            "linkweir_record_changed_files_total{device=\"lw0\"} 2",
             "linkweir_log_lost_lines_total{device=\"lw0\"} 11",
             "linkweir_program_unlogged_lines_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 12",
             "linkweir_record_fails{device=\"lw0\"} 1",
