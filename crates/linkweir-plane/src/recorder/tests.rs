@@ -236,8 +236,9 @@ fn a_block_names_the_capacities_that_changed_in_it() {
     links[0].set_capacity(4 * MS, 5_000_000);
     links[0].set_capacity(1500 * MS, 0);
     links[1].arrive(2500 * MS, 0, 100, &[0; 100]);
-    let blocks = recorder.borrow_mut().take_all(2600 * MS);
-    let changes: Vec<_> = blocks
+    let mut recorder = recorder.borrow_mut();
+    let changes: Vec<_> = recorder
+        .take_all(2600 * MS)
         .map(|block| (block.first_bin, block.capacities))
         .collect();
     let first = vec![(0, 7_000_000), (1, 20_000_000), (0, 5_000_000)];
