@@ -16,7 +16,7 @@ use linkweir_config::units::{self, Kind};
 use linkweir_gateway::config::emulate::Emulation;
 use linkweir_gateway::config::paths::CONTROL_FOLDER;
 use linkweir_gateway::config::{self, wg_quick, Config, Fault, Mode};
-use linkweir_gateway::linux::{command, privileges};
+use linkweir_gateway::linux::{command, journal, privileges};
 use linkweir_gateway::run::secrets::{self, Secrets};
 use linkweir_gateway::run::{emulate, keeper, rate, Gateway};
 use linkweir_gateway::show::control::{self, Request, Response};
@@ -44,11 +44,12 @@ impl From<io::Error> for Failure {
 fn main() -> ExitCode {
     let done = helper().unwrap_or_else(|| execute(Arguments::parse().command));
     let (message, code) = match done {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Input(message)) => (message, 2),
-        Err(Failure::Failed(message)) => (message, 1),
+        Ok(()) => (None, 0),
+        Err(Failure::Input(message)) => (Some(message), 2),
+        Err(Failure::Failed(message)) => (Some(message), 1),
     };
-    eprintln!("linkweir-gateway: {message}");
+    // Nobody may read standard error, and a gateway, its keeper and its guards end all the same.
+    journal::finish(message.as_deref());
     ExitCode::from(code)
 }
 

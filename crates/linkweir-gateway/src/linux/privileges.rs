@@ -134,14 +134,21 @@ pub fn drop_all(user: Option<&str>) -> io::Result<()> {
         setresgid(user.gid, user.gid, user.gid)?;
         setresuid(user.uid, user.uid, user.uid)?;
     }
-    for set in [
+    clear_capabilities().map_err(io::Error::other)?;
+    prctl::set_no_new_privs()?;
+    Ok(())
+}
+
+/// Gives up every capability of this thread.
+///
+/// # Errors
+/// When the system refuses.
+pub(crate) fn clear_capabilities() -> Result<(), caps::errors::CapsError> {
+    let sets = [
         CapSet::Ambient,
         CapSet::Effective,
         CapSet::Inheritable,
         CapSet::Permitted,
-    ] {
-        caps::clear(None, set).map_err(io::Error::other)?;
-    }
-    prctl::set_no_new_privs()?;
-    Ok(())
+    ];
+    sets.into_iter().try_for_each(|set| caps::clear(None, set))
 }

@@ -16,6 +16,7 @@ mod lengths;
 mod names;
 mod peers;
 mod probes;
+mod programs;
 pub mod rate;
 mod receive;
 mod record;
@@ -41,12 +42,12 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::config::Config;
 use crate::linux::device::Device;
-use crate::linux::journal::log;
+use crate::linux::journal::{self, log};
 use crate::linux::paths::{self, Changes};
 use crate::linux::poll::{now_ns, Poll};
 use crate::linux::service::Service;
 use crate::linux::underlay::Underlay;
-use crate::linux::{privileges, recordings, tun};
+use crate::linux::{privileges, recordings, signals, tun};
 use crate::show::control::Control;
 use crate::tunnel::seal;
 use egress::Egress;
@@ -64,8 +65,10 @@ const SIGNALS: u64 = 2;
 const CONTROL: u64 = 3;
 const PATHS: u64 = 4;
 const NAMES: u64 = 5;
-/// Keys of the programs of peers, by number, and from there on those of the clients of the control socket.
+/// Keys of what the programs of peers print and of their standard error, by number, and from there on those of the clients of
+/// the control socket.
 const COMMANDS: u64 = 1 << 16;
+const ERRORS: u64 = 1 << 24;
 const CLIENTS: u64 = 1 << 32;
 
 /// A gateway that is set up.
@@ -111,6 +114,8 @@ impl Gateway {
     /// # Errors
     /// What could not be set up, and why.
     pub fn set_up(file: &Path, config: Config, secrets: Secrets) -> io::Result<Gateway> {
+        journal::hold();
+        signals::survive_writes()?;
         let signals = handled_signals();
         signals.thread_block()?;
         let signals =
@@ -144,6 +149,7 @@ impl Gateway {
             }
         }
         privileges::drop_all(config.user.as_deref())?;
+        journal::start()?;
 
         let poll = Poll::new()?;
         poll.add(&device, DEVICE)?;
@@ -250,6 +256,7 @@ impl Gateway {
                     .for_each(Station::forget_path);
             }
             key if key >= CLIENTS => self.answer(now_ns, key),
+            key if key >= ERRORS => self.read_errors(now_ns, (key - ERRORS) as usize),
             key => self.read_command(now_ns, (key - COMMANDS) as usize),
         }
         Ok(())

@@ -80,6 +80,8 @@ pub(super) struct Station {
     pub command: Option<Running>,
     /// When the program is started again, ns.
     pub command_at_ns: Option<u64>,
+    /// Lines about the program that the log left out.
+    pub unlogged_lines: u64,
     /// Counts what came from it, where it is sent reports.
     pub reporter: Option<Reporter>,
     /// Its reports, where it is sent marks.
@@ -138,6 +140,7 @@ impl Station {
             is_tried: false,
             command: None,
             command_at_ns: peer.capacity.command.as_ref().map(|_| now_ns),
+            unlogged_lines: 0,
             reporter: peer.report.then(Reporter::default),
             feedback: None,
             path_mtu: path_mtu(now_ns, config, peer),
@@ -351,6 +354,7 @@ impl Station {
                 }
             }),
             path_mtu_bytes: self.path_mtu.as_ref().map(PathMtu::found),
+            program_unlogged_lines: peer.capacity.command.as_ref().map(|_| self.unlogged_lines),
             underlays: self
                 .ways
                 .as_ref()

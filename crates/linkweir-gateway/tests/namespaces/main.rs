@@ -23,6 +23,7 @@ mod flood;
 mod flows;
 mod interop;
 mod life;
+mod log;
 mod monitoring;
 mod observe;
 mod ordinary;
@@ -183,6 +184,12 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_program_is_started_where_it_was_found,
         programs_end_with_all_they_started,
         the_groups_of_its_user_are_kept,
+    }
+    log {
+        a_log_that_is_not_read_stops_nothing,
+        a_journal_that_is_stuck_stops_nothing,
+        a_program_that_floods_delays_no_packet,
+        what_a_program_prints_does_not_fill_the_log,
     }
     observe {
         the_control_socket_answers_right_and_wrong_questions,
