@@ -18,7 +18,7 @@ use linkweir_gateway::config::paths::CONTROL_FOLDER;
 use linkweir_gateway::config::{self, wg_quick, Config, Fault, Mode};
 use linkweir_gateway::linux::{command, journal, privileges};
 use linkweir_gateway::run::secrets::{self, Secrets};
-use linkweir_gateway::run::{emulate, keeper, rate, Gateway};
+use linkweir_gateway::run::{emulate, keeper, rate, resolver, Gateway};
 use linkweir_gateway::show::control::{self, Request, Response};
 use linkweir_gateway::show::figures::Show;
 use linkweir_gateway::show::{metrics, page};
@@ -53,18 +53,19 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Does what a gateway starts this program for, where it did: to keep privileges for it, or to guard a program. People have
-/// no use for these, so neither help nor completions know them.
+/// Does what a gateway starts this program for, where it did: to keep privileges for it, to ask for names, or to guard a
+/// program. People have no use for these, so neither help nor completions know them.
 fn helper() -> Option<Result<(), Failure>> {
     let mut arguments = std::env::args_os().skip(1);
     let name = arguments.next()?;
     let name = name.to_str()?;
-    if ![keeper::NAME, command::GUARD].contains(&name) {
+    if ![keeper::NAME, resolver::NAME, command::GUARD].contains(&name) {
         return None;
     }
     let place = PathBuf::from(arguments.next().unwrap_or_default());
     let done = match name {
         keeper::NAME => keeper::keep(&place),
+        resolver::NAME => resolver::serve(&place.to_string_lossy()),
         _ => {
             let words: Vec<String> = arguments
                 .map(|word| word.to_string_lossy().into_owned())

@@ -152,3 +152,16 @@ pub(crate) fn clear_capabilities() -> Result<(), caps::errors::CapsError> {
     ];
     sets.into_iter().try_for_each(|set| caps::clear(None, set))
 }
+
+/// The same for a process that may have been started by one without privileges, which cannot become another user.
+///
+/// # Errors
+/// Those of [`drop_all`].
+pub(crate) fn drop_rest(user: Option<&str>) -> io::Result<()> {
+    let held = caps::read(None, CapSet::Permitted).map_err(io::Error::other)?;
+    if held.is_empty() {
+        prctl::set_no_new_privs()?;
+        return Ok(());
+    }
+    drop_all(user)
+}

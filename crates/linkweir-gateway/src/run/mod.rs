@@ -5,6 +5,7 @@
 //! leave, and sleeps until the next packet may leave.
 
 mod answer;
+mod candidates;
 mod capacity;
 pub mod described;
 mod egress;
@@ -23,10 +24,12 @@ mod record;
 mod recording;
 mod reload;
 mod resolve;
+pub mod resolver;
 pub mod secrets;
 mod send;
 mod sessions;
 mod shaking;
+mod silence;
 mod station;
 mod wakes;
 mod ways;
@@ -82,7 +85,7 @@ pub struct Gateway {
     control: Control,
     /// Tells when addresses or routes of the system change.
     changes: Changes,
-    /// The resolver, where endpoints have names.
+    /// The names of endpoints, where these have any.
     names: Option<Names>,
     poll: Poll,
     peers: Peers,
@@ -158,8 +161,8 @@ impl Gateway {
         poll.add(&control, CONTROL)?;
         let changes = Changes::new()?;
         poll.add(&changes, PATHS)?;
-        if let Some(names) = &names {
-            poll.add(names, NAMES)?;
+        if let Some(readable) = names.as_ref().and_then(Names::readable) {
+            poll.add(readable, NAMES)?;
         }
         peers.want_sessions(now_ns);
         let mut gateway = Gateway {
@@ -183,7 +186,7 @@ impl Gateway {
             device_up: true,
             device_again_ns: None,
         };
-        gateway.find_names(now_ns).map_err(io::Error::other)?;
+        gateway.find_names(now_ns);
         gateway.start_recording(now_ns);
         Ok(gateway)
     }
@@ -250,10 +253,7 @@ impl Gateway {
                     .is_ok_and(|device| self.changes.take(device));
                 self.check_device(was_down);
                 self.underlay.find_device();
-                self.peers
-                    .stations
-                    .iter_mut()
-                    .for_each(Station::forget_path);
+                self.peers.stations.iter_mut().for_each(Station::doubt_path);
             }
             key if key >= CLIENTS => self.answer(now_ns, key),
             key if key >= ERRORS => self.read_errors(now_ns, (key - ERRORS) as usize),
