@@ -198,7 +198,7 @@ impl Gateway {
     pub fn run(mut self) -> io::Result<()> {
         let mut happened = Vec::new();
         let mut alarm_ns = Some(0);
-        let mut service = Service::ready(now_ns());
+        let mut service = Service::ready(now_ns())?;
         loop {
             self.poll.wait(alarm_ns, &mut happened)?;
             let mut now_ns = now_ns();

@@ -205,6 +205,7 @@ const TESTS: &[(&str, fn())] = &trials! {
     log {
         a_log_that_is_not_read_stops_nothing,
         a_journal_that_is_stuck_stops_nothing,
+        a_service_manager_that_is_stuck_stops_nothing,
         a_program_that_floods_delays_no_packet,
         what_a_program_prints_does_not_fill_the_log,
     }
@@ -254,6 +255,7 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_class_follows_a_link_and_has_its_rate_again_after_the_end,
         a_device_that_comes_again_and_reflectors_that_are_silent_are_waited_for,
         reflectors_of_ipv6_answer_too,
+        output_that_is_not_read_stops_nothing,
         what_is_missing_is_said_with_its_cure,
         a_class_that_may_not_be_changed_is_named_with_the_cure,
     }
@@ -261,6 +263,8 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_recording_holds_what_the_figures_show,
         a_recording_goes_on_in_another_file_after_a_reload_and_a_restart,
         a_disk_that_is_full_or_missing_costs_no_packet,
+        a_file_that_is_removed_is_followed_by_one_that_can_be_read_alone,
+        a_limit_of_file_sizes_ends_nothing,
     }
     resume {
         whichever_end_starts_first,
