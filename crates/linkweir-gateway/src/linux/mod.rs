@@ -14,5 +14,6 @@ pub mod privileges;
 pub(crate) mod recordings;
 pub(crate) mod service;
 pub mod shaper;
+mod taken;
 pub(crate) mod tun;
 pub mod underlay;
