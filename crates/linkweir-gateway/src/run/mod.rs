@@ -13,6 +13,7 @@ mod handshakes;
 mod ingress;
 pub mod keeper;
 mod lengths;
+mod listening;
 mod names;
 mod peers;
 mod probes;
@@ -29,6 +30,7 @@ mod shaking;
 mod station;
 mod wakes;
 mod ways;
+mod zones;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -94,6 +96,8 @@ pub struct Gateway {
     stop_at_ns: Option<u64>,
     /// Whether the device was up when that was last looked at.
     device_up: bool,
+    /// Whether the address that it listens on was gone when that was last looked at.
+    listen_gone: bool,
     /// When the device is read again after an error, ns.
     device_again_ns: Option<u64>,
 }
@@ -110,12 +114,13 @@ impl Gateway {
     ///
     /// # Errors
     /// What could not be set up, and why.
-    pub fn set_up(file: &Path, config: Config, secrets: Secrets) -> io::Result<Gateway> {
+    pub fn set_up(file: &Path, mut config: Config, secrets: Secrets) -> io::Result<Gateway> {
         let signals = handled_signals();
         signals.thread_block()?;
         let signals =
             SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         let now_ns = now_ns();
+        zones::number(&mut config);
         let mut peers = Peers::new(now_ns, &config, secrets)?;
         let mut underlay = Underlay::bind_with(config.listen, config.offload)?;
         if let Some(mark) = config.fwmark {
@@ -175,6 +180,7 @@ impl Gateway {
             dropped: Reasons::new(),
             stop_at_ns: None,
             device_up: true,
+            listen_gone: false,
             device_again_ns: None,
         };
         gateway.find_names(now_ns).map_err(io::Error::other)?;
@@ -244,6 +250,8 @@ impl Gateway {
                     .is_ok_and(|device| self.changes.take(device));
                 self.check_device(was_down);
                 self.underlay.find_device();
+                self.renumber_zones();
+                self.check_listen(now_ns);
                 self.peers
                     .stations
                     .iter_mut()
