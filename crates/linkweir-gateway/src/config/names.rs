@@ -101,7 +101,7 @@ pub(super) fn host_name_of(text: &str) -> Option<HostName> {
 }
 
 /// A host by name, and a port.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostName {
     /// Its name.
     pub host: String,

@@ -26,7 +26,8 @@ impl Gateway {
                 if address.is_ipv4() { "0.0.0.0" } else { "[::]" },
                 self.config.listen.port()
             );
-            return tell(Event::ListenGone, "", &what);
+            tell(Event::ListenGone, "", &what);
+            return;
         }
         let what = format!("{address} of gateway.listen is an address of this host again");
         tell(Event::ListenBack, "", &what);

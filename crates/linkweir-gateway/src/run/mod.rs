@@ -5,6 +5,7 @@
 //! leave, and sleeps until the next packet may leave.
 
 mod answer;
+mod candidates;
 mod capacity;
 pub mod described;
 mod egress;
@@ -17,16 +18,19 @@ mod listening;
 mod names;
 mod peers;
 mod probes;
+mod programs;
 pub mod rate;
 mod receive;
 mod record;
 mod recording;
 mod reload;
 mod resolve;
+pub mod resolver;
 pub mod secrets;
 mod send;
 mod sessions;
 mod shaking;
+mod silence;
 mod station;
 mod wakes;
 mod ways;
@@ -43,12 +47,12 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::config::Config;
 use crate::linux::device::Device;
-use crate::linux::journal::log;
+use crate::linux::journal::{self, log};
 use crate::linux::paths::{self, Changes};
 use crate::linux::poll::{now_ns, Poll};
 use crate::linux::service::Service;
 use crate::linux::underlay::Underlay;
-use crate::linux::{privileges, recordings, tun};
+use crate::linux::{privileges, recordings, signals, tun};
 use crate::show::control::Control;
 use crate::tunnel::seal;
 use egress::Egress;
@@ -66,8 +70,10 @@ const SIGNALS: u64 = 2;
 const CONTROL: u64 = 3;
 const PATHS: u64 = 4;
 const NAMES: u64 = 5;
-/// Keys of the programs of peers, by number, and from there on those of the clients of the control socket.
+/// Keys of what the programs of peers print and of their standard error, by number, and from there on those of the clients of
+/// the control socket.
 const COMMANDS: u64 = 1 << 16;
+const ERRORS: u64 = 1 << 24;
 const CLIENTS: u64 = 1 << 32;
 
 /// A gateway that is set up.
@@ -81,7 +87,7 @@ pub struct Gateway {
     control: Control,
     /// Tells when addresses or routes of the system change.
     changes: Changes,
-    /// The resolver, where endpoints have names.
+    /// The names of endpoints, where these have any.
     names: Option<Names>,
     poll: Poll,
     peers: Peers,
@@ -115,6 +121,8 @@ impl Gateway {
     /// # Errors
     /// What could not be set up, and why.
     pub fn set_up(file: &Path, mut config: Config, secrets: Secrets) -> io::Result<Gateway> {
+        journal::hold();
+        signals::survive_writes()?;
         let signals = handled_signals();
         signals.thread_block()?;
         let signals =
@@ -149,6 +157,7 @@ impl Gateway {
             }
         }
         privileges::drop_all(config.user.as_deref())?;
+        journal::start()?;
 
         let poll = Poll::new()?;
         poll.add(&device, DEVICE)?;
@@ -157,8 +166,8 @@ impl Gateway {
         poll.add(&control, CONTROL)?;
         let changes = Changes::new()?;
         poll.add(&changes, PATHS)?;
-        if let Some(names) = &names {
-            poll.add(names, NAMES)?;
+        if let Some(readable) = names.as_ref().and_then(Names::readable) {
+            poll.add(readable, NAMES)?;
         }
         peers.want_sessions(now_ns);
         let mut gateway = Gateway {
@@ -183,7 +192,7 @@ impl Gateway {
             listen_gone: false,
             device_again_ns: None,
         };
-        gateway.find_names(now_ns).map_err(io::Error::other)?;
+        gateway.find_names(now_ns);
         gateway.start_recording(now_ns);
         Ok(gateway)
     }
@@ -252,12 +261,10 @@ impl Gateway {
                 self.underlay.find_device();
                 self.renumber_zones();
                 self.check_listen(now_ns);
-                self.peers
-                    .stations
-                    .iter_mut()
-                    .for_each(Station::forget_path);
+                self.peers.stations.iter_mut().for_each(Station::doubt_path);
             }
             key if key >= CLIENTS => self.answer(now_ns, key),
+            key if key >= ERRORS => self.read_errors(now_ns, (key - ERRORS) as usize),
             key => self.read_command(now_ns, (key - COMMANDS) as usize),
         }
         Ok(())

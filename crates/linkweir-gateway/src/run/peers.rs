@@ -47,6 +47,8 @@ pub(super) struct Peers {
     pub(super) handshakes: Handshakes,
     /// Number of peers that are tried and have not answered.
     pub(super) away: usize,
+    /// Whether a peer with a name fell silent, so that its name is asked for at once.
+    pub(super) named_is_silent: bool,
     /// Peers whose capacity a program reports.
     pub(super) with_commands: Vec<usize>,
     /// Indices of sessions.
@@ -98,6 +100,7 @@ impl Peers {
             wakes: Wakes::default(),
             handshakes: Handshakes::default(),
             away: 0,
+            named_is_silent: false,
             with_commands: Vec::new(),
             indices,
             tick_at_ns: now_ns,

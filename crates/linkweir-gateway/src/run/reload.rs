@@ -149,7 +149,7 @@ impl Gateway {
             }
             self.peers.wakes.wake(at);
         }
-        self.find_names(now_ns)?;
+        self.find_names(now_ns);
         self.start_recording(now_ns);
         Ok(refused)
     }

@@ -270,6 +270,8 @@ pub struct Session {
     tick_ns: u64,
     /// When the last keepalive was sent, ns. boringtun's own cannot change while a session lasts.
     kept_alive_ns: u64,
+    /// Whether new keys are asked for although there are some.
+    asks_anew: bool,
 }
 
 /// The content of a datagram.
@@ -310,6 +312,7 @@ impl Session {
             again_ns: None,
             tick_ns: 0,
             kept_alive_ns: 0,
+            asks_anew: false,
         }
     }
 
@@ -342,6 +345,11 @@ impl Session {
         if !self.is_open() {
             self.attempts.want(now_ns);
         }
+    }
+
+    /// The peer may be elsewhere, where it has other keys or none: an open session asks for new ones with its next tick.
+    pub fn ask_anew(&mut self) {
+        self.asks_anew = self.is_open();
     }
 
     /// Whether attempts to open it are under way, or made with each keepalive.
@@ -402,10 +410,8 @@ impl Session {
         if let Some(bytes) = repeated {
             return Some(&buffer[..bytes]);
         }
-        match self.tunnel.format_handshake_initiation(buffer, true) {
-            TunnResult::WriteToNetwork(datagram) => Some(datagram),
-            _ => None,
-        }
+        let bytes = self.initiation(buffer)?;
+        Some(&buffer[..bytes])
     }
 
     /// Whether the system's clock is ahead of what handshakes are stamped with: it was set since. A peer takes a handshake only
@@ -473,12 +479,22 @@ impl Session {
         self.attempts.end();
         self.again_ns = None;
         self.tick_ns = now_ns + TICK_NS;
+        let asks_anew = std::mem::take(&mut self.asks_anew);
         let bytes = match self.tunnel.update_timers(&mut *buffer) {
             TunnResult::WriteToNetwork(datagram) => datagram.len(),
+            TunnResult::Done if asks_anew => self.initiation(&mut *buffer)?,
             TunnResult::Done => self.keepalive(now_ns, &mut *buffer)?,
             _ => return None,
         };
         Some(&buffer[..bytes])
+    }
+
+    /// Writes the beginning of a handshake; returns its length.
+    fn initiation(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        match self.tunnel.format_handshake_initiation(buffer, true) {
+            TunnResult::WriteToNetwork(datagram) => Some(datagram.len()),
+            _ => None,
+        }
     }
 
     /// Writes a keepalive if one is due; returns its length.

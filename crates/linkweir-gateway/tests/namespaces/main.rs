@@ -13,7 +13,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use libtest_mimic::{Arguments, Trial};
+use names::long as names_long;
 
+mod addresses;
 mod below;
 mod carry;
 mod emulated;
@@ -23,8 +25,10 @@ mod flood;
 mod flows;
 mod interop;
 mod life;
+mod log;
 mod long;
 mod monitoring;
+mod names;
 mod observe;
 mod ordinary;
 mod outage;
@@ -49,7 +53,17 @@ const ANYWHERE: [&str; 3] = [
 ];
 
 /// Tests that need another program, and its Debian package.
-const PROGRAMS: [(&str, &str, &str); 11] = [
+const PROGRAMS: [(&str, &str, &str); 13] = [
+    (
+        "addresses::events_of_other_programs_do_not_change_the_address_that_a_hub_answers_from",
+        "iptables",
+        "iptables",
+    ),
+    (
+        "addresses::an_address_that_comes_again_is_sent_from_again",
+        "iptables",
+        "iptables",
+    ),
     (
         "ordinary::a_hub_with_several_addresses_answers_from_the_one_that_was_asked",
         "iptables",
@@ -104,6 +118,10 @@ macro_rules! trials {
 
 /// All tests.
 const TESTS: &[(&str, fn())] = &trials! {
+    addresses {
+        events_of_other_programs_do_not_change_the_address_that_a_hub_answers_from,
+        an_address_that_comes_again_is_sent_from_again,
+    }
     below {
         packets_queue_under_the_policy_when_the_interface_is_full,
         datagrams_dropped_by_the_interface_are_sent_again,
@@ -187,6 +205,12 @@ const TESTS: &[(&str, fn())] = &trials! {
         programs_end_with_all_they_started,
         the_groups_of_its_user_are_kept,
     }
+    log {
+        a_log_that_is_not_read_stops_nothing,
+        a_journal_that_is_stuck_stops_nothing,
+        a_program_that_floods_delays_no_packet,
+        what_a_program_prints_does_not_fill_the_log,
+    }
     observe {
         the_control_socket_answers_right_and_wrong_questions,
         idle_clients_lock_nobody_out,
@@ -205,6 +229,14 @@ const TESTS: &[(&str, fn())] = &trials! {
     monitoring {
         alerts_tell_hosts_apart,
         each_query_of_the_board_has_an_answer_and_each_alert_is_evaluated,
+    }
+    names {
+        silent_name_servers_of_other_peers_delay_no_name,
+        the_next_address_of_a_name_is_tried_when_one_does_not_answer,
+        who_asks_for_names_has_no_capabilities,
+    }
+    names_long {
+        a_hub_that_moves_while_there_is_a_session_is_found_within_30_s,
     }
     ordinary {
         a_hub_with_several_addresses_answers_from_the_one_that_was_asked,
