@@ -216,6 +216,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     )?;
     link.one_interface(peers.len())?;
     let record = record::read(&mut top)?;
+    peers::own_addresses(&peers, &peer_sections, &own.addresses)?;
     let mut fwmark = own.fwmark;
     if own.routes {
         peers::endpoints_outside(&peers, &peer_sections)?;

@@ -61,6 +61,10 @@ pub(crate) enum Event {
     DeviceDown,
     /// It is up again.
     DeviceUp,
+    /// The address that the gateway listens on has gone.
+    ListenGone,
+    /// It is there again.
+    ListenBack,
     /// Recordings cannot be written.
     RecordFailed,
     /// They are written again.
@@ -89,6 +93,8 @@ impl Event {
             Event::ClassStarved => "class_starved",
             Event::DeviceDown => "device_down",
             Event::DeviceUp => "device_up",
+            Event::ListenGone => "listen_gone",
+            Event::ListenBack => "listen_back",
             Event::RecordFailed => "record_failed",
             Event::RecordResumed => "record_resumed",
             Event::RecordChanged => "record_changed",

@@ -17,5 +17,6 @@ pub(crate) mod recordings;
 pub(crate) mod service;
 pub mod shaper;
 pub(crate) mod signals;
+mod taken;
 pub(crate) mod tun;
 pub mod underlay;

@@ -14,7 +14,7 @@ use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleMessa
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-use crate::linux::netlink;
+use crate::linux::{netlink, taken};
 
 /// The main routing table.
 const MAIN: u8 = 254;
@@ -38,6 +38,7 @@ pub(crate) fn create_with(
     addresses: &[IpNet],
     offloads: bool,
 ) -> io::Result<SyncDevice> {
+    taken::refuse(name)?;
     let mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
     let build = |offloads| {
         let builder = DeviceBuilder::new().name(name).mtu(mtu);

@@ -14,6 +14,7 @@ mod handshakes;
 mod ingress;
 pub mod keeper;
 mod lengths;
+mod listening;
 mod names;
 mod peers;
 mod probes;
@@ -33,6 +34,7 @@ mod silence;
 mod station;
 mod wakes;
 mod ways;
+mod zones;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -100,6 +102,8 @@ pub struct Gateway {
     stop_at_ns: Option<u64>,
     /// Whether the device was up when that was last looked at.
     device_up: bool,
+    /// Whether the address that it listens on was gone when that was last looked at.
+    listen_gone: bool,
     /// When the device is read again after an error, ns.
     device_again_ns: Option<u64>,
 }
@@ -116,7 +120,7 @@ impl Gateway {
     ///
     /// # Errors
     /// What could not be set up, and why.
-    pub fn set_up(file: &Path, config: Config, secrets: Secrets) -> io::Result<Gateway> {
+    pub fn set_up(file: &Path, mut config: Config, secrets: Secrets) -> io::Result<Gateway> {
         journal::hold();
         signals::survive_writes()?;
         let signals = handled_signals();
@@ -124,6 +128,7 @@ impl Gateway {
         let signals =
             SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         let now_ns = now_ns();
+        zones::number(&mut config);
         let mut peers = Peers::new(now_ns, &config, secrets)?;
         let mut underlay = Underlay::bind_with(config.listen, config.offload)?;
         if let Some(mark) = config.fwmark {
@@ -184,6 +189,7 @@ impl Gateway {
             dropped: Reasons::new(),
             stop_at_ns: None,
             device_up: true,
+            listen_gone: false,
             device_again_ns: None,
         };
         gateway.find_names(now_ns);
@@ -253,6 +259,8 @@ impl Gateway {
                     .is_ok_and(|device| self.changes.take(device));
                 self.check_device(was_down);
                 self.underlay.find_device();
+                self.renumber_zones();
+                self.check_listen(now_ns);
                 self.peers.stations.iter_mut().for_each(Station::doubt_path);
             }
             key if key >= CLIENTS => self.answer(now_ns, key),

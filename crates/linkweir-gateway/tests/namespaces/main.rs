@@ -26,6 +26,7 @@ mod flows;
 mod interop;
 mod life;
 mod log;
+mod long;
 mod monitoring;
 mod names;
 mod observe;
@@ -38,6 +39,8 @@ mod recorded;
 mod resume;
 mod sealed;
 mod shared;
+mod soak;
+mod taken;
 
 /// Longest time to wait for anything.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
@@ -221,6 +224,9 @@ const TESTS: &[(&str, fn())] = &trials! {
         show_watch_repeats_the_figures,
         metrics_pass_promtool,
     }
+    long {
+        ten_minutes_of_events_take_nothing_from_voice_and_leak_nothing,
+    }
     monitoring {
         alerts_tell_hosts_apart,
         each_query_of_the_board_has_an_answer_and_each_alert_is_evaluated,
@@ -293,6 +299,16 @@ const TESTS: &[(&str, fn())] = &trials! {
     shared {
         peers_of_a_hub_share_one_link_by_their_air_time,
         a_faster_channel_is_free_at_once,
+    }
+    taken {
+        a_device_of_the_same_name_is_left_alone,
+        a_file_in_place_of_the_control_socket_is_left_alone,
+        an_address_that_is_gone_is_named_and_used_again,
+        a_link_local_endpoint_names_its_device,
+        a_thousand_dead_endpoints_wake_it_a_few_times_a_second,
+    }
+    soak {
+        a_minute_of_events_takes_nothing_from_voice_and_leaks_nothing,
     }
 };
 
