@@ -251,6 +251,24 @@ pub(super) fn fastest_bps(peers: &[Peer]) -> u64 {
     capacities.max().unwrap_or_default()
 }
 
+/// Refuses underlays that would be sent through the tunnel's own `device`.
+pub(super) fn underlays_outside(
+    peers: &[Peer],
+    sections: &[Section<'_, '_>],
+    device: &str,
+) -> Result<(), Fault> {
+    for (peer, section) in peers.iter().zip(sections) {
+        let mut devices = peer.underlays.iter().map(|way| way.device.as_deref());
+        if devices.any(|other| other == Some(device)) {
+            let message = format!(
+                "device = \"{device}\" is the tunnel itself; name the device towards the peer"
+            );
+            return Err(section.fault_at("underlays", message));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses endpoints that would be routed into the tunnel itself. Routes to all addresses do not: they leave out what has
 /// the mark of the tunnel's datagrams.
 pub(super) fn endpoints_outside(peers: &[Peer], sections: &[Section<'_, '_>]) -> Result<(), Fault> {

@@ -9,7 +9,7 @@ use super::station::{shown, Reasons};
 use super::Gateway;
 use crate::config::{self, Config};
 use crate::show::control::{Answers, Reply, Request, Response};
-use crate::show::figures::{self, BelowShow, RecordShow, Show};
+use crate::show::figures::{self, BelowShow, NetworkShow, RecordShow, Show};
 
 impl Gateway {
     /// Serves the client with this key.
@@ -23,6 +23,7 @@ impl Gateway {
             dropped,
             started_ns,
             recording,
+            network,
             ..
         } = self;
         let mut answers = Figures {
@@ -33,6 +34,7 @@ impl Gateway {
             below: egress.below.as_ref(),
             record: recording.as_ref().map(Recording::show),
             dropped,
+            network,
         };
         control.serve(now_ns, key, poll, &mut answers);
     }
@@ -47,6 +49,7 @@ struct Figures<'g> {
     below: Option<&'g Below>,
     record: Option<RecordShow>,
     dropped: &'g Reasons,
+    network: &'g NetworkShow,
 }
 
 impl Answers for Figures<'_> {
@@ -89,6 +92,7 @@ impl Figures<'_> {
                 fulls: below.fulls(),
             }),
             record: self.record.clone(),
+            network: self.network.clone(),
             peers: Vec::new(),
         }
     }

@@ -31,8 +31,10 @@ impl Peers {
         configured: &[Peer],
     ) -> Option<u64> {
         let station = &mut self.stations[at];
+        station.check_loop(&self.own, &configured[at].name);
+        let sends = !station.is_looped;
         let Some(session) = &mut station.session else {
-            station.link.set_open(true);
+            station.link.set_open(sends);
             return None;
         };
         let mut open = session.is_open();
@@ -41,20 +43,20 @@ impl Peers {
                 if seal::begins_handshake(datagram) {
                     self.handshakes.spent(now_ns, poll::now_ns());
                 }
-                if let Some(to) = station.endpoint {
+                if let Some(to) = station.endpoint.filter(|_| sends) {
                     let _ = underlay.send(datagram, to, station.source, 0);
                 }
             }
             open = session.is_open();
         }
-        station.link.set_open(open);
+        station.link.set_open(open && sends);
         if open != station.was_open {
             station.was_open = open;
             station.link.record_capacity(now_ns);
             tell_session(&configured[at], open, station.endpoint);
         }
         let news = std::mem::take(&mut station.has_news);
-        let known = station.endpoint.is_some();
+        let known = station.endpoint.is_some() && sends;
         if !open && news && known {
             session.want(now_ns);
         }

@@ -82,6 +82,7 @@ impl Peers {
         };
         station.is_asking = false;
         self.wakes.wake(at);
+        let is_looped = station.is_looped;
         let (Some(session), Some(to)) = (&mut station.session, station.endpoint) else {
             return;
         };
@@ -90,11 +91,13 @@ impl Peers {
             return;
         }
         if let Some(datagram) = session.attempt(identity, now_ns, self.away, &mut self.scratch) {
-            match &station.ways {
+            match &mut station.ways {
+                None if is_looped => {}
                 None => drop(underlay.send(datagram, to, station.source, 0)),
                 // Which of them works is not known yet.
                 Some(ways) => ways
-                    .all()
+                    .all(&self.own)
+                    .into_iter()
                     .for_each(|(to, from)| drop(underlay.send(datagram, to, from, 0))),
             }
         }

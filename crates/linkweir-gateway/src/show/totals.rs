@@ -15,6 +15,7 @@ pub(super) fn of_all(show: &Show) -> Show {
     let mut all = PeerShow {
         name: ALL.to_string(),
         endpoint: None,
+        looped: show.peers.iter().any(|peer| peer.looped),
         session: None,
         handshake_age_s: None,
         path_mtu_bytes: None,
@@ -56,6 +57,7 @@ pub(super) fn of_all(show: &Show) -> Show {
         dropped_pkts: show.dropped_pkts.clone(),
         below: show.below.clone(),
         record: show.record.clone(),
+        network: show.network.clone(),
     }
 }
 

@@ -16,6 +16,8 @@ use libtest_mimic::{Arguments, Trial};
 
 mod below;
 mod carry;
+mod clear;
+mod container;
 mod emulated;
 mod everything;
 mod failover;
@@ -23,6 +25,7 @@ mod flood;
 mod flows;
 mod interop;
 mod life;
+mod looped;
 mod monitoring;
 mod observe;
 mod ordinary;
@@ -34,6 +37,7 @@ mod recorded;
 mod resume;
 mod sealed;
 mod shared;
+mod uplink;
 
 /// Longest time to wait for anything.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
@@ -46,7 +50,12 @@ const ANYWHERE: [&str; 3] = [
 ];
 
 /// Tests that need another program, and its Debian package.
-const PROGRAMS: [(&str, &str, &str); 11] = [
+const PROGRAMS: [(&str, &str, &str); 12] = [
+    (
+        "clear::a_restart_of_systemd_networkd_takes_nothing_along",
+        "networkctl",
+        "systemd",
+    ),
     (
         "ordinary::a_hub_with_several_addresses_answers_from_the_one_that_was_asked",
         "iptables",
@@ -131,6 +140,25 @@ const TESTS: &[(&str, fn())] = &trials! {
         no_marks_are_sent_in_an_outage,
         forged_messages_from_hosts_are_dropped,
     }
+    clear {
+        nothing_leaves_in_the_clear_while_a_part_is_missing,
+        rules_that_all_go_at_once_come_again,
+        a_restart_of_systemd_networkd_takes_nothing_along,
+        gateways_leave_each_others_rules_alone,
+        a_foreign_route_is_named_and_ours_is_added_when_it_goes,
+        what_another_program_changes_of_the_device_is_restored,
+        prefixes_are_refused_while_their_route_is_missing,
+        a_reload_may_allow_leaks_and_refuse_them,
+        a_foreign_route_in_the_tunnels_table_is_noticed,
+        two_programs_do_not_fight_at_full_speed,
+        the_watch_sleeps_while_nothing_changes,
+        the_end_of_the_keeper_is_said,
+    }
+    container {
+        without_ipv6_it_carries_ipv4_and_later_both,
+        a_missing_capability_is_named,
+        without_a_list_of_users_it_becomes_nobody_all_the_same,
+    }
     emulated {
         packets_cross_in_order_and_no_sooner_than_the_delay,
         drops_and_losses_are_counted,
@@ -183,6 +211,12 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_program_is_started_where_it_was_found,
         programs_end_with_all_they_started,
         the_groups_of_its_user_are_kept,
+    }
+    looped {
+        datagrams_do_not_go_round_when_the_uplink_is_lost,
+        a_name_that_leads_into_the_tunnel_is_said,
+        a_peer_that_sends_through_the_tunnel_does_not_move_into_it,
+        a_way_that_leads_into_the_tunnel_is_not_used,
     }
     observe {
         the_control_socket_answers_right_and_wrong_questions,
