@@ -39,6 +39,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nuser = \"no body\"", "ground.toml:12: gateway.user = \"no body\": must be one word"),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nlisten_device = \"lw0\"", "ground.toml:12: gateway.listen_device = \"lw0\": is the tunnel itself; name the device towards the peers"),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nlisten_device = \"a b\"", "ground.toml:12: gateway.listen_device = \"a b\": must be the name of a network device: 1 .. 15 letters"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nleak = \"deny\"", "ground.toml:12: gateway.leak = \"deny\": must be one of refuse, allow"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nroutes = false\nleak = \"refuse\"", "ground.toml:13: gateway.leak = \"refuse\": is only for routes that the gateway sets; remove it, or routes = false"),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nfwmark = 255", "ground.toml:12: gateway.fwmark = 255: must be a whole number 256 .. 4294967295"),
     ("endpoint =", "probe_mtu = true\nendpoint =", "ground.toml:42: peer[0].probe_mtu = true: is only for mode = \"wireguard\""),
     ("rate = \"20Mbit\"", "rate = 20", "ground.toml:14: link.rate = 20: needs a unit: one of Gbit, Mbit, kbit, bit, like \"20Mbit\""),
@@ -233,6 +235,7 @@ underlays = [
             "endpoint = \"192.0.2.1:51820\": and underlays exclude each other",
         ),
         ("wwan0", "wan0", "underlays[1] = "),
+        ("wwan0", "lw0", "device = \"lw0\" is the tunnel itself"),
         (
             "\"lte\"",
             "\"starlink\"",

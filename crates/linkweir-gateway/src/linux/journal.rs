@@ -49,6 +49,10 @@ pub(crate) enum Event {
     EndpointFound,
     /// It has none.
     EndpointUnknown,
+    /// The route to a peer leads into the tunnel itself.
+    TunnelLooped,
+    /// It leads past the tunnel again.
+    TunnelUnlooped,
     /// Another underlay of a peer is used.
     UnderlayChanged,
     /// The path to a peer carries longer packets than was thought, or only shorter ones.
@@ -65,6 +69,16 @@ pub(crate) enum Event {
     ListenGone,
     /// It is there again.
     ListenBack,
+    /// Another program removed rules, routes or addresses, which were added again.
+    NetworkRestored,
+    /// It does so as fast as they are added.
+    NetworkContested,
+    /// Rules, routes and addresses are not kept any more.
+    NetworkUnwatched,
+    /// Addresses, routes or rules cannot be added.
+    RouteMissing,
+    /// All are there again.
+    RouteFound,
     /// Recordings cannot be written.
     RecordFailed,
     /// They are written again.
@@ -87,6 +101,8 @@ impl Event {
             Event::PeerMoved => "peer_moved",
             Event::EndpointFound => "endpoint_found",
             Event::EndpointUnknown => "endpoint_unknown",
+            Event::TunnelLooped => "tunnel_looped",
+            Event::TunnelUnlooped => "tunnel_unlooped",
             Event::UnderlayChanged => "underlay_changed",
             Event::PathMtuFound => "path_mtu_found",
             Event::CapacityExpired => "capacity_expired",
@@ -95,6 +111,11 @@ impl Event {
             Event::DeviceUp => "device_up",
             Event::ListenGone => "listen_gone",
             Event::ListenBack => "listen_back",
+            Event::NetworkRestored => "network_restored",
+            Event::NetworkContested => "network_contested",
+            Event::NetworkUnwatched => "network_unwatched",
+            Event::RouteMissing => "route_missing",
+            Event::RouteFound => "route_found",
             Event::RecordFailed => "record_failed",
             Event::RecordResumed => "record_resumed",
             Event::RecordChanged => "record_changed",

@@ -129,7 +129,7 @@ fn status<const N: usize>(pid: u32, names: [&str; N]) -> [Vec<String>; N] {
 }
 
 /// The processes that a process started.
-fn children(pid: u32) -> Vec<u32> {
+pub fn children(pid: u32) -> Vec<u32> {
     let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
     let pids = list.split_whitespace().map(|pid| pid.parse().unwrap());
     pids.collect()
