@@ -25,6 +25,7 @@ mod flood;
 mod flows;
 mod interop;
 mod life;
+mod long;
 mod looped;
 mod monitoring;
 mod observe;
@@ -211,6 +212,9 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_program_is_started_where_it_was_found,
         programs_end_with_all_they_started,
         the_groups_of_its_user_are_kept,
+    }
+    long {
+        all_rules_that_go_at_once_are_back_soon,
     }
     looped {
         datagrams_do_not_go_round_when_the_uplink_is_lost,
