@@ -16,9 +16,9 @@ use linkweir_config::units::{self, Kind};
 use linkweir_gateway::config::emulate::Emulation;
 use linkweir_gateway::config::paths::CONTROL_FOLDER;
 use linkweir_gateway::config::{self, wg_quick, Config, Fault, Mode};
-use linkweir_gateway::linux::{command, privileges};
+use linkweir_gateway::linux::{command, journal, privileges};
 use linkweir_gateway::run::secrets::{self, Secrets};
-use linkweir_gateway::run::{emulate, keeper, rate, Gateway};
+use linkweir_gateway::run::{emulate, keeper, rate, resolver, Gateway};
 use linkweir_gateway::show::control::{self, Request, Response};
 use linkweir_gateway::show::figures::Show;
 use linkweir_gateway::show::{metrics, page};
@@ -44,26 +44,28 @@ impl From<io::Error> for Failure {
 fn main() -> ExitCode {
     let done = helper().unwrap_or_else(|| execute(Arguments::parse().command));
     let (message, code) = match done {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Input(message)) => (message, 2),
-        Err(Failure::Failed(message)) => (message, 1),
+        Ok(()) => (None, 0),
+        Err(Failure::Input(message)) => (Some(message), 2),
+        Err(Failure::Failed(message)) => (Some(message), 1),
     };
-    eprintln!("linkweir-gateway: {message}");
+    // Nobody may read standard error, and a gateway, its keeper and its guards end all the same.
+    journal::finish(message.as_deref());
     ExitCode::from(code)
 }
 
-/// Does what a gateway starts this program for, where it did: to keep privileges for it, or to guard a program. People have
-/// no use for these, so neither help nor completions know them.
+/// Does what a gateway starts this program for, where it did: to keep privileges for it, to ask for names, or to guard a
+/// program. People have no use for these, so neither help nor completions know them.
 fn helper() -> Option<Result<(), Failure>> {
     let mut arguments = std::env::args_os().skip(1);
     let name = arguments.next()?;
     let name = name.to_str()?;
-    if ![keeper::NAME, command::GUARD].contains(&name) {
+    if ![keeper::NAME, resolver::NAME, command::GUARD].contains(&name) {
         return None;
     }
     let place = PathBuf::from(arguments.next().unwrap_or_default());
     let done = match name {
         keeper::NAME => keeper::keep(&place),
+        resolver::NAME => resolver::serve(&place.to_string_lossy()),
         _ => {
             let words: Vec<String> = arguments
                 .map(|word| word.to_string_lossy().into_owned())

@@ -219,6 +219,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     peers::underlays_outside(&peers, &peer_sections, &own.device)?;
     link.one_interface(peers.len())?;
     let record = record::read(&mut top)?;
+    peers::own_addresses(&peers, &peer_sections, &own.addresses)?;
     let mut fwmark = own.fwmark;
     let mut allowed = peers.iter().flat_map(|peer| &peer.allowed);
     let all = own.routes && allowed.any(|net| net.prefix_len() == 0);

@@ -41,13 +41,17 @@ pub(super) fn word(entry: &Entry<'_, '_>) -> Result<String, Fault> {
 /// A name the kernel takes for a device.
 pub(super) fn device(entry: &Entry<'_, '_>) -> Result<String, Fault> {
     let name = entry.text()?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-    if name.is_empty() || name.len() > 15 || !name.chars().all(plain) || name.starts_with('.') {
+    if !is_device(name) {
         return Err(
             entry.fault("must be the name of a network device: 1 .. 15 letters, digits, _, - or .")
         );
     }
     Ok(name.to_string())
+}
+
+fn is_device(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    (1..=15).contains(&name.len()) && name.chars().all(plain) && !name.starts_with('.')
 }
 
 /// An address with a port.
@@ -78,6 +82,9 @@ pub(super) fn host_name(entry: &Entry<'_, '_>) -> Result<Option<HostName>, Fault
 /// The name of a host with a port, 0 if that is none; none: it is an address, or neither.
 pub(super) fn host_name_of(text: &str) -> Option<HostName> {
     let (host, port) = text.rsplit_once(':')?;
+    // A dot at the end says that the name is complete; the resolver takes it, too.
+    let dotted = host;
+    let host = host.strip_suffix('.').unwrap_or(host);
     // RFC 1123, section 2.1: letters, digits and hyphens, in labels of 63 at most. An address has no letter in its last label.
     let good = |label: &str| {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -88,13 +95,13 @@ pub(super) fn host_name_of(text: &str) -> Option<HostName> {
         && host.split('.').all(good)
         && last.contains(|c: char| c.is_ascii_alphabetic());
     is_name.then(|| HostName {
-        host: host.to_string(),
+        host: dotted.to_string(),
         port: port.parse().unwrap_or_default(),
     })
 }
 
 /// A host by name, and a port.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostName {
     /// Its name.
     pub host: String,
@@ -102,10 +109,30 @@ pub struct HostName {
     pub port: u16,
 }
 
-/// The endpoint of a peer: an address of a version of IP that the gateway's own address carries.
-pub(super) fn endpoint(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<SocketAddr, Fault> {
-    let endpoint = socket_address(entry)?;
-    if endpoint.is_ipv6() == listen.is_ipv6() || is_dual(listen) {
+/// An address with a port, and the device that a link-local address is valid on.
+pub(super) type Endpoint = (SocketAddr, Option<String>);
+
+/// The endpoint of a peer: an address of a version of IP that the gateway's own address carries. A link-local address may
+/// name its device (RFC 4007, section 11).
+pub(super) fn endpoint(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<Endpoint, Fault> {
+    let endpoint = match scoped(entry.text()?) {
+        Some((address, Some(zone))) => {
+            let is_local = matches!(address, SocketAddr::V6(at) if at.ip().is_unicast_link_local());
+            if !is_local {
+                return Err(entry.fault("names a device, which only a link-local address, fe80::/10, needs; leave out what follows the %"));
+            }
+            if !is_device(&zone) {
+                return Err(entry.fault("must have the name of a network device behind the %, like \"[fe80::1%eth0]:51820\""));
+            }
+            (address, Some(zone))
+        }
+        _ => (socket_address(entry)?, None),
+    };
+    let (address, _) = &endpoint;
+    if address.port() == 0 {
+        return Err(entry.fault("must have a port 1 .. 65535"));
+    }
+    if address.is_ipv6() == listen.is_ipv6() || is_dual(listen) {
         return Ok(endpoint);
     }
     let kind = if listen.is_ipv6() { "IPv6" } else { "IPv4" };
@@ -113,6 +140,15 @@ pub(super) fn endpoint(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<Sock
         "must be {kind}, as gateway.listen is {listen}; \"[::]:{}\" carries both",
         listen.port()
     )))
+}
+
+/// The parts of an address in brackets that names a device, like `[fe80::1%eth0]:51820`.
+fn scoped(text: &str) -> Option<Endpoint> {
+    let (address, rest) = text.strip_prefix('[')?.split_once('%')?;
+    let (zone, port) = rest.rsplit_once("]:")?;
+    let address = address.parse::<Ipv6Addr>().ok()?;
+    let port = port.parse::<u16>().ok()?;
+    Some((SocketAddr::from((address, port)), Some(zone.to_string())))
 }
 
 /// Whether a socket that listens there carries both versions of IP.

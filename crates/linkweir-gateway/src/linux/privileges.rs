@@ -236,16 +236,36 @@ pub fn drop_all(user: Option<&str>) -> io::Result<()> {
         let groups = other_groups(&user)?;
         become_user(&user, &groups)?;
     }
-    for set in [
+    clear_capabilities().map_err(io::Error::other)?;
+    prctl::set_no_new_privs()?;
+    Ok(())
+}
+
+/// Gives up every capability of this thread.
+///
+/// # Errors
+/// When the system refuses.
+pub(crate) fn clear_capabilities() -> Result<(), caps::errors::CapsError> {
+    let sets = [
         CapSet::Ambient,
         CapSet::Effective,
         CapSet::Inheritable,
         CapSet::Permitted,
-    ] {
-        caps::clear(None, set).map_err(io::Error::other)?;
+    ];
+    sets.into_iter().try_for_each(|set| caps::clear(None, set))
+}
+
+/// The same for a process that may have been started by one without privileges, which cannot become another user.
+///
+/// # Errors
+/// Those of [`drop_all`].
+pub(crate) fn drop_rest(user: Option<&str>) -> io::Result<()> {
+    let held = caps::read(None, CapSet::Permitted).map_err(io::Error::other)?;
+    if held.is_empty() {
+        prctl::set_no_new_privs()?;
+        return Ok(());
     }
-    prctl::set_no_new_privs()?;
-    Ok(())
+    drop_all(user)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use netlink_packet_route::RouteNetlinkMessage;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-use crate::linux::{netlink, privileges};
+use crate::linux::{netlink, privileges, taken};
 
 /// Makes a device that is up, never blocks, and has these addresses.
 ///
@@ -31,6 +31,7 @@ pub(crate) fn create_with(
     addresses: &[IpNet],
     offloads: bool,
 ) -> io::Result<SyncDevice> {
+    taken::refuse(name)?;
     let mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
     let build = |offloads| {
         let builder = DeviceBuilder::new().name(name).mtu(mtu);

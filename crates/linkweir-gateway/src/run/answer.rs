@@ -8,6 +8,7 @@ use super::recording::Recording;
 use super::station::{shown, Reasons};
 use super::Gateway;
 use crate::config::{self, Config};
+use crate::linux::journal;
 use crate::show::control::{Answers, Reply, Request, Response};
 use crate::show::figures::{self, BelowShow, NetworkShow, RecordShow, Show};
 
@@ -87,6 +88,7 @@ impl Figures<'_> {
             across: across.map(|across| across.info.name.to_string()),
             uptime_s: self.uptime_s,
             dropped_pkts: shown(self.dropped),
+            log_lost_lines: journal::lost_lines(),
             below: self.below.map(|below| BelowShow {
                 capacity_bps: below.capacity_bps(),
                 fulls: below.fulls(),

@@ -5,6 +5,7 @@
 //! leave, and sleeps until the next packet may leave.
 
 mod answer;
+mod candidates;
 mod capacity;
 pub mod described;
 mod egress;
@@ -13,24 +14,29 @@ mod handshakes;
 mod ingress;
 pub mod keeper;
 mod lengths;
+mod listening;
 mod names;
 mod network;
 mod peers;
 mod probes;
+mod programs;
 pub mod rate;
 mod receive;
 mod record;
 mod recording;
 mod reload;
 mod resolve;
+pub mod resolver;
 pub mod secrets;
 mod send;
 mod sessions;
 mod shaking;
+mod silence;
 mod station;
 mod upkeep;
 mod wakes;
 mod ways;
+mod zones;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,14 +49,14 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::config::Config;
 use crate::linux::device::Device;
-use crate::linux::journal::log;
+use crate::linux::journal::{self, log};
 use crate::linux::leads::Own;
 use crate::linux::network::{Missing, Network};
 use crate::linux::paths::{self, Changes};
 use crate::linux::poll::{now_ns, Poll};
 use crate::linux::service::Service;
 use crate::linux::underlay::Underlay;
-use crate::linux::{privileges, recordings};
+use crate::linux::{privileges, recordings, signals};
 use crate::show::control::Control;
 use crate::show::figures::NetworkShow;
 use crate::tunnel::seal;
@@ -70,8 +76,10 @@ const CONTROL: u64 = 3;
 const PATHS: u64 = 4;
 const NAMES: u64 = 5;
 const NETWORK: u64 = 6;
-/// Keys of the programs of peers, by number, and from there on those of the clients of the control socket.
+/// Keys of what the programs of peers print and of their standard error, by number, and from there on those of the clients of
+/// the control socket.
 const COMMANDS: u64 = 1 << 16;
+const ERRORS: u64 = 1 << 24;
 const CLIENTS: u64 = 1 << 32;
 
 /// A gateway that is set up.
@@ -87,7 +95,7 @@ pub struct Gateway {
     control: Control,
     /// Tells when addresses or routes of the system change.
     changes: Changes,
-    /// The resolver, where endpoints have names.
+    /// The names of endpoints, where these have any.
     names: Option<Names>,
     poll: Poll,
     peers: Peers,
@@ -102,6 +110,8 @@ pub struct Gateway {
     stop_at_ns: Option<u64>,
     /// Whether the device was up when that was last looked at.
     device_up: bool,
+    /// Whether the address that it listens on was gone when that was last looked at.
+    listen_gone: bool,
     /// When the device is read again after an error, ns.
     device_again_ns: Option<u64>,
 }
@@ -118,12 +128,15 @@ impl Gateway {
     ///
     /// # Errors
     /// What could not be set up, and why.
-    pub fn set_up(file: &Path, config: Config, secrets: Secrets) -> io::Result<Gateway> {
+    pub fn set_up(file: &Path, mut config: Config, secrets: Secrets) -> io::Result<Gateway> {
+        journal::hold();
+        signals::survive_writes()?;
         let signals = handled_signals();
         signals.thread_block()?;
         let signals =
             SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         let now_ns = now_ns();
+        zones::number(&mut config);
         let mut peers = Peers::new(now_ns, &config, secrets)?;
         let mut underlay = Underlay::bind_with(config.listen, config.offload)?;
         if let Some(mark) = config.fwmark {
@@ -160,6 +173,7 @@ impl Gateway {
             }
         }
         privileges::drop_all(config.user.as_deref())?;
+        journal::start()?;
 
         let poll = Poll::new()?;
         poll.add(&device, DEVICE)?;
@@ -169,8 +183,8 @@ impl Gateway {
         let changes = Changes::new()?;
         poll.add(&changes, PATHS)?;
         poll.add(&keeper, NETWORK)?;
-        if let Some(names) = &names {
-            poll.add(names, NAMES)?;
+        if let Some(readable) = names.as_ref().and_then(Names::readable) {
+            poll.add(readable, NAMES)?;
         }
         peers.want_sessions(now_ns);
         let mut gateway = Gateway {
@@ -193,9 +207,10 @@ impl Gateway {
             dropped: Reasons::new(),
             stop_at_ns: None,
             device_up: true,
+            listen_gone: false,
             device_again_ns: None,
         };
-        gateway.find_names(now_ns).map_err(io::Error::other)?;
+        gateway.find_names(now_ns);
         gateway.start_recording(now_ns);
         Ok(gateway)
     }
@@ -207,7 +222,7 @@ impl Gateway {
     pub fn run(mut self) -> io::Result<()> {
         let mut happened = Vec::new();
         let mut alarm_ns = Some(0);
-        let mut service = Service::ready(now_ns());
+        let mut service = Service::ready(now_ns())?;
         loop {
             self.poll.wait(alarm_ns, &mut happened)?;
             let mut now_ns = now_ns();
@@ -263,9 +278,12 @@ impl Gateway {
                     .is_ok_and(|device| self.changes.take(device));
                 self.check_device(was_down);
                 self.underlay.find_device();
-                self.peers.forget_paths(self.underlay.device());
+                self.renumber_zones();
+                self.check_listen(now_ns);
+                self.peers.doubt_paths(self.underlay.device());
             }
             key if key >= CLIENTS => self.answer(now_ns, key),
+            key if key >= ERRORS => self.read_errors(now_ns, (key - ERRORS) as usize),
             key => self.read_command(now_ns, (key - COMMANDS) as usize),
         }
         Ok(())

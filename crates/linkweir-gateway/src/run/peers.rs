@@ -48,6 +48,8 @@ pub(super) struct Peers {
     pub(super) handshakes: Handshakes,
     /// Number of peers that are tried and have not answered.
     pub(super) away: usize,
+    /// Whether a peer with a name fell silent, so that its name is asked for at once.
+    pub(super) named_is_silent: bool,
     /// Peers whose capacity a program reports.
     pub(super) with_commands: Vec<usize>,
     /// Indices of sessions.
@@ -101,6 +103,7 @@ impl Peers {
             wakes: Wakes::default(),
             handshakes: Handshakes::default(),
             away: 0,
+            named_is_silent: false,
             with_commands: Vec::new(),
             indices,
             tick_at_ns: now_ns,
@@ -187,10 +190,10 @@ impl Peers {
 
     /// Routes or addresses may have changed; datagrams leave through the device of this number `only`. Peers to which nothing
     /// could be sent are looked at again.
-    pub(super) fn forget_paths(&mut self, only: Option<u32>) {
+    pub(super) fn doubt_paths(&mut self, only: Option<u32>) {
         self.own.only = only;
         for (at, station) in self.stations.iter_mut().enumerate() {
-            station.forget_path();
+            station.doubt_path();
             if station.is_looped {
                 self.wakes.wake(at);
             }

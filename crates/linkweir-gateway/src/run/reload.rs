@@ -11,7 +11,7 @@ use linkweir_plane::setup::{Class, Scheduler};
 
 use super::peers::Peers;
 use super::station::Station;
-use super::Gateway;
+use super::{zones, Gateway};
 use crate::config::{self, Config, Peer};
 use crate::tunnel::seal::Secret;
 
@@ -108,7 +108,8 @@ impl Gateway {
     /// Why nothing was taken over.
     pub(super) fn reload(&mut self, now_ns: u64) -> Result<Vec<String>, String> {
         let (text, preshared) = self.keeper.read()?;
-        let new = config::parse(&text, &self.file).map_err(|fault| fault.to_string())?;
+        let mut new = config::parse(&text, &self.file).map_err(|fault| fault.to_string())?;
+        zones::number(&mut new);
         let Plan {
             config: new,
             places,
@@ -148,7 +149,7 @@ impl Gateway {
             }
             self.peers.wakes.wake(at);
         }
-        self.find_names(now_ns)?;
+        self.find_names(now_ns);
         self.start_recording(now_ns);
         Ok(refused)
     }

@@ -7,6 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use linkweir_core::Fault;
 
+use super::candidates::Candidates;
+use super::silence::Silence;
 use super::ways::Ways;
 
 use crate::config::{Config, Peer};
@@ -71,6 +73,14 @@ pub(super) struct Station {
     pub looked_up: Option<(SocketAddr, u32)>,
     /// Whether what is sent to it would come back through the tunnel's own device: then nothing is.
     pub is_looped: bool,
+    /// Whether addresses or routes have changed since `source` was found.
+    path_is_doubted: bool,
+    /// The addresses of its name, where it has one.
+    pub candidates: Candidates,
+    /// Whether it answers.
+    pub silence: Silence,
+    /// Whether it was silent when that was last looked at.
+    pub was_silent: bool,
     /// Whether there was a session when that was last looked at.
     pub was_open: bool,
     /// Whether its reported capacity had expired then.
@@ -85,6 +95,8 @@ pub(super) struct Station {
     pub command: Option<Running>,
     /// When the program is started again, ns.
     pub command_at_ns: Option<u64>,
+    /// Lines about the program that the log left out.
+    pub unlogged_lines: u64,
     /// Counts what came from it, where it is sent reports.
     pub reporter: Option<Reporter>,
     /// Its reports, where it is sent marks.
@@ -138,6 +150,10 @@ impl Station {
             came: None,
             looked_up: None,
             is_looped: false,
+            path_is_doubted: false,
+            candidates: Candidates::default(),
+            silence: Silence::default(),
+            was_silent: false,
             was_open: false,
             had_expired: false,
             has_news: false,
@@ -145,6 +161,7 @@ impl Station {
             is_tried: false,
             command: None,
             command_at_ns: peer.capacity.command.as_ref().map(|_| now_ns),
+            unlogged_lines: 0,
             reporter: peer.report.then(Reporter::default),
             feedback: None,
             path_mtu: path_mtu(now_ns, config, peer),
@@ -233,7 +250,9 @@ impl Station {
         if old.report != new.report {
             self.reporter = new.report.then(Reporter::default);
         }
-        if old.endpoint != new.endpoint || old.underlays != new.underlays {
+        let place = |peer: &Peer| (peer.endpoint, peer.host.clone(), peer.underlays.clone());
+        if place(old) != place(new) {
+            self.candidates = Candidates::default();
             self.endpoint = new.endpoint;
             self.forget_path();
             self.set_ways(now_ns, new);
@@ -243,19 +262,43 @@ impl Station {
         changed
     }
 
+    /// Whether there is a session with it.
+    pub(super) fn is_open(&self) -> bool {
+        self.session.as_ref().is_some_and(Session::is_open)
+    }
+
+    /// Whether it cannot be reached at present, as far as is known.
+    pub(super) fn is_lost(&self, now_ns: u64) -> bool {
+        self.endpoint.is_none() || !self.is_open() || self.silence.is_silent(now_ns)
+    }
+
+    /// A handshake is to be sent to it. Where it has a name, another address of that may have its turn; returns whether it has.
+    pub(super) fn count_handshake(&mut self, now_ns: u64, peer: &Peer) -> bool {
+        self.silence.sent(now_ns);
+        let (Some(host), Some(present)) = (&peer.host, self.endpoint) else {
+            return false;
+        };
+        let next = self.candidates.attempt(present);
+        if let Some(next) = next {
+            let what = format!(
+                "{} does not answer at {present}; {next} is tried",
+                host.host
+            );
+            tell(Event::EndpointFound, &peer.name, &what);
+            self.move_to(next);
+        }
+        next.is_some()
+    }
+
     /// A datagram that only the peer of this name can have sent came from there to here. Returns whether its endpoint is
     /// another now.
     pub(super) fn came(&mut self, from: SocketAddr, to: Option<Local>, name: &str) -> bool {
+        self.silence.hear();
         if self.ways.is_some() || self.came == Some((from, to)) {
             return false;
         }
         self.came = Some((from, to));
-        self.source = to
-            .filter(|to| {
-                paths::device_to(from.ip(), to.address).is_ok_and(|device| device == to.device)
-            })
-            .map(Source::from)
-            .unwrap_or_default();
+        self.find_source();
         let before = self.endpoint.replace(from);
         if let Some(before) = before.filter(|before| *before != from) {
             tell(
@@ -294,15 +337,46 @@ impl Station {
         }
     }
 
-    /// Routes or addresses may have changed: until its next datagram the system chooses the address to send from.
-    pub(super) fn forget_path(&mut self) {
-        self.came = None;
+    /// It is sent from the address that it last sent to while this end has the address, and the route to the peer leads
+    /// through the device of that address. Otherwise the system chooses.
+    fn find_source(&mut self) {
+        self.path_is_doubted = false;
+        let (from, to) = self.came.unzip();
+        let leads_there = |to: &Local| {
+            from.is_some_and(|from: SocketAddr| {
+                paths::device_to(from.ip(), to.address).is_ok_and(|device| device == to.device)
+            })
+        };
+        let to = to.flatten().filter(leads_there);
+        self.source = to.map(Source::from).unwrap_or_default();
+    }
+
+    /// Routes or addresses may have changed: what it is sent from is found again before the next packet.
+    pub(super) fn doubt_path(&mut self) {
+        self.path_is_doubted = true;
         self.looked_up = None;
-        self.source = Source::default();
         if let Some(ways) = &mut self.ways {
             ways.find_devices();
             self.source = ways.source();
         }
+    }
+
+    /// Finds what it is sent from, if addresses or routes have changed.
+    pub(super) fn confirm_path(&mut self) {
+        if self.path_is_doubted && self.ways.is_none() {
+            self.find_source();
+        }
+    }
+
+    /// It is sent there from now on, until it sends from elsewhere. The system chooses the address to send from.
+    pub(super) fn move_to(&mut self, endpoint: SocketAddr) {
+        self.endpoint = Some(endpoint);
+        self.forget_path();
+    }
+
+    fn forget_path(&mut self) {
+        self.came = None;
+        self.source = Source::default();
     }
 
     /// The path to it may be another.
@@ -387,6 +461,7 @@ impl Station {
                 }
             }),
             path_mtu_bytes: self.path_mtu.as_ref().map(PathMtu::found),
+            program_unlogged_lines: peer.capacity.command.as_ref().map(|_| self.unlogged_lines),
             underlays: self
                 .ways
                 .as_ref()

@@ -32,6 +32,9 @@ pub struct Show {
     pub uptime_s: f64,
     /// Packets from the device that no peer is responsible for or that are no IP, by reason.
     pub dropped_pkts: BTreeMap<String, u64>,
+    /// Lines of the log that were lost, because it was not read in time or could not be written.
+    #[serde(default)]
+    pub log_lost_lines: u64,
     /// The interface below; none without `link.below`.
     pub below: Option<BelowShow>,
     /// The flight recorder; none without `[record]`.
@@ -83,6 +86,9 @@ pub struct RecordShow {
     pub written_bytes: u64,
     /// Blocks, of a second each, that the disk did not take in time.
     pub lost_blocks: u64,
+    /// Files that another program removed, replaced or changed while they were being written.
+    #[serde(default)]
+    pub changed_files: u64,
     /// Whether the last attempt to write failed.
     pub fails: bool,
 }
@@ -121,6 +127,9 @@ pub struct PeerShow {
     /// The longest packet that the path to it carries, bytes; none without `probe_mtu`.
     #[serde(default)]
     pub path_mtu_bytes: Option<u32>,
+    /// Lines that its program printed and the log left out; none without `command`.
+    #[serde(default)]
+    pub program_unlogged_lines: Option<u64>,
     /// The ways to it, in the order of preference; empty where there is but one.
     #[serde(default)]
     pub underlays: Vec<UnderlayShow>,
@@ -362,6 +371,9 @@ impl Show {
             let _ = writeln!(text, "{}", record.text());
         }
         text.push_str(&self.network.text());
+        if self.log_lost_lines > 0 {
+            let _ = writeln!(text, "lines of the log lost: {}", self.log_lost_lines);
+        }
         for peer in &self.peers {
             let _ = writeln!(
                 text,
@@ -497,6 +509,9 @@ impl RecordShow {
         );
         if self.lost_blocks > 0 {
             let _ = write!(text, ", {} s left out", self.lost_blocks);
+        }
+        if self.changed_files > 0 {
+            let _ = write!(text, ", {} files changed by others", self.changed_files);
         }
         if self.fails {
             text.push_str(", cannot be written now");

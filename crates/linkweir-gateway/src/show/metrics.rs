@@ -245,6 +245,10 @@ fn write_gateway(text: &mut String, show: &Show) {
         dropped.sample(&[("device", device), ("reason", reason)], *count as f64);
     }
     write_network(text, show);
+    let name = "linkweir_log_lost_lines_total";
+    let help =
+        "Lines of the log that were lost, because it was not read in time or could not be written.";
+    family(text, name, "counter", help).sample(&[("device", device)], show.log_lost_lines as f64);
     if let Some(below) = &show.below {
         let labels = [("device", device)];
         let name = "linkweir_below_full_total";
@@ -264,6 +268,9 @@ fn write_gateway(text: &mut String, show: &Show) {
         let name = "linkweir_record_lost_blocks_total";
         let help = "Blocks of recordings, of a second each, that the disk did not take in time.";
         family(text, name, "counter", help).sample(&labels, record.lost_blocks as f64);
+        let name = "linkweir_record_changed_files_total";
+        let help = "Files of recordings that another program removed, replaced or changed while they were written.";
+        family(text, name, "counter", help).sample(&labels, record.changed_files as f64);
         let name = "linkweir_record_fails";
         let help = "1 while recordings cannot be written.";
         let fails = f64::from(u8::from(record.fails));
@@ -316,6 +323,15 @@ fn write_peers(text: &mut String, show: &Show) {
         if let Some(bytes) = peer.path_mtu_bytes {
             let labels = [("device", device), ("peer", peer.name.as_str())];
             path_mtu.sample(&labels, bytes.into());
+        }
+    }
+    let name = "linkweir_program_unlogged_lines_total";
+    let help = "Lines that the program of a peer printed and the log left out.";
+    let mut unlogged = family(text, name, "counter", help);
+    for peer in &show.peers {
+        if let Some(lines) = peer.program_unlogged_lines {
+            let labels = [("device", device), ("peer", peer.name.as_str())];
+            unlogged.sample(&labels, lines as f64);
         }
     }
     let help = "Packets of a peer dropped outside the queues.";
@@ -580,6 +596,7 @@ mod tests {
             across: Some("pf".to_string()),
             uptime_s: 1.0,
             dropped_pkts: BTreeMap::from([("forged".to_string(), 7)]),
+            log_lost_lines: 11,
             below: Some(BelowShow {
                 capacity_bps: Some(8000),
                 fulls: 6,
@@ -593,6 +610,7 @@ mod tests {
                 folder: "/var/lib/linkweir".to_string(),
                 written_bytes: 12_345,
                 lost_blocks: 3,
+                changed_files: 2,
                 fails: true,
             }),
             peers: vec![PeerShow {
@@ -602,6 +620,7 @@ mod tests {
                 handshake_age_s: Some(3.5),
                 looped: false,
                 path_mtu_bytes: Some(1300),
+                program_unlogged_lines: Some(12),
                 capacity_expired: false,
                 capacity_bps: 20_000_000,
                 told_bps: 20_000_000,
@@ -652,6 +671,9 @@ mod tests {
             "linkweir_network_watched{device=\"lw0\"} 1",
             "linkweir_record_written_bytes_total{device=\"lw0\"} 12345",
             "linkweir_record_lost_blocks_total{device=\"lw0\"} 3",
+            "linkweir_record_changed_files_total{device=\"lw0\"} 2",
+            "linkweir_log_lost_lines_total{device=\"lw0\"} 11",
+            "linkweir_program_unlogged_lines_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 12",
             "linkweir_record_fails{device=\"lw0\"} 1",
             "linkweir_underlay_round_trip_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",underlay=\"lte\"} 0.04",
             "linkweir_peer_state{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",state=\"mean\"} 8",

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Tests that take too long for each change.
+//! Tests that take many minutes, for `make test-long`.
 
 use std::time::Duration;
 
 use crate::clear::{comes_through_both, full, until};
 use crate::everything::{rules, FAR, FAR_V6};
+use crate::place::environment;
+use crate::soak::soak;
 use crate::uplink::{Traffic, Uplink};
 
 const ROUNDS: usize = 20;
+
+pub fn ten_minutes_of_events_take_nothing_from_voice_and_leak_nothing() {
+    soak(environment("LINKWEIR_SOAK_LONG_S", 600));
+}
 
 /// A program removes the rules of a tunnel to all addresses as fast as it can, the one that refuses first. Prints how long
 /// packets left in the clear.

@@ -13,7 +13,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use libtest_mimic::{Arguments, Trial};
+use names::long as names_long;
 
+mod addresses;
 mod below;
 mod carry;
 mod clear;
@@ -25,9 +27,11 @@ mod flood;
 mod flows;
 mod interop;
 mod life;
+mod log;
 mod long;
 mod looped;
 mod monitoring;
+mod names;
 mod observe;
 mod ordinary;
 mod outage;
@@ -38,6 +42,8 @@ mod recorded;
 mod resume;
 mod sealed;
 mod shared;
+mod soak;
+mod taken;
 mod uplink;
 
 /// Longest time to wait for anything.
@@ -51,11 +57,21 @@ const ANYWHERE: [&str; 3] = [
 ];
 
 /// Tests that need another program, and its Debian package.
-const PROGRAMS: [(&str, &str, &str); 12] = [
+const PROGRAMS: [(&str, &str, &str); 14] = [
     (
         "clear::a_restart_of_systemd_networkd_takes_nothing_along",
         "networkctl",
         "systemd",
+    ),
+    (
+        "addresses::events_of_other_programs_do_not_change_the_address_that_a_hub_answers_from",
+        "iptables",
+        "iptables",
+    ),
+    (
+        "addresses::an_address_that_comes_again_is_sent_from_again",
+        "iptables",
+        "iptables",
     ),
     (
         "ordinary::a_hub_with_several_addresses_answers_from_the_one_that_was_asked",
@@ -111,6 +127,10 @@ macro_rules! trials {
 
 /// All tests.
 const TESTS: &[(&str, fn())] = &trials! {
+    addresses {
+        events_of_other_programs_do_not_change_the_address_that_a_hub_answers_from,
+        an_address_that_comes_again_is_sent_from_again,
+    }
     below {
         packets_queue_under_the_policy_when_the_interface_is_full,
         datagrams_dropped_by_the_interface_are_sent_again,
@@ -213,8 +233,12 @@ const TESTS: &[(&str, fn())] = &trials! {
         programs_end_with_all_they_started,
         the_groups_of_its_user_are_kept,
     }
-    long {
-        all_rules_that_go_at_once_are_back_soon,
+    log {
+        a_log_that_is_not_read_stops_nothing,
+        a_journal_that_is_stuck_stops_nothing,
+        a_service_manager_that_is_stuck_stops_nothing,
+        a_program_that_floods_delays_no_packet,
+        what_a_program_prints_does_not_fill_the_log,
     }
     looped {
         datagrams_do_not_go_round_when_the_uplink_is_lost,
@@ -234,9 +258,21 @@ const TESTS: &[(&str, fn())] = &trials! {
         show_watch_repeats_the_figures,
         metrics_pass_promtool,
     }
+    long {
+        all_rules_that_go_at_once_are_back_soon,
+        ten_minutes_of_events_take_nothing_from_voice_and_leak_nothing,
+    }
     monitoring {
         alerts_tell_hosts_apart,
         each_query_of_the_board_has_an_answer_and_each_alert_is_evaluated,
+    }
+    names {
+        silent_name_servers_of_other_peers_delay_no_name,
+        the_next_address_of_a_name_is_tried_when_one_does_not_answer,
+        who_asks_for_names_has_no_capabilities,
+    }
+    names_long {
+        a_hub_that_moves_while_there_is_a_session_is_found_within_30_s,
     }
     ordinary {
         a_hub_with_several_addresses_answers_from_the_one_that_was_asked,
@@ -260,6 +296,7 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_class_follows_a_link_and_has_its_rate_again_after_the_end,
         a_device_that_comes_again_and_reflectors_that_are_silent_are_waited_for,
         reflectors_of_ipv6_answer_too,
+        output_that_is_not_read_stops_nothing,
         what_is_missing_is_said_with_its_cure,
         a_class_that_may_not_be_changed_is_named_with_the_cure,
     }
@@ -267,6 +304,8 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_recording_holds_what_the_figures_show,
         a_recording_goes_on_in_another_file_after_a_reload_and_a_restart,
         a_disk_that_is_full_or_missing_costs_no_packet,
+        a_file_that_is_removed_is_followed_by_one_that_can_be_read_alone,
+        a_limit_of_file_sizes_ends_nothing,
     }
     resume {
         whichever_end_starts_first,
@@ -295,6 +334,16 @@ const TESTS: &[(&str, fn())] = &trials! {
     shared {
         peers_of_a_hub_share_one_link_by_their_air_time,
         a_faster_channel_is_free_at_once,
+    }
+    taken {
+        a_device_of_the_same_name_is_left_alone,
+        a_file_in_place_of_the_control_socket_is_left_alone,
+        an_address_that_is_gone_is_named_and_used_again,
+        a_link_local_endpoint_names_its_device,
+        a_thousand_dead_endpoints_wake_it_a_few_times_a_second,
+    }
+    soak {
+        a_minute_of_events_takes_nothing_from_voice_and_leaks_nothing,
     }
 };
 
