@@ -282,6 +282,24 @@ pub(super) fn own_addresses(
     Ok(())
 }
 
+/// Refuses underlays that would be sent through the tunnel's own `device`.
+pub(super) fn underlays_outside(
+    peers: &[Peer],
+    sections: &[Section<'_, '_>],
+    device: &str,
+) -> Result<(), Fault> {
+    for (peer, section) in peers.iter().zip(sections) {
+        let mut devices = peer.underlays.iter().map(|way| way.device.as_deref());
+        if devices.any(|other| other == Some(device)) {
+            let message = format!(
+                "device = \"{device}\" is the tunnel itself; name the device towards the peer"
+            );
+            return Err(section.fault_at("underlays", message));
+        }
+    }
+    Ok(())
+}
+
 /// What to do instead of routing `net` into the tunnel.
 fn cure(net: &IpNet) -> String {
     match net {

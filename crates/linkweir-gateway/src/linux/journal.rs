@@ -11,18 +11,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::AsFd;
 use std::os::unix::net::UnixDatagram;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use nix::sys::stat::fstat;
 
 use crate::linux::poll::now_ns;
-use crate::linux::privileges;
-use crate::linux::queue::Queue;
+use crate::linux::queue::{self, LineWriter, Queue};
 
 /// Where systemd's journal takes entries (systemd.io/JOURNAL_NATIVE_PROTOCOL).
 const JOURNAL: &str = "/run/systemd/journal/socket";
@@ -35,8 +32,6 @@ const WAITING: usize = 1024;
 const MESSAGE_BYTES: usize = 4000;
 /// How long the end of the program waits for the log.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long the writer waits before it tries again, if standard error does not wait by itself.
-const RETRY: Duration = Duration::from_millis(100);
 const MINUTE_NS: u64 = 60_000_000_000;
 /// Most events that are counted.
 const EVENTS: usize = 4096;
@@ -54,6 +49,10 @@ pub(crate) enum Event {
     EndpointFound,
     /// It has none.
     EndpointUnknown,
+    /// The route to a peer leads into the tunnel itself.
+    TunnelLooped,
+    /// It leads past the tunnel again.
+    TunnelUnlooped,
     /// Another underlay of a peer is used.
     UnderlayChanged,
     /// The path to a peer carries longer packets than was thought, or only shorter ones.
@@ -70,6 +69,16 @@ pub(crate) enum Event {
     ListenGone,
     /// It is there again.
     ListenBack,
+    /// Another program removed rules, routes or addresses, which were added again.
+    NetworkRestored,
+    /// It does so as fast as they are added.
+    NetworkContested,
+    /// Rules, routes and addresses are not kept any more.
+    NetworkUnwatched,
+    /// Addresses, routes or rules cannot be added.
+    RouteMissing,
+    /// All are there again.
+    RouteFound,
     /// Recordings cannot be written.
     RecordFailed,
     /// They are written again.
@@ -92,6 +101,8 @@ impl Event {
             Event::PeerMoved => "peer_moved",
             Event::EndpointFound => "endpoint_found",
             Event::EndpointUnknown => "endpoint_unknown",
+            Event::TunnelLooped => "tunnel_looped",
+            Event::TunnelUnlooped => "tunnel_unlooped",
             Event::UnderlayChanged => "underlay_changed",
             Event::PathMtuFound => "path_mtu_found",
             Event::CapacityExpired => "capacity_expired",
@@ -100,6 +111,11 @@ impl Event {
             Event::DeviceUp => "device_up",
             Event::ListenGone => "listen_gone",
             Event::ListenBack => "listen_back",
+            Event::NetworkRestored => "network_restored",
+            Event::NetworkContested => "network_contested",
+            Event::NetworkUnwatched => "network_unwatched",
+            Event::RouteMissing => "route_missing",
+            Event::RouteFound => "route_found",
             Event::RecordFailed => "record_failed",
             Event::RecordResumed => "record_resumed",
             Event::RecordChanged => "record_changed",
@@ -196,9 +212,9 @@ impl Entry {
         Entry::new(message.into(), WARNING)
     }
 
-    /// As a line of standard error, in one piece, since other programs may write there, too.
+    /// As a line of standard error.
     fn line(&self) -> String {
-        format!("linkweir-gateway: {}\n", self.message)
+        format!("linkweir-gateway: {}", self.message)
     }
 
     /// As the journal takes it.
@@ -244,19 +260,8 @@ pub(crate) fn start() -> io::Result<()> {
     if STARTED.swap(true, Ordering::Relaxed) {
         return Ok(());
     }
-    let begin = || {
-        // Of its own, so that whoever uses the standard library's is not kept waiting.
-        let stderr = io::stderr().as_fd().try_clone_to_owned();
-        let mut sink = Sink::new(stderr?.into());
-        thread::Builder::new().name("log".into()).spawn(move || {
-            let _ = privileges::clear_capabilities();
-            WAITING_ENTRIES.write_all(|entry| sink.write(entry))
-        })
-    };
-    begin().map(drop).map_err(|error| {
-        let message = format!("cannot start the thread that writes the log: {error}");
-        io::Error::new(error.kind(), message)
-    })
+    let mut sink = Sink::new(LineWriter::of(io::stderr())?);
+    queue::start(&WAITING_ENTRIES, move |entry| sink.write(entry))
 }
 
 /// Writes a last message, if there is one, of any length, and waits a second at most until all entries are written.
@@ -315,26 +320,23 @@ fn write(entry: Entry) {
     if HELD.load(Ordering::Relaxed) {
         WAITING_ENTRIES.push(entry);
     } else {
-        let _ = io::stderr().write_all(entry.line().as_bytes());
+        let _ = io::stderr().write_all(format!("{}\n", entry.line()).as_bytes());
     }
 }
 
 /// Where entries are written.
 struct Sink {
-    stderr: File,
+    stderr: LineWriter,
     /// A socket to the journal, if standard error goes there.
     journal: Option<UnixDatagram>,
-    /// Whether the last line on standard error lacks its end.
-    cut: bool,
 }
 
 impl Sink {
-    fn new(stderr: File) -> Sink {
-        let journal = is_journal(&stderr).then(UnixDatagram::unbound);
+    fn new(stderr: LineWriter) -> Sink {
+        let journal = is_journal(&stderr.file).then(UnixDatagram::unbound);
         Sink {
             stderr,
             journal: journal.and_then(Result::ok),
-            cut: false,
         }
     }
 
@@ -345,25 +347,7 @@ impl Sink {
         if journal.is_some_and(|socket| socket.send_to(&entry.fields(), JOURNAL).is_ok()) {
             return Ok(());
         }
-        let line = if self.cut {
-            format!("\n{}", entry.line())
-        } else {
-            entry.line()
-        };
-        let mut rest = line.as_bytes();
-        while !rest.is_empty() {
-            match self.stderr.write(rest) {
-                Ok(count) => {
-                    rest = &rest[count..];
-                    self.cut = !rest.is_empty();
-                }
-                // Another program that shares the terminal may have made it so that it does not wait.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::sleep(RETRY),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        self.stderr.write(&entry.line())
     }
 }
 
@@ -434,12 +418,12 @@ mod tests {
         if let Ok(file) = std::env::var(CHILD) {
             crate::linux::signals::survive_writes().unwrap();
             let log = File::options().append(true).open(file).unwrap();
-            let mut sink = Sink::new(log);
+            let mut sink = Sink::new(LineWriter::new(log));
             let entry = |message: &str| Entry::new(message.into(), INFO);
             sink.write(&entry(&"x".repeat(1000))).unwrap();
             let error = sink.write(&entry("beyond the limit")).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(nix::libc::EFBIG));
-            sink.stderr.set_len(1000).unwrap();
+            sink.stderr.file.set_len(1000).unwrap();
             sink.write(&entry("a")).unwrap();
             return;
         }

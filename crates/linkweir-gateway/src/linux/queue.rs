@@ -6,9 +6,18 @@
 //! lost, at their place in the order. A line whose write fails is lost, too, and counted in the next statement.
 
 use std::collections::VecDeque;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::Deref;
+use std::os::fd::AsFd;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::linux::privileges;
+
+/// How long the writer waits before it tries again, if the file does not wait by itself.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// Lines for one writer.
 pub(crate) struct Queue<T> {
@@ -94,7 +103,7 @@ impl<T> Queue<T> {
     }
 
     /// Writes the lines one after another, for ever.
-    pub(crate) fn write_all(&self, mut write: impl FnMut(&T) -> io::Result<()>) -> ! {
+    fn write_all(&self, mut write: impl FnMut(&T) -> io::Result<()>) -> ! {
         let mut failed = 0;
         loop {
             let next = self.take();
@@ -148,11 +157,74 @@ impl<T> Queue<T> {
     }
 }
 
+/// Starts the thread that writes the lines of a queue. It has no capabilities.
+///
+/// # Errors
+/// When the system starts no thread.
+pub(crate) fn start<T: Send + 'static>(
+    queue: impl Deref<Target = Queue<T>> + Send + 'static,
+    mut write: impl FnMut(&T) -> io::Result<()> + Send + 'static,
+) -> io::Result<()> {
+    let thread = thread::Builder::new().name("log".into());
+    let started = thread.spawn(move || {
+        let _ = privileges::clear_capabilities();
+        queue.write_all(&mut write)
+    });
+    started.map(drop).map_err(|error| {
+        let message = format!("cannot start the thread that writes lines: {error}");
+        io::Error::new(error.kind(), message)
+    })
+}
+
+/// A file, pipe or terminal to which lines are written.
+pub(crate) struct LineWriter {
+    pub(crate) file: File,
+    /// Whether the last line lacks its end.
+    cut: bool,
+}
+
+impl LineWriter {
+    pub(crate) fn new(file: File) -> LineWriter {
+        LineWriter { file, cut: false }
+    }
+
+    /// Writes to what is open here, without the standard library's lock, which a stuck writer would keep.
+    ///
+    /// # Errors
+    /// When the process may open no more files.
+    pub(crate) fn of(open: impl AsFd) -> io::Result<LineWriter> {
+        let copy = open.as_fd().try_clone_to_owned()?;
+        Ok(LineWriter::new(copy.into()))
+    }
+
+    /// Writes a line in one piece, since other programs may write there, too. Waits for its reader.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn write(&mut self, line: &str) -> io::Result<()> {
+        let end = if self.cut { "\n" } else { "" };
+        let line = format!("{end}{line}\n");
+        let mut rest = line.as_bytes();
+        while !rest.is_empty() {
+            match self.file.write(rest) {
+                Ok(count) => {
+                    rest = &rest[count..];
+                    self.cut = !rest.is_empty();
+                }
+                // Another program that shares the terminal may have made it so that it does not wait.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::sleep(RETRY),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::Arc;
-    use std::thread;
 
     fn queue(most: usize) -> Queue<String> {
         Queue::new(most, |lost| format!("{lost} lost"))

@@ -441,9 +441,10 @@ impl Files {
             }
             // What many peers make of a file's beginning or of a block may be longer than a file is meant to be.
             let least_bytes = (self.head.len() + content.len()) as u64;
-            self.begin(most_bytes.max(least_bytes))?;
+            self.begin(most_bytes.max(least_bytes), &content)?;
+        } else {
+            self.append(&content)?;
         }
-        self.append(&content)?;
         let bytes = content.len() as u64;
         self.status.bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
@@ -478,8 +479,8 @@ impl Files {
         tell(Event::RecordChanged, "", &message);
     }
 
-    /// Begins the next file.
-    fn begin(&mut self, most_bytes: u64) -> io::Result<()> {
+    /// Begins the next file, with this as its first content.
+    fn begin(&mut self, most_bytes: u64, content: &[u8]) -> io::Result<()> {
         self.make_room(most_bytes)?;
         let Place { folder, device, .. } = &self.place;
         let (name, file) = loop {
@@ -501,8 +502,8 @@ impl Files {
             file,
             written: 0,
         };
-        if let Err(error) = open.append(&self.head) {
-            // Otherwise a full disk would be given an empty file at each attempt.
+        if let Err(error) = open.append(&[&self.head, content].concat()) {
+            // Otherwise a full disk would be given a file without content at each attempt.
             let _ = fs::remove_file(folder.join(&open.name));
             return Err(error);
         }
@@ -992,6 +993,26 @@ mod tests {
             files.take(job(b"one", 0, 100));
             assert!(files.status.fails.load(Ordering::Relaxed));
         });
+        if let Some(folder) = folder {
+            assert_eq!(names(&folder), [""; 0]);
+            fs::remove_dir_all(folder).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_block_for_which_there_is_no_room_leaves_no_file() {
+        let folder = limited(
+            "a_block_for_which_there_is_no_room_leaves_no_file",
+            1000,
+            |mut files| {
+                real_section().into_iter().for_each(|job| files.take(job));
+                for at in 0..3 {
+                    files.take(job(&[7; 2000], at, 1));
+                    again(&mut files);
+                }
+                assert_eq!(files.status.lost_blocks.load(Ordering::Relaxed), 3);
+            },
+        );
         if let Some(folder) = folder {
             assert_eq!(names(&folder), [""; 0]);
             fs::remove_dir_all(folder).unwrap();

@@ -10,7 +10,7 @@ use super::Gateway;
 use crate::config::{self, Config};
 use crate::linux::journal;
 use crate::show::control::{Answers, Reply, Request, Response};
-use crate::show::figures::{self, BelowShow, RecordShow, Show};
+use crate::show::figures::{self, BelowShow, NetworkShow, RecordShow, Show};
 
 impl Gateway {
     /// Serves the client with this key.
@@ -24,6 +24,7 @@ impl Gateway {
             dropped,
             started_ns,
             recording,
+            network,
             ..
         } = self;
         let mut answers = Figures {
@@ -34,6 +35,7 @@ impl Gateway {
             below: egress.below.as_ref(),
             record: recording.as_ref().map(Recording::show),
             dropped,
+            network,
         };
         control.serve(now_ns, key, poll, &mut answers);
     }
@@ -48,6 +50,7 @@ struct Figures<'g> {
     below: Option<&'g Below>,
     record: Option<RecordShow>,
     dropped: &'g Reasons,
+    network: &'g NetworkShow,
 }
 
 impl Answers for Figures<'_> {
@@ -91,6 +94,7 @@ impl Figures<'_> {
                 fulls: below.fulls(),
             }),
             record: self.record.clone(),
+            network: self.network.clone(),
             peers: Vec::new(),
         }
     }

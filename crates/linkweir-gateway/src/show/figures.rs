@@ -40,8 +40,32 @@ pub struct Show {
     /// The flight recorder; none without `[record]`.
     #[serde(default)]
     pub record: Option<RecordShow>,
+    /// What the gateway has in the system's network.
+    #[serde(default = "NetworkShow::new")]
+    pub network: NetworkShow,
     /// Its peers.
     pub peers: Vec<PeerShow>,
+}
+
+/// Rules, routes and addresses of a gateway in the system's network.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkShow {
+    /// Whether they are watched and restored.
+    pub watched: bool,
+    /// Rules that another program removed, and that were added again.
+    pub restored_rules: u64,
+    /// Routes, likewise.
+    pub restored_routes: u64,
+    /// Addresses, likewise.
+    pub restored_addresses: u64,
+    /// How often the device's MTU was set again.
+    pub restored_mtus: u64,
+    /// Whether another program removes them as fast as they are added.
+    pub contested: bool,
+    /// Number of things that are missing and cannot be added now.
+    pub missing: u64,
+    /// The first of them, in sentences.
+    pub missing_first: Vec<String>,
 }
 
 /// The interface below.
@@ -78,6 +102,9 @@ pub struct PeerShow {
     pub endpoint: Option<SocketAddr>,
     /// Whether there is a session; none in cleartext mode.
     pub session: Option<bool>,
+    /// Whether nothing is sent, because the route to its endpoint leads into the tunnel itself.
+    #[serde(default)]
+    pub looped: bool,
     /// How long ago its keys were agreed on, s; none without a session.
     pub handshake_age_s: Option<f64>,
     /// Capacity of the way there, bit/s.
@@ -346,6 +373,7 @@ impl Show {
         if self.log_lost_lines > 0 {
             let _ = writeln!(text, "lines of the log lost: {}", self.log_lost_lines);
         }
+        text.push_str(&self.network.text());
         for peer in &self.peers {
             let _ = writeln!(
                 text,
@@ -354,6 +382,7 @@ impl Show {
                 peer.endpoint
                     .map_or_else(|| "an unknown endpoint".to_string(), |at| at.to_string()),
                 match (peer.session, peer.handshake_age_s) {
+                    _ if peer.looped => ", which is routed into the tunnel itself".to_string(),
                     (Some(true), Some(age_s)) => format!(", handshake {age_s:.0} s ago"),
                     (Some(false), _) => ", no session".to_string(),
                     _ => String::new(),
@@ -413,6 +442,58 @@ impl Show {
                     state.join(", ")
                 );
             }
+        }
+        text
+    }
+}
+
+impl Default for NetworkShow {
+    fn default() -> NetworkShow {
+        NetworkShow::new()
+    }
+}
+
+impl NetworkShow {
+    /// Nothing was removed, and nothing is missing.
+    #[must_use]
+    pub fn new() -> NetworkShow {
+        NetworkShow {
+            watched: true,
+            restored_rules: 0,
+            restored_routes: 0,
+            restored_addresses: 0,
+            restored_mtus: 0,
+            contested: false,
+            missing: 0,
+            missing_first: Vec::new(),
+        }
+    }
+
+    /// For people: a line for each thing that is not as it was set up; mostly none.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        let counts = [
+            (self.restored_rules, "rules"),
+            (self.restored_routes, "routes"),
+            (self.restored_addresses, "addresses"),
+            (self.restored_mtus, "MTUs"),
+        ];
+        let some = counts.iter().filter(|(count, _)| *count > 0);
+        let words: Vec<String> = some
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        if !words.is_empty() {
+            let _ = writeln!(
+                text,
+                "changed by another program and restored: {}",
+                words.join(", ")
+            );
+        }
+        for sentence in &self.missing_first {
+            let _ = writeln!(text, "missing: {sentence}");
+        }
+        if !self.watched {
+            text.push_str("rules, routes and addresses are not watched; restart the gateway\n");
         }
         text
     }

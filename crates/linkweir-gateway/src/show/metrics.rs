@@ -109,6 +109,12 @@ const OF_PEER: &[OfPeer] = &[
         |peer| peer.received_bytes as f64,
     ),
     (
+        "linkweir_peer_looped",
+        "gauge",
+        "1 while nothing is sent to the peer, because the route to it leads into the tunnel itself.",
+        |peer| f64::from(u8::from(peer.looped)),
+    ),
+    (
         "linkweir_peer_session",
         "gauge",
         "1 while packets can be sent to the peer.",
@@ -242,6 +248,7 @@ fn write_gateway(text: &mut String, show: &Show) {
     let help =
         "Lines of the log that were lost, because it was not read in time or could not be written.";
     family(text, name, "counter", help).sample(&[("device", device)], show.log_lost_lines as f64);
+    write_network(text, show);
     if let Some(below) = &show.below {
         let labels = [("device", device)];
         let name = "linkweir_below_full_total";
@@ -269,6 +276,29 @@ fn write_gateway(text: &mut String, show: &Show) {
         let fails = f64::from(u8::from(record.fails));
         family(text, name, "gauge", help).sample(&labels, fails);
     }
+}
+
+/// Samples of what the gateway has in the system's network.
+fn write_network(text: &mut String, show: &Show) {
+    let device = show.device.as_str();
+    let network = &show.network;
+    let help = "What another program removed of the tunnel's network, and the gateway restored.";
+    let name = "linkweir_network_restored_total";
+    let mut restored = family(text, name, "counter", help);
+    for (what, count) in [
+        ("rule", network.restored_rules),
+        ("route", network.restored_routes),
+        ("address", network.restored_addresses),
+        ("mtu", network.restored_mtus),
+    ] {
+        restored.sample(&[("device", device), ("what", what)], count as f64);
+    }
+    let labels = [("device", device)];
+    let help = "Addresses, routes and rules of the tunnel that are missing and cannot be added.";
+    family(text, "linkweir_network_missing", "gauge", help).sample(&labels, network.missing as f64);
+    let help = "1 while the tunnel's rules, routes and addresses are watched and restored.";
+    family(text, "linkweir_network_watched", "gauge", help)
+        .sample(&labels, f64::from(u8::from(network.watched)));
 }
 
 fn write_peers(text: &mut String, show: &Show) {
@@ -528,7 +558,7 @@ pub fn serve(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::show::figures::{AcrossShow, BelowShow, LimitShow, RecordShow};
+    use crate::show::figures::{AcrossShow, BelowShow, LimitShow, NetworkShow, RecordShow};
     use std::collections::{BTreeMap, BTreeSet};
 
     fn show() -> Show {
@@ -571,6 +601,11 @@ mod tests {
                 capacity_bps: Some(8000),
                 fulls: 6,
             }),
+            network: NetworkShow {
+                restored_rules: 6,
+                missing: 2,
+                ..NetworkShow::new()
+            },
             record: Some(RecordShow {
                 folder: "/var/lib/linkweir".to_string(),
                 written_bytes: 12_345,
@@ -583,6 +618,7 @@ mod tests {
                 endpoint: None,
                 session: Some(false),
                 handshake_age_s: Some(3.5),
+                looped: false,
                 path_mtu_bytes: Some(1300),
                 program_unlogged_lines: Some(12),
                 capacity_expired: false,
@@ -629,6 +665,10 @@ mod tests {
             "linkweir_feedback_received_bytes_per_second{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 100",
             "linkweir_below_capacity_bytes_per_second{device=\"lw0\"} 1000",
             "linkweir_below_full_total{device=\"lw0\"} 6",
+            "linkweir_network_restored_total{device=\"lw0\",what=\"rule\"} 6",
+            "linkweir_network_restored_total{device=\"lw0\",what=\"mtu\"} 0",
+            "linkweir_network_missing{device=\"lw0\"} 2",
+            "linkweir_network_watched{device=\"lw0\"} 1",
             "linkweir_record_written_bytes_total{device=\"lw0\"} 12345",
             "linkweir_record_lost_blocks_total{device=\"lw0\"} 3",
             "linkweir_record_changed_files_total{device=\"lw0\"} 2",

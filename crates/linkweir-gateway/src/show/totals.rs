@@ -15,6 +15,7 @@ pub(super) fn of_all(show: &Show) -> Show {
     let mut all = PeerShow {
         name: ALL.to_string(),
         endpoint: None,
+        looped: show.peers.iter().any(|peer| peer.looped),
         session: None,
         handshake_age_s: None,
         path_mtu_bytes: None,
@@ -61,6 +62,7 @@ pub(super) fn of_all(show: &Show) -> Show {
         log_lost_lines: show.log_lost_lines,
         below: show.below.clone(),
         record: show.record.clone(),
+        network: show.network.clone(),
     }
 }
 

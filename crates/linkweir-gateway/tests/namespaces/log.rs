@@ -21,7 +21,7 @@ const HERE: &str = "10.77.0.1:5060";
 const THERE: &str = "10.77.0.2:2000";
 
 /// A pipe that is full: its reader's end and a program's.
-fn full_pipe() -> (File, File) {
+pub fn full_pipe() -> (File, File) {
     let (reader, writer) = pipe2(OFlag::O_CLOEXEC).unwrap();
     fcntl(&writer, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).unwrap();
     let mut writer = File::from(writer);
@@ -186,6 +186,43 @@ pub fn a_journal_that_is_stuck_stops_nothing() {
         reloads += usize::from(entry.starts_with("MESSAGE=reloaded "));
     }
     assert_eq!(tunnel.gateways[0].show().log_lost_lines, 0);
+}
+
+/// It reads no sign of life.
+pub fn a_service_manager_that_is_stuck_stops_nothing() {
+    let mut tunnel = Tunnel::new(STRICT);
+    let path = tunnel.folder.path("manager");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    let mut command = program();
+    command
+        .args(["up", "--cleartext"])
+        .arg(tunnel.folder.path("1.toml"))
+        .env("NOTIFY_SOCKET", &path)
+        .env("WATCHDOG_USEC", "10000");
+    restart(&mut tunnel, command, File::create("/dev/null").unwrap());
+    // Until the socket is full.
+    let sender = UnixDatagram::unbound().unwrap();
+    sender.set_nonblocking(true).unwrap();
+    let begun = Instant::now();
+    while sender.send_to(b"", &path).is_ok() {
+        assert!(begun.elapsed() < PATIENCE, "it is never full");
+    }
+    let (a, b) = (tunnel.here.socket(HERE), tunnel.there.socket(THERE));
+    for _ in 0..20 {
+        comes_through(&a, &b, THERE, b"as before");
+        thread::sleep(Duration::from_millis(5));
+    }
+    // Once it reads, it learns that the gateway is ready.
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut state = [0; 200];
+    loop {
+        let count = manager.recv(&mut state).unwrap();
+        if &state[..count] == b"READY=1\n" {
+            break;
+        }
+    }
+    tunnel.gateways[0].signal(Signal::SIGTERM);
+    assert!(tunnel.gateways[0].ended().success());
 }
 
 fn with_program(script: &str) -> Tunnel {
