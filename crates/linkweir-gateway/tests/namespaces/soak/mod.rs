@@ -135,6 +135,16 @@ impl Holds {
     }
 }
 
+/// What the descriptors of a process are.
+fn descriptors(pid: u32) -> Vec<String> {
+    let open = fs::read_dir(format!("/proc/{pid}/fd"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let targets = open.filter_map(|one| fs::read_link(one.path()).ok());
+    targets.map(|target| target.display().to_string()).collect()
+}
+
 pub fn a_minute_of_events_takes_nothing_from_voice_and_leaks_nothing() {
     soak(environment("LINKWEIR_SOAK_S", 60));
 }
@@ -154,6 +164,11 @@ pub fn soak(seconds: u64) {
     let capture = Capture::start(&sites.middle);
     let traffic = Traffic::start(&sites, &ledger);
     traffic.wait_for_voice(ledger.now_ns(), crate::PATIENCE, "at the start");
+
+    // What is done for the first time may need memory for good.
+    for at in 0..2 {
+        sites.reload_rubbish(at);
+    }
 
     let random = Pcg64::seed_from_u64(seed);
     let mut events = Events::new(random, ledger.clone());
@@ -179,9 +194,13 @@ pub fn soak(seconds: u64) {
     traffic.wait_for_voice(ledger.now_ns(), RECOVERY, "at the end");
 
     let said = sites.said();
+    let open = sites
+        .gateways
+        .each_ref()
+        .map(|gateway| descriptors(gateway.pid()));
     let about = |what: &str| {
         format!(
-            "LINKWEIR_SOAK_SEED={seed}: {what}\n{}\nwhat the gateways said last:\n{said}",
+            "LINKWEIR_SOAK_SEED={seed}: {what}\n{}\nwhat the gateways said last:\n{said}\ndescriptors: {open:?}",
             ledger.history()
         )
     };
