@@ -251,6 +251,12 @@ pub(super) fn fastest_bps(peers: &[Peer]) -> u64 {
     capacities.max().unwrap_or_default()
 }
 
+/// The least capacity that is configured for a peer, bit/s.
+pub(super) fn slowest_bps(peers: &[Peer]) -> u64 {
+    let capacities = peers.iter().map(|peer| peer.capacity.nominal_bps);
+    capacities.min().unwrap_or_default()
+}
+
 /// Refuses endpoints that would be routed into the tunnel itself. Routes to all addresses do not: they leave out what has
 /// the mark of the tunnel's datagrams.
 pub(super) fn endpoints_outside(peers: &[Peer], sections: &[Section<'_, '_>]) -> Result<(), Fault> {
