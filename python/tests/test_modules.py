@@ -96,7 +96,7 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
         "routing": set(),
         "tos": set(),
         "waits": set(),
-        "starved": {"linkweir_core"},
+        "starved": {"linkweir_core", "reservation"},
         "classify": {"bytes", "linkweir_config::matching"},
         "mss": {"bytes"},
         "pace": VALUES,

@@ -264,6 +264,12 @@ pub(super) fn fastest_bps(peers: &[Peer]) -> u64 {
     capacities.max().unwrap_or_default()
 }
 
+/// The least capacity that is configured for a peer, bit/s.
+pub(super) fn slowest_bps(peers: &[Peer]) -> u64 {
+    let capacities = peers.iter().map(|peer| peer.capacity.nominal_bps);
+    capacities.min().unwrap_or_default()
+}
+
 /// Refuses underlays that would be sent through the tunnel's own `device`.
 pub(super) fn underlays_outside(
     peers: &[Peer],

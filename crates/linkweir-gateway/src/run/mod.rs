@@ -212,7 +212,15 @@ impl Gateway {
         };
         gateway.find_names(now_ns);
         gateway.start_recording(now_ns);
+        gateway.warn();
         Ok(gateway)
+    }
+
+    /// Logs what does not do what it seems to at the configured rates.
+    fn warn(&self) {
+        for warning in self.config.warnings() {
+            log(&format!("warning: {warning}"));
+        }
     }
 
     /// Carries packets until a signal stops it.
@@ -296,6 +304,7 @@ impl Gateway {
                 match self.reload(now_ns) {
                     Ok(refused) => {
                         log(&format!("reloaded {}", self.file.display()));
+                        self.warn();
                         refused.iter().for_each(|message| log(message));
                     }
                     Err(message) => log(&format!("nothing changed: {message}")),

@@ -439,13 +439,14 @@ impl Station {
 
     /// Its figures, without its part of a shared link.
     pub(super) fn show(&mut self, now_ns: u64, config: &Config, peer: &Peer) -> PeerShow {
+        let capacity_bps = self.link.capacity_bps(now_ns);
         PeerShow {
             name: peer.name.clone(),
             endpoint: self.endpoint,
             session: self.session.as_ref().map(Session::is_open),
             looped: self.is_looped,
             handshake_age_s: self.session.as_ref().and_then(Session::age_s),
-            capacity_bps: self.link.capacity_bps(now_ns),
+            capacity_bps,
             capacity_expired: self.had_expired,
             told_bps: self.link.mux().link_bps(),
             received_pkts: self.received_pkts,
@@ -468,6 +469,7 @@ impl Station {
                 .as_ref()
                 .map_or_else(Vec::new, |ways| ways.show(peer)),
             classes: figures::classes(now_ns, config, &mut self.link),
+            warnings: config.warnings_at(&peer.name, capacity_bps),
         }
     }
 }

@@ -135,6 +135,9 @@ pub struct PeerShow {
     pub underlays: Vec<UnderlayShow>,
     /// Its classes.
     pub classes: Vec<ClassShow>,
+    /// Settings that do not do at this capacity what they seem to, with the cure.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// One of several ways to a peer.
@@ -441,6 +444,9 @@ impl Show {
                     micros(class.recent_max_ns),
                     state.join(", ")
                 );
+            }
+            for warning in &peer.warnings {
+                let _ = writeln!(text, "  warning: {warning}");
             }
         }
         text

@@ -637,6 +637,7 @@ mod tests {
                     received_bps: 800,
                     period_ns: None,
                 }),
+                warnings: Vec::new(),
                 underlays: vec![UnderlayShow {
                     name: "lte".to_string(),
                     endpoint: "192.0.2.1:51820".parse().unwrap(),
