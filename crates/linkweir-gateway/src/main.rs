@@ -3,6 +3,7 @@
 
 mod arguments;
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -216,11 +217,26 @@ fn import(file: &Path, rate: &str, folder: &Path) -> Result<(), Failure> {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    let imported = wg_quick::import(&text, &device, rate)
-        .map_err(|(line, what)| Failure::Input(format!("{}:{line}: {what}", file.display())))?;
     let target = folder.join(format!("{device}.toml"));
+    let unwritten = |place: String, what: &dyn Display| {
+        Failure::Input(format!(
+            "{}{place}: {what}; {} was not written",
+            file.display(),
+            target.display()
+        ))
+    };
+    let imported = wg_quick::import(&text, &device, rate)
+        .map_err(|(line, what)| unwritten(format!(":{line}"), &what))?;
     // Its keys are looked at later: they have no files yet.
-    config::parse(&imported.text, &target).map_err(|fault| Failure::Input(fault.to_string()))?;
+    config::parse(&imported.text, &target).map_err(|found| {
+        // The place is in a file that does not exist.
+        let found = Fault {
+            file: None,
+            line: None,
+            ..found
+        };
+        unwritten(String::new(), &found)
+    })?;
     let keys = imported.secrets.iter().map(|(name, _)| folder.join(name));
     for path in keys.chain([target.clone()]) {
         if path.exists() {

@@ -854,9 +854,9 @@ fn a_file_of_wg_quick_becomes_files_that_check_finds_sound() {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir(&folder).unwrap();
     let file = folder.join("wg0.conf");
-    let conf = "[Interface]\nPrivateKey = yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=\nAddress = 10.9.0.1/24\nDNS = 10.9.0.9\n\
+    let sound = "[Interface]\nPrivateKey = yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=\nAddress = 10.9.0.1/24\nDNS = 10.9.0.9\n\
 [Peer]\nPublicKey = GtL7fZc/bLnqZldpVofMCD6hDjrK28SsdLxevJ+qtKU=\nAllowedIPs = 10.9.0.2/32\nEndpoint = 192.0.2.1:51820\n";
-    std::fs::write(&file, conf).unwrap();
+    std::fs::write(&file, sound).unwrap();
     let run = |words: &[&str]| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"));
         let output = command.args(words).output().unwrap();
@@ -898,5 +898,28 @@ fn a_file_of_wg_quick_becomes_files_that_check_finds_sound() {
     );
     let (code, _, said) = run(&["import", conf, "--rate", "18"]);
     assert!(code == Some(2) && said.contains("18"), "{said}");
+    // faults name the file that was read, and the one that is not there
+    std::fs::remove_file(&toml).unwrap();
+    std::fs::remove_file(folder.join("wg0.key")).unwrap();
+    for (line, expected) in [
+        (
+            "MTU = 1450",
+            "wg0.conf:4: MTU: 1450 must be at most 1420, or 1440 if",
+        ),
+        (
+            "MTU = 575",
+            "wg0.conf: gateway.mtu = \"575B\": must be 576B .. ",
+        ),
+    ] {
+        std::fs::write(&file, sound.replace("DNS = 10.9.0.9", line)).unwrap();
+        let (code, _, said) = run(&words);
+        assert!(code == Some(2) && said.contains(expected), "{said}");
+        let unwritten = format!("; {} was not written\n", toml.display());
+        assert!(
+            said.ends_with(&unwritten) && !said.contains("wg0.toml:"),
+            "{said}"
+        );
+        assert!(!toml.exists());
+    }
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -64,6 +64,8 @@ pub const PACKET_COST_BYTES: u64 = 112;
 const MTU_V6: u32 = 1280;
 /// Smallest MTU taken: what every IPv4 host accepts (RFC 791).
 const MTU_LEAST: u32 = 576;
+/// Largest IP packet of the underlying network unless a configuration says another: Ethernet's.
+const UNDERLAY_MTU: u32 = 1500;
 /// The smallest packet is a header of this size.
 const HEADER_BYTES: usize = 20;
 /// IP and UDP headers outside, bytes.
@@ -372,7 +374,12 @@ impl Own {
         let drain_ns = gateway.whole("drain", Kind::Time, (0, DRAIN_NS), 0)?;
         let headers_bytes = if listen.is_ipv6() { OUTER_V6 } else { OUTER_V4 };
         let outer_bytes = headers_bytes + mode.overhead_bytes();
-        let below = gateway.small("underlay_mtu", Kind::Size, (MTU_LEAST, 65_535), 1500)?;
+        let below = gateway.small(
+            "underlay_mtu",
+            Kind::Size,
+            (MTU_LEAST, 65_535),
+            UNDERLAY_MTU,
+        )?;
         let mtu = mtu(&mut gateway, below, outer_bytes, &addresses)?;
         gateway.finish()?;
         Ok(Own {
