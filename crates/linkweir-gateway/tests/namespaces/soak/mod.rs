@@ -192,7 +192,7 @@ pub fn soak(seconds: u64) {
         events.happen(&mut sites, &traffic);
         let left = end.saturating_duration_since(Instant::now()).as_secs();
         for (at, gateway) in sites.gateways.iter().enumerate() {
-            let holds = Holds::of(gateway.pid());
+            let holds = Holds::at_rest(gateway.pid());
             // A start's own work is over after a few seconds.
             if left >= seconds * 2 / 3 && left + 5 < seconds {
                 first[at] = std::mem::take(&mut first[at]).most(holds);
