@@ -26,6 +26,7 @@ mod failover;
 mod flood;
 mod flows;
 mod interop;
+mod large;
 mod life;
 mod log;
 mod long;
@@ -341,6 +342,9 @@ const TESTS: &[(&str, fn())] = &trials! {
         an_address_that_is_gone_is_named_and_used_again,
         a_link_local_endpoint_names_its_device,
         a_thousand_dead_endpoints_wake_it_a_few_times_a_second,
+    }
+    large {
+        packets_pass_while_a_reload_changes_60000_routes,
     }
     soak {
         a_minute_of_events_takes_nothing_from_voice_and_leaks_nothing,
