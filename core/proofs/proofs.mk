@@ -6,7 +6,7 @@
 #                          proofs/guarantee_faults.toml, which must differ, and break an inequality of proofs/broken/
 # make prove-outside       only the inequalities, of the core and of its faults; needs no Rocq
 # make prove-quick         the same with few lives and without faults; says so if a tool is missing
-# make prove-faults        faults that the proofs must reject (proofs/faults.toml)
+# make prove-faults        faults that the proofs must reject (proofs/faults.toml); with ONLY=pss, those of the proofs named so
 
 .PHONY: prove prove-faults prove-guarantee prove-outside prove-quick provers
 provers:
@@ -20,7 +20,7 @@ prove: $(if $(ONLY),,prove-guarantee) provers
 	$(if $(ONLY),,python3 proofs/prove.py --faults)
 
 prove-faults: provers
-	python3 proofs/prove.py --faults
+	python3 proofs/prove.py --faults $(if $(ONLY),--only $(ONLY))
 
 prove-guarantee:
 	python3 proofs/guarantee.py --faults $(if $(RECORD),--record)

@@ -226,11 +226,16 @@ def with_fault(fault: dict, run: dict) -> dict:
         return perform(run, core, first=True)
 
 
-def missed(entries: list[dict]) -> int:
-    """How many faults of faults.toml their proof does not reject, and how many proofs reject the core as it is."""
+def missed(entries: list[dict], only: str) -> int:
+    """How many faults of faults.toml their proof does not reject, and how many proofs reject the core as it is.
+
+    `only`: how the names of the proofs begin.
+    """
     bad = 0
     sound: set[tuple[str, str]] = set()
     for fault in tomllib.loads((HERE / "faults.toml").read_text())["fault"]:
+        if not fault["proof"].startswith(only):
+            continue
         run = fault_run(fault)
         result = with_fault(fault, run)
         unlisted = [item for item in sorted(result["open"]) if reason(entries, run, item) is None]
@@ -293,7 +298,7 @@ def main() -> int:
     args = parser.parse_args()
     entries = tomllib.loads((HERE / "open.toml").read_text())["open"]
     if args.faults:
-        return 1 if missed(entries) else 0
+        return 1 if missed(entries, args.only or "") else 0
     used: set[int] = set()
     print(LINE.format(*COLUMNS))
     bad = 0

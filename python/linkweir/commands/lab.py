@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -51,6 +52,8 @@ def _faults(on: str, where: str) -> list[str]:
 @app.callback()
 def lab() -> None:
     """Run scenarios on real kernels and gateways."""
+    # SIGTERM ends a run as Ctrl-C does: kernels, namespaces and folders go with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @app.command("build-kernel")

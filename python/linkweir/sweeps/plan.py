@@ -324,7 +324,9 @@ def _seeds(given: object, first: int | None, place: _Place) -> list[int] | None:
         if set(given) - {"first", "count"} or "count" not in given:
             raise place.fault("seeds", given, cure)
         start, count = given.get("first", 1), given["count"]
-        if not _is_whole(start) or not _is_whole(count) or not 1 <= count <= 10_000_000:
+        if not _is_whole(start):
+            raise place.fault("seeds", given, f"needs a whole number as first; {cure}")
+        if not _is_whole(count) or not 1 <= count <= 10_000_000:
             raise place.fault("seeds", given, f"needs a count of 1 .. 10000000; {cure}")
         listed = list(range(start, start + count))
     elif isinstance(given, Iterable) and not isinstance(given, str):

@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
-use linkweir_config::matching::{code_point, nets, Rules};
+use linkweir_config::matching::{code_point, Rules};
 use linkweir_config::reader::{Entry, Section, Source};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::{parameters, placeholders, trace};
@@ -35,9 +35,9 @@ pub use capacity::{capacity_bps, reported_bps};
 use keys::KeyFile;
 pub use linkweir_config::Fault;
 pub use mode::Mode;
-use names::{device, socket_address, word, WIREGUARD};
 pub use names::{is_dual, HostName};
-use paths::path;
+use names::{new_device, own_socket, word, WIREGUARD};
+use paths::socket_path;
 pub use peers::Peer;
 pub use record::Record;
 pub use underlays::Way;
@@ -97,6 +97,8 @@ pub struct Config {
     pub control_group: Option<String>,
     /// Whether the addresses behind peers are routed through the device.
     pub routes: bool,
+    /// Whether packets to addresses behind peers are refused rather than sent in the clear while the routes are missing.
+    pub refuses_leaks: bool,
     /// Whether the segment size of TCP connections is lowered to what fits.
     pub mss_clamp: bool,
     /// Whether the kernel's segmentation offloads are used, where it has them.
@@ -221,15 +223,18 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let full_bytes = wire.packet_bytes(own.mtu as usize);
     let full_ns = warnings::packet_ns(full_bytes, peers::slowest_bps(&peers));
     let (mut classes, rules, qparams) = classes::read(&mut sections, info, full_ns)?;
+    peers::underlays_outside(&peers, &peer_sections, &own.device)?;
     link.one_interface(peers.len())?;
     let record = record::read(&mut top)?;
+    peers::own_addresses(&peers, &peer_sections, &own.addresses)?;
     let mut fwmark = own.fwmark;
+    let mut allowed = peers.iter().flat_map(|peer| &peer.allowed);
+    let all = own.routes && allowed.any(|net| net.prefix_len() == 0);
     if own.routes {
         peers::endpoints_outside(&peers, &peer_sections)?;
-        let mut allowed = peers.iter().flat_map(|peer| &peer.allowed);
-        if allowed.any(|net| net.prefix_len() == 0) {
-            fwmark = fwmark.or(Some(FWMARK));
-        }
+    }
+    if all {
+        fwmark = fwmark.or(Some(FWMARK));
     }
     top.finish()?;
 
@@ -266,6 +271,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         control: own.control,
         control_group: own.control_group,
         routes: own.routes,
+        refuses_leaks: own.refuses_leaks.unwrap_or(all),
         mss_clamp: own.mss_clamp,
         offload: own.offload,
         dscp: own.dscp,
@@ -300,6 +306,8 @@ struct Own {
     control: PathBuf,
     control_group: Option<String>,
     routes: bool,
+    /// None: where all addresses are routed through the device.
+    refuses_leaks: Option<bool>,
     mss_clamp: bool,
     offload: bool,
     dscp: Model,
@@ -318,9 +326,9 @@ impl Own {
             _ => Mode::Cleartext,
         };
         let private_key_file = private_key_file(&mut gateway, mode)?;
-        let device = device(&gateway.need("device", "\"lw0\"")?)?;
+        let device = new_device(&gateway.need("device", "\"lw0\"")?)?;
         let listen = gateway.need("listen", "\"0.0.0.0:51820\"")?;
-        let listen = socket_address(&listen)?;
+        let listen = own_socket(&listen)?;
         let listen_device = match gateway.find("listen_device") {
             Some(entry) if entry.text()? == device => {
                 return Err(entry.fault("is the tunnel itself; name the device towards the peers"));
@@ -333,7 +341,7 @@ impl Own {
             None => None,
         };
         let addresses = match gateway.find("address") {
-            Some(entry) => nets(&entry)?,
+            Some(entry) => names::addresses(&entry)?,
             None => Vec::new(),
         };
         let user = match gateway.find("user") {
@@ -341,7 +349,7 @@ impl Own {
             None => None,
         };
         let control = match gateway.find("control") {
-            Some(entry) => path(&entry)?,
+            Some(entry) => socket_path(&entry)?,
             None => paths::control_socket(&device),
         };
         let control_group = match gateway.find("control_group") {
@@ -349,6 +357,15 @@ impl Own {
             None => None,
         };
         let routes = gateway.flag("routes", true)?;
+        let refuses_leaks = match gateway.find("leak") {
+            Some(entry) if !routes => {
+                return Err(entry.fault(
+                    "is only for routes that the gateway sets; remove it, or routes = false",
+                ));
+            }
+            Some(entry) => Some(entry.choice(&["refuse", "allow"])? == 0),
+            None => None,
+        };
         let mss_clamp = gateway.flag("mss_clamp", true)?;
         let offload = gateway.flag("offload", true)?;
         let dscp = dscp(&mut gateway)?;
@@ -371,6 +388,7 @@ impl Own {
             control,
             control_group,
             routes,
+            refuses_leaks,
             mss_clamp,
             offload,
             dscp,

@@ -13,6 +13,9 @@ use crate::tunnel::seal::{self, Secret};
 /// Port of a tunnel whose file names none.
 const PORT: u16 = 51820;
 
+/// Where the system names services.
+const SERVICES: &str = "/etc/services";
+
 /// A configuration and the secrets that its files hold.
 pub struct Imported {
     /// The configuration.
@@ -62,6 +65,7 @@ pub fn import(text: &str, device: &str, rate: &str) -> Result<Imported, (usize, 
     let mut peers: Vec<Peer> = Vec::new();
     let mut left_out = Vec::new();
     let mut last = 0;
+    let mut interface_at = None;
     for (at, line) in text.lines().enumerate() {
         let number = at + 1;
         last = number;
@@ -71,7 +75,12 @@ pub fn import(text: &str, device: &str, rate: &str) -> Result<Imported, (usize, 
         }
         if line.starts_with('[') {
             place = match line.to_ascii_lowercase().as_str() {
-                "[interface]" => Place::Interface,
+                "[interface]" => {
+                    if let Some(first) = interface_at.replace(number) {
+                        return Err((number, format!("a second [Interface]; a gateway has one: put what belongs to it below line {first}, and the rest into a file of its own")));
+                    }
+                    Place::Interface
+                }
                 "[peer]" => {
                     peers.push(Peer {
                         line: number,
@@ -134,7 +143,13 @@ impl Interface {
         match key.to_ascii_lowercase().as_str() {
             "privatekey" => self.private_key = Some(secret(value)?),
             "address" => self.addresses.extend(nets(value)?),
-            "listenport" => self.port = Some(number(value, "a port, 1 .. 65535")?),
+            "listenport" => {
+                let port = Some(number(value, "a port, 0 .. 65535")?);
+                self.port = port.filter(|port| *port != 0);
+                if self.port.is_none() {
+                    return Ok(Some("the system would choose another port at each start; the gateway listens on 51820"));
+                }
+            }
             "mtu" => self.mtu = Some(number(value, "a number of bytes")?),
             "dns" => return Ok(Some("set the resolver of the system instead")),
             "table" if value == "off" => self.no_routes = true,
@@ -200,10 +215,7 @@ impl Peer {
             "presharedkey" => self.preshared_key = Some(secret(value)?),
             "allowedips" => self.allowed.extend(nets(value)?),
             "endpoint" => {
-                if value.parse::<SocketAddr>().is_err() && host_name_of(value).is_none() {
-                    return Err("must be an address or a name, and a port".to_string());
-                }
-                self.endpoint = Some(value.to_string());
+                self.endpoint = Some(endpoint(value)?);
             }
             "persistentkeepalive" if value == "off" => self.keepalive_s = None,
             "persistentkeepalive" => {
@@ -230,6 +242,41 @@ impl Peer {
             let _ = writeln!(text, "keepalive = \"{keepalive_s}s\"");
         }
     }
+}
+
+/// An endpoint with the number of its port, which may be that of a service by name, as with wg(8).
+fn endpoint(value: &str) -> Result<String, String> {
+    let wanted = || "must be an address or a name, and a port".to_string();
+    let (host, port) = value.rsplit_once(':').ok_or_else(wanted)?;
+    let number = match port.parse::<u16>() {
+        Ok(number) => number,
+        Err(_) if port.is_empty() || !port.contains(|c: char| c.is_ascii_alphabetic()) => {
+            return Err(wanted());
+        }
+        Err(_) => udp_port(port).ok_or_else(|| {
+            format!("{port:?} is no port by number, and no service of UDP in {SERVICES}; write its number")
+        })?,
+    };
+    let endpoint = format!("{host}:{number}");
+    let is_scoped = host.starts_with("[fe80:") && host.ends_with(']') && host.contains('%');
+    let is_known =
+        is_scoped || endpoint.parse::<SocketAddr>().is_ok() || host_name_of(&endpoint).is_some();
+    if number == 0 || !is_known {
+        return Err(wanted());
+    }
+    Ok(endpoint)
+}
+
+/// The port of a service of UDP, as services(5) names it.
+fn udp_port(service: &str) -> Option<u16> {
+    let services = std::fs::read_to_string(SERVICES).ok()?;
+    services.lines().find_map(|line| {
+        let line = line.split('#').next()?;
+        let mut words = line.split_whitespace();
+        let (name, port) = (words.next()?, words.next()?);
+        let port = port.strip_suffix("/udp")?.parse().ok()?;
+        (name == service || words.any(|alias| alias == service)).then_some(port)
+    })
 }
 
 fn secret(value: &str) -> Result<Secret, String> {
@@ -336,6 +383,46 @@ PersistentKeepalive = 25
         }
     }
 
+    /// wg(8) asks getaddrinfo(3), which takes a dot at the end of a name and services by name.
+    #[test]
+    fn endpoints_are_taken_as_wg_takes_them() {
+        for (endpoint, host, port) in [
+            ("demo.wireguard.com.:51820", "demo.wireguard.com.", 51820),
+            ("demo.wireguard.com:domain", "demo.wireguard.com", 53),
+            ("demo.wireguard.com:ntp", "demo.wireguard.com", 123),
+        ] {
+            let file = FILE.replace("demo.wireguard.com:51820", endpoint);
+            let imported = import(&file, "wg0", "20Mbit").unwrap();
+            let host_name = parsed(&imported.text).peers[0].host.clone().unwrap();
+            assert_eq!((host_name.host.as_str(), host_name.port), (host, port));
+        }
+        for (endpoint, zone) in [
+            ("192.0.2.1:ntp", None),
+            ("[fe80::2%eth0]:123", Some("eth0")),
+        ] {
+            let file = FILE.replace("demo.wireguard.com:51820", endpoint);
+            let imported = import(&file, "wg0", "20Mbit").unwrap();
+            let config = parsed(&imported.text);
+            let peer = &config.peers[0];
+            assert_eq!(peer.endpoint.map(|at| at.port()), Some(123));
+            assert_eq!(peer.zone.as_deref(), zone);
+        }
+    }
+
+    #[test]
+    fn a_port_that_the_system_would_choose_is_said() {
+        let file = FILE.replace("51821", "0");
+        let imported = import(&file, "wg0", "20Mbit").unwrap();
+        assert_eq!(parsed(&imported.text).listen.port(), 51_820);
+        let said =
+            "line 4: ListenPort is left out: the system would choose another port at each start";
+        assert!(
+            imported.left_out[0].starts_with(said),
+            "{:?}",
+            imported.left_out
+        );
+    }
+
     #[test]
     fn what_cannot_be_read_is_named_with_its_line() {
         for (old, new, line, expected) in [
@@ -352,6 +439,20 @@ PersistentKeepalive = 25
                 "\"10.200.100.8/99\" must be an address",
             ),
             ("51821", "70000", 4, "\"70000\" must be a port"),
+            (
+                "[peer]",
+                "[Interface]\nMTU = 1300\n[peer]",
+                9,
+                "a second [Interface]; a gateway has one: put what belongs to it below line 1",
+            ),
+            (
+                "com:51820",
+                "com:no-such-service",
+                13,
+                "\"no-such-service\" is no port by number",
+            ),
+            ("com:51820", "com:0", 13, "must be an address or a name"),
+            ("com:51820", "com:-1", 13, "must be an address or a name"),
             (
                 "DNS = 10",
                 "FwMark = 10",

@@ -8,8 +8,9 @@ use super::recording::Recording;
 use super::station::{shown, Reasons};
 use super::Gateway;
 use crate::config::{self, Config};
+use crate::linux::journal;
 use crate::show::control::{Answers, Reply, Request, Response};
-use crate::show::figures::{self, BelowShow, RecordShow, Show};
+use crate::show::figures::{self, BelowShow, NetworkShow, RecordShow, Show};
 
 impl Gateway {
     /// Serves the client with this key.
@@ -23,6 +24,7 @@ impl Gateway {
             dropped,
             started_ns,
             recording,
+            network,
             ..
         } = self;
         let mut answers = Figures {
@@ -33,6 +35,7 @@ impl Gateway {
             below: egress.below.as_ref(),
             record: recording.as_ref().map(Recording::show),
             dropped,
+            network,
         };
         control.serve(now_ns, key, poll, &mut answers);
     }
@@ -47,6 +50,7 @@ struct Figures<'g> {
     below: Option<&'g Below>,
     record: Option<RecordShow>,
     dropped: &'g Reasons,
+    network: &'g NetworkShow,
 }
 
 impl Answers for Figures<'_> {
@@ -84,11 +88,13 @@ impl Figures<'_> {
             across: across.map(|across| across.info.name.to_string()),
             uptime_s: self.uptime_s,
             dropped_pkts: shown(self.dropped),
+            log_lost_lines: journal::lost_lines(),
             below: self.below.map(|below| BelowShow {
                 capacity_bps: below.capacity_bps(),
                 fulls: below.fulls(),
             }),
             record: self.record.clone(),
+            network: self.network.clone(),
             peers: Vec::new(),
         }
     }

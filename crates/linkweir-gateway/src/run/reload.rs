@@ -11,7 +11,7 @@ use linkweir_plane::setup::{Class, Scheduler};
 
 use super::peers::Peers;
 use super::station::Station;
-use super::Gateway;
+use super::{zones, Gateway};
 use crate::config::{self, Config, Peer};
 use crate::tunnel::seal::Secret;
 
@@ -108,7 +108,8 @@ impl Gateway {
     /// Why nothing was taken over.
     pub(super) fn reload(&mut self, now_ns: u64) -> Result<Vec<String>, String> {
         let (text, preshared) = self.keeper.read()?;
-        let new = config::parse(&text, &self.file).map_err(|fault| fault.to_string())?;
+        let mut new = config::parse(&text, &self.file).map_err(|fault| fault.to_string())?;
+        zones::number(&mut new);
         let Plan {
             config: new,
             places,
@@ -140,7 +141,7 @@ impl Gateway {
         self.write_recording(now_ns, true);
         self.peers.index(&new.peers);
         self.config = new;
-        refused.extend(self.keeper.route().unwrap_or_else(|fault| vec![fault]));
+        refused.extend(self.keeper.route().err());
         for at in sessions {
             let station = &mut self.peers.stations[at];
             if let (Some(session), Some(_)) = (&mut station.session, station.endpoint) {
@@ -261,6 +262,7 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
             },
         classes,
         // These change while packets wait.
+        refuses_leaks: _,
         mss_clamp: _,
         dscp: _,
         drain_ns: _,
@@ -412,6 +414,7 @@ allowed_ips = "10.77.0.2/32"
             ("\"rest\"", "\"rest\"\nlimit = \"7p\""),
             ("\"EF\"", "\"AF11\""),
             ("\"ship\"", "\"boat\""),
+            ("[link]", "leak = \"refuse\"\n[link]"),
             ("[link]", "drain = \"5s\"\ndscp = \"uniform\"\n[link]"),
         ] {
             assert_eq!(fixed(&running, &changed(old, new)), Ok(()), "{new}");

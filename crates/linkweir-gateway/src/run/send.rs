@@ -51,16 +51,13 @@ impl Gateway {
         }
         let has_sessions = self.peers.identity.is_some();
         let ready_ns = (has_room && self.peers.wakes.ready() > 0).then_some(now_ns);
-        let programs = self.peers.with_commands.iter();
         let times = [
             ready_ns,
             shared_ns,
             self.peers.wakes.next_ns().filter(|_| has_room),
             self.peers.handshakes.next_ns(),
             has_sessions.then_some(self.peers.tick_at_ns),
-            programs
-                .filter_map(|at| self.peers.stations[*at].command_at_ns)
-                .min(),
+            self.commands_ns(now_ns),
             self.egress.retry_ns,
         ];
         times.into_iter().flatten().min()

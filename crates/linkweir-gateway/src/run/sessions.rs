@@ -41,8 +41,10 @@ impl Peers {
         }
         station.was_silent = silent;
         station.confirm_path();
+        station.check_loop(&self.own, &configured[at].name);
+        let sends = !station.is_looped;
         let Some(session) = &mut station.session else {
-            station.link.set_open(true);
+            station.link.set_open(sends);
             return None;
         };
         let mut open = session.is_open();
@@ -55,12 +57,12 @@ impl Peers {
                     self.endpoints_changed |= station.count_handshake(now_ns, &configured[at]);
                 }
                 station.silence.sent(now_ns);
-                if let Some(to) = station.endpoint {
+                if let Some(to) = station.endpoint.filter(|_| sends) {
                     let _ = underlay.send(datagram, to, station.source, 0);
                 }
             }
         }
-        station.link.set_open(open);
+        station.link.set_open(open && sends);
         if open != station.was_open {
             station.was_open = open;
             station.link.record_capacity(now_ns);
@@ -71,7 +73,7 @@ impl Peers {
             return None;
         };
         let news = std::mem::take(&mut station.has_news);
-        let known = station.endpoint.is_some();
+        let known = station.endpoint.is_some() && sends;
         if !open && news && known {
             session.want(now_ns);
         }

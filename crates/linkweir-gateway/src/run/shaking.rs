@@ -86,6 +86,7 @@ impl Peers {
         };
         station.is_asking = false;
         self.wakes.wake(at);
+        let is_looped = station.is_looped;
         let (Some(session), Some(_)) = (&mut station.session, station.endpoint) else {
             return;
         };
@@ -99,11 +100,13 @@ impl Peers {
             let Some(to) = station.endpoint else {
                 return;
             };
-            match &station.ways {
+            match &mut station.ways {
+                None if is_looped => {}
                 None => drop(underlay.send(datagram, to, station.source, 0)),
                 // Which of them works is not known yet.
                 Some(ways) => ways
-                    .all()
+                    .all(&self.own)
+                    .into_iter()
                     .for_each(|(to, from)| drop(underlay.send(datagram, to, from, 0))),
             }
         }

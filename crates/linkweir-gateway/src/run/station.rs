@@ -15,6 +15,7 @@ use crate::config::{Config, Peer};
 use crate::linux::calls;
 use crate::linux::command::Running;
 use crate::linux::journal::{tell, Event};
+use crate::linux::leads::Own;
 use crate::linux::paths;
 use crate::linux::underlay::Local;
 use crate::show::figures::{self, FeedbackShow, PeerShow};
@@ -76,6 +77,10 @@ pub(super) struct Station {
     pub silence: Silence,
     /// Whether it was silent when that was last looked at.
     pub was_silent: bool,
+    /// The endpoint, and the device it is sent from, as of which `is_looped` was found; none: routes may have changed.
+    pub looked_up: Option<(SocketAddr, u32)>,
+    /// Whether what is sent to it would come back through the tunnel's own device: then nothing is.
+    pub is_looped: bool,
     /// Whether there was a session when that was last looked at.
     pub was_open: bool,
     /// Whether its reported capacity had expired then.
@@ -90,6 +95,8 @@ pub(super) struct Station {
     pub command: Option<Running>,
     /// When the program is started again, ns.
     pub command_at_ns: Option<u64>,
+    /// Lines about the program that the log left out.
+    pub unlogged_lines: u64,
     /// Counts what came from it, where it is sent reports.
     pub reporter: Option<Reporter>,
     /// Its reports, where it is sent marks.
@@ -145,6 +152,8 @@ impl Station {
             candidates: Candidates::default(),
             silence: Silence::default(),
             was_silent: false,
+            looked_up: None,
+            is_looped: false,
             was_open: false,
             had_expired: false,
             has_news: false,
@@ -152,6 +161,7 @@ impl Station {
             is_tried: false,
             command: None,
             command_at_ns: peer.capacity.command.as_ref().map(|_| now_ns),
+            unlogged_lines: 0,
             reporter: peer.report.then(Reporter::default),
             feedback: None,
             path_mtu: path_mtu(now_ns, config, peer),
@@ -314,9 +324,37 @@ impl Station {
         self.source = to.map(Source::from).unwrap_or_default();
     }
 
+    /// Finds whether what is sent to it would come back through the tunnel's own device, and says so. The system is asked once
+    /// for each endpoint, and again when routes may have changed.
+    pub(super) fn check_loop(&mut self, own: &Own, name: &str) {
+        let Some(to) = self.endpoint else {
+            self.is_looped = false;
+            return;
+        };
+        let looked_up = (to, self.source.device);
+        if self.looked_up == Some(looked_up) {
+            return;
+        }
+        self.looked_up = Some(looked_up);
+        let before = std::mem::replace(&mut self.is_looped, own.leads_into_itself(to, self.source));
+        if self.is_looped {
+            let what = format!(
+                "nothing is sent: the route to its endpoint {to} leads into the tunnel itself; \
+                 add a route to {} past the tunnel, or take it out of allowed_ips",
+                to.ip()
+            );
+            tell(Event::TunnelLooped, name, &what);
+        } else if before {
+            let what = format!("the route to its endpoint {to} leads past the tunnel again");
+            tell(Event::TunnelUnlooped, name, &what);
+            self.has_news |= self.link.waiting_pkts() > 0;
+        }
+    }
+
     /// Routes or addresses may have changed: what it is sent from is found again before the next packet.
     pub(super) fn doubt_path(&mut self) {
         self.path_is_doubted = true;
+        self.looked_up = None;
         if let Some(ways) = &mut self.ways {
             ways.find_devices();
             self.source = ways.source();
@@ -338,6 +376,7 @@ impl Station {
 
     fn forget_path(&mut self) {
         self.came = None;
+        self.looked_up = None;
         self.source = Source::default();
     }
 
@@ -364,7 +403,7 @@ impl Station {
     /// When the next message to it is due, a mark or a report, ns.
     #[must_use]
     pub(super) fn due_ns(&self) -> Option<u64> {
-        self.endpoint?;
+        self.endpoint.filter(|_| !self.is_looped)?;
         if !self.session.as_ref().is_none_or(Session::is_open) {
             return None;
         }
@@ -405,6 +444,7 @@ impl Station {
             name: peer.name.clone(),
             endpoint: self.endpoint,
             session: self.session.as_ref().map(Session::is_open),
+            looped: self.is_looped,
             handshake_age_s: self.session.as_ref().and_then(Session::age_s),
             capacity_bps,
             capacity_expired: self.had_expired,
@@ -423,6 +463,7 @@ impl Station {
                 }
             }),
             path_mtu_bytes: self.path_mtu.as_ref().map(PathMtu::found),
+            program_unlogged_lines: peer.capacity.command.as_ref().map(|_| self.unlogged_lines),
             underlays: self
                 .ways
                 .as_ref()

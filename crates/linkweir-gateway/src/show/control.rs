@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -122,8 +122,7 @@ impl Control {
                 "another gateway listens there; stop it or name another path as gateway.control";
             return Err(named(io::Error::new(io::ErrorKind::AddrInUse, message)));
         }
-        // What a killed gateway left.
-        let _ = fs::remove_file(path);
+        remove_left(path).map_err(named)?;
         let bind = || UnixListener::bind(path);
         let listener = privileges::as_group(group, bind).map_err(named)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(named)?;
@@ -312,6 +311,26 @@ impl Client {
     /// Where the first request that was read ends.
     fn end_of_request(&self) -> Option<usize> {
         self.request_bytes.iter().position(|byte| *byte == b'\n')
+    }
+}
+
+/// Removes the socket of a gateway that has ended. One at which a gateway listens stays.
+///
+/// # Errors
+/// When there is something else at the path, or the system refuses.
+pub fn remove_left(path: &Path) -> io::Result<()> {
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    if !found.file_type().is_socket() {
+        let message =
+            "there is a file that is no socket; remove it, or name another path as gateway.control";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
+        _ => Ok(()),
     }
 }
 
