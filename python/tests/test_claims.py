@@ -105,3 +105,33 @@ def test_the_claim_on_pfs_worst_flow_is_quoted_and_judged() -> None:
     shown = page("results/codes-journal.md")
     assert 'with PF the flow with the least goodput is "almost always" above the best flow with DT_S or RR' in shown
     assert "PF's last user has more than the first of DT_S" not in shown, "no claim of the paper"
+
+
+def test_the_ratio_of_two_sums_has_the_interval_of_a_ratio_estimator() -> None:
+    """2 + 3 of 1 + 2 is 5/3; what it leaves, +-1/3 of a mean of 3/2, has a deviation of sqrt(2) * 2/9, and Student's
+    quantile for one degree of freedom is 12.706.
+    """
+    found, half_width = program("esn0").ratio([2.0, 3.0], [1.0, 2.0])
+    assert found == pytest.approx(5 / 3)
+    assert half_width == pytest.approx(12.706 * 2 / 9, rel=1e-3)
+
+
+def test_the_sentence_on_es_n0_is_what_its_table_holds() -> None:
+    text = (REPOSITORY / "docs/results/claims.md").read_text(encoding="utf-8")
+    (section,) = text.split("## Es/N0 of 7 and 13 dB")[1:]
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("|")]
+    losses = {tuple(line[:3]): float(line[3].split()[0]) for line in lines if len(line) == 8 and line[2].isdigit()}
+    ratios = {tuple(line[:2]): line[2].split() for line in lines if len(line) == 4 and line[1].isdigit()}
+    times = [float(ratios["flight", db][0]) for db in ("7", "10", "13")]
+    words = re.sub(r"\s+", " ", section)
+    assert f"loses {times[0]:.1f}, {times[1]:.1f} and {times[2]:.1f} times as much as PF at 7, 10 and 13 dB" in words
+    for age in ("flight", "0s"):
+        for db in ("7", "10", "13"):
+            others = [
+                loss for (policy, at, es), loss in losses.items() if es == db and policy != "PF" and at in (age, "any")
+            ]
+            assert losses["PF", age, db] <= min(others), "PF loses least"
+            pf, codes = losses["PF", age, db], losses["CoDeS 100 ms", age, db]
+            # The means are printed with one digit.
+            low, high = (codes - 0.05) / (pf + 0.05), (codes + 0.05) / max(pf - 0.05, 1e-9)
+            assert low <= float(ratios[age, db][0]) <= high

@@ -82,9 +82,10 @@ fn execute(command: Command) -> Result<(), Failure> {
             println!("{}", seal::show_key(&seal::generate(&file)?));
             Ok(())
         }
-        Command::Check { config } => {
-            let sound = load(&config)?;
+        Command::Check { config, cleartext } => {
+            let sound = load_for(&config, cleartext)?;
             let denied = secrets::check(&sound).map_err(input)?;
+            accounts_exist(&sound)?;
             println!(
                 "{}: valid; {} with {} classes towards {} peers, MTU {} bytes",
                 config.display(),
@@ -238,22 +239,33 @@ fn import(file: &Path, rate: &str, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs a gateway, or reports what it would set up.
-fn up(file: &Path, cleartext: bool, dry_run: bool) -> Result<(), Failure> {
+/// Reads a configuration; one that protects nothing only if it is wanted.
+fn load_for(file: &Path, cleartext: bool) -> Result<Config, Failure> {
     let config = load(file)?;
     if config.mode == Mode::Cleartext && !cleartext {
         let message = "mode = \"cleartext\" protects nothing: anyone on the path can read and forge packets; \
                        add --cleartext if that is what you want";
         return Err(Failure::Input(message.to_string()));
     }
+    Ok(config)
+}
+
+/// Refuses a user or a group that is not on this host. A restart does not mend that, so it has the exit code of a wrong
+/// configuration.
+fn accounts_exist(config: &Config) -> Result<(), Failure> {
+    let (user, group) = (config.user.as_deref(), config.control_group.as_deref());
+    privileges::check(user, group).map_err(|error| Failure::Input(error.to_string()))
+}
+
+/// Runs a gateway, or reports what it would set up.
+fn up(file: &Path, cleartext: bool, dry_run: bool) -> Result<(), Failure> {
+    let config = load_for(file, cleartext)?;
     if dry_run {
         print!("{}", describe_setup(file, &config)?);
-        return Ok(());
+        return accounts_exist(&config);
     }
-    // What a restart does not mend has the exit code of a wrong configuration.
     let secrets = Secrets::read(&config).map_err(input)?;
-    let (user, group) = (config.user.as_deref(), config.control_group.as_deref());
-    privileges::check(user, group).map_err(|error| Failure::Input(error.to_string()))?;
+    accounts_exist(&config)?;
     Ok(Gateway::set_up(file, config, secrets)?.run()?)
 }
 

@@ -26,6 +26,17 @@ fn changed(old: &str, new: &str) -> String {
 const MISTAKES: &[(&str, &str, &str)] = &[
     ("[gateway]", "[gatway]", "ground.toml:7: gatway: unknown key; did you mean [gateway]?"),
     ("device = \"lw0\"", "device = \"a name of too many words\"", "ground.toml:8: gateway.device = \"a name of too many words\": must be the name of a network device: 1 .. 15 letters, digits, _, - or ."),
+    ("device = \"lw0\"", "device = \"all\"", "ground.toml:8: gateway.device = \"all\": is a name that the kernel keeps for itself; choose another, like \"lw0\""),
+    ("device = \"lw0\"", "device = \"default\"", "ground.toml:8: gateway.device = \"default\": is a name that the kernel keeps for itself"),
+    ("device = \"lw0\"", "device = \"lo\"", "ground.toml:8: gateway.device = \"lo\": is a name that the kernel keeps for itself"),
+    ("fd77::1/64", "::1/128", "ground.toml:9: gateway.address = [\"10.77.0.1/24\", \"::1/128\"]: ::1 cannot be the address of a device; choose one like \"fd77::1/64\""),
+    ("fd77::1/64", "::/64", "ground.toml:9: gateway.address = [\"10.77.0.1/24\", \"::/64\"]: :: cannot be the address of a device"),
+    ("fd77::1/64", "ff02::5/64", "ground.toml:9: gateway.address = [\"10.77.0.1/24\", \"ff02::5/64\"]: ff02::5 cannot be the address of a device"),
+    ("10.77.0.1/24", "fd77::1/48", "ground.toml:9: gateway.address = [\"fd77::1/48\", \"fd77::1/64\"]: has fd77::1 twice; leave one of them out"),
+    ("0.0.0.0:51820", "[::ffff:192.0.2.1]:51820", "ground.toml:10: gateway.listen = \"[::ffff:192.0.2.1]:51820\": is an address of IPv4; write \"192.0.2.1:51820\""),
+    ("0.0.0.0:51820", "[fe80::1]:51820", "ground.toml:10: gateway.listen = \"[fe80::1]:51820\": holds on one link only; write \"[::]:51820\", and listen_device = \"eth0\" next to it"),
+    ("0.0.0.0:51820", "[ff02::1]:51820", "ground.toml:10: gateway.listen = \"[ff02::1]:51820\": holds on one link only"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\ncontrol = \"/\"", "ground.toml:12: gateway.control = \"/\": must be the path of a file"),
     ("device = \"lw0\"", "device = 5", "ground.toml:8: gateway.device = 5: must be a string, not a whole number"),
     ("device = \"lw0\"", "divice = \"lw0\"", "ground.toml:8: gateway.divice = \"lw0\": unknown key; did you mean device?"),
     ("10.77.0.1/24", "10.77.0.1/33", "ground.toml:9: gateway.address[0] = \"10.77.0.1/33\": must be an address with a prefix length, like \"10.0.0.0/8\" or \"fd00::/8\""),
@@ -512,7 +523,7 @@ impl Checked {
     /// Exit code and standard error.
     fn check(&self, text: &[u8]) -> (Option<i32>, String) {
         fs::write(self.0.join("ground.toml"), text).unwrap();
-        self.run(&["check", "ground.toml"])
+        self.run(&["check", "--cleartext", "ground.toml"])
     }
 
     /// Makes a file that only some may read.
@@ -615,6 +626,53 @@ fn bad_keys_are_bad_input() {
     assert_eq!(checked.check(text.as_bytes()), (Some(0), String::new()));
 }
 
+/// Whatever `up` refuses before it touches the system, for the configuration or for an account that is not there.
+#[test]
+fn check_refuses_what_up_would_refuse() {
+    let checked = Checked::new("refusals");
+    let word = "mode = \"cleartext\"";
+    // A socket's path has 108 bytes in Linux, the last of them 0: unix(7).
+    let (longest, too_long) = ("/".repeat(106) + "c", "/".repeat(107) + "c");
+    let with = |line: &str| changed(word, &format!("{word}\n{line}"));
+    let nobody = |what: &str| with(&format!("{what} = \"no-{what}-of-this-host\""));
+    let refused = |text: &str, arguments: &[&str]| {
+        fs::write(checked.0.join("ground.toml"), text).unwrap();
+        let said = ["check", "up"].map(|command| {
+            let mut words = vec![command];
+            words.extend(arguments);
+            words.push("ground.toml");
+            checked.run(&words)
+        });
+        assert_eq!(said[0], said[1], "both say the same");
+        assert_eq!(said[0].0, Some(2), "{}", said[0].1);
+        said[0].1.clone()
+    };
+    let why = refused(SHIPPED, &[]);
+    assert!(why.contains("add --cleartext"), "{why}");
+    let why = refused(&nobody("control_group"), &["--cleartext"]);
+    assert!(
+        why.contains("there is no group no-control_group-of-this-host"),
+        "{why}"
+    );
+    let why = refused(
+        &with(&format!("control = \"{too_long}\"")),
+        &["--cleartext"],
+    );
+    assert!(
+        why.contains("has 108 bytes, and a socket's path at most 107"),
+        "{why}"
+    );
+    if nix::unistd::geteuid().is_root() {
+        let why = refused(&nobody("user"), &["--cleartext"]);
+        assert!(
+            why.contains("there is no user no-user-of-this-host"),
+            "{why}"
+        );
+    }
+    let sound = with(&format!("control = \"{longest}\""));
+    assert_eq!(checked.check(sound.as_bytes()), (Some(0), String::new()));
+}
+
 /// Who may read the configuration alone is told what was not looked at.
 #[test]
 fn keys_that_may_not_be_read_are_not_faults() {
@@ -672,6 +730,7 @@ const LINK: &str = include_str!("../configs/geo.toml");
 
 /// (what is replaced, by what, what is expected)
 const LINK_MISTAKES: &[(&str, &str, &str)] = &[
+    ("device = \"sat0\"", "device = \"default\"", "geo.toml:11: a.device = \"default\": is a name that the kernel keeps for itself"),
     ("seed = 1", "sed = 1", "geo.toml:7: sed = 1: unknown key; did you mean seed?"),
     ("netns = \"ground\"", "netns = \"/nowhere\"", "geo.toml:10: a.netns = \"/nowhere\": /nowhere does not exist; make it with `ip netns add`, or give the path of a namespace"),
     ("netns = \"ship\"\n", "", "geo.toml:15: b.device = \"sat0\": is the name of the other end too; change one of them, or its netns"),

@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
-use linkweir_config::matching::nets;
 use linkweir_config::reader::{Entry, Section, Source};
 use linkweir_config::signal::Signal;
 use linkweir_config::trace;
@@ -13,7 +12,7 @@ use linkweir_config::values::{self, Values};
 use linkweir_config::Fault;
 
 use super::capacity::{mean_bps, offered};
-use super::names::device;
+use super::names::{addresses, new_device};
 use super::{FILE_BYTES, MTU_LEAST};
 use linkweir_plane::setup::Direction;
 
@@ -104,13 +103,13 @@ pub fn parse(text: &str, file: &Path) -> Result<Emulation, Fault> {
 }
 
 fn end(section: &mut Section<'_, '_>) -> Result<End, Fault> {
-    let device = device(&section.need("device", "\"sat0\"")?)?;
+    let device = new_device(&section.need("device", "\"sat0\"")?)?;
     let netns = match section.find("netns") {
         Some(entry) => Some(namespace(&entry)?),
         None => None,
     };
     let addresses = match section.find("address") {
-        Some(entry) => nets(&entry)?,
+        Some(entry) => addresses(&entry)?,
         None => Vec::new(),
     };
     Ok(End {

@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
-use linkweir_config::matching::{code_point, nets, Rules};
+use linkweir_config::matching::{code_point, Rules};
 use linkweir_config::reader::{Entry, Section, Source};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::{parameters, placeholders, trace};
@@ -34,9 +34,9 @@ pub use capacity::{capacity_bps, reported_bps};
 use keys::KeyFile;
 pub use linkweir_config::Fault;
 pub use mode::Mode;
-use names::{device, socket_address, word, WIREGUARD};
 pub use names::{is_dual, HostName};
-use paths::path;
+use names::{new_device, own_socket, word, WIREGUARD};
+use paths::socket_path;
 pub use peers::Peer;
 pub use record::Record;
 pub use underlays::Way;
@@ -324,9 +324,9 @@ impl Own {
             _ => Mode::Cleartext,
         };
         let private_key_file = private_key_file(&mut gateway, mode)?;
-        let device = device(&gateway.need("device", "\"lw0\"")?)?;
+        let device = new_device(&gateway.need("device", "\"lw0\"")?)?;
         let listen = gateway.need("listen", "\"0.0.0.0:51820\"")?;
-        let listen = socket_address(&listen)?;
+        let listen = own_socket(&listen)?;
         let listen_device = match gateway.find("listen_device") {
             Some(entry) if entry.text()? == device => {
                 return Err(entry.fault("is the tunnel itself; name the device towards the peers"));
@@ -339,7 +339,7 @@ impl Own {
             None => None,
         };
         let addresses = match gateway.find("address") {
-            Some(entry) => nets(&entry)?,
+            Some(entry) => names::addresses(&entry)?,
             None => Vec::new(),
         };
         let user = match gateway.find("user") {
@@ -347,7 +347,7 @@ impl Own {
             None => None,
         };
         let control = match gateway.find("control") {
-            Some(entry) => path(&entry)?,
+            Some(entry) => socket_path(&entry)?,
             None => paths::control_socket(&device),
         };
         let control_group = match gateway.find("control_group") {

@@ -3,6 +3,8 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
+use ipnet::IpNet;
+use linkweir_config::matching::nets;
 use linkweir_config::reader::Entry;
 use linkweir_config::Fault;
 
@@ -52,6 +54,60 @@ pub(super) fn device(entry: &Entry<'_, '_>) -> Result<String, Fault> {
 fn is_device(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     (1..=15).contains(&name.len()) && name.chars().all(plain) && !name.starts_with('.')
+}
+
+/// A name the kernel takes for a new device: `all` and `default` are folders of its settings, and every namespace has `lo`.
+pub(super) fn new_device(entry: &Entry<'_, '_>) -> Result<String, Fault> {
+    let name = device(entry)?;
+    if ["all", "default", "lo"].contains(&name.as_str()) {
+        return Err(
+            entry.fault("is a name that the kernel keeps for itself; choose another, like \"lw0\"")
+        );
+    }
+    Ok(name)
+}
+
+/// Addresses the kernel gives to a device.
+pub(super) fn addresses(entry: &Entry<'_, '_>) -> Result<Vec<IpNet>, Fault> {
+    let found = nets(entry)?;
+    for (at, net) in found.iter().enumerate() {
+        let IpAddr::V6(address) = net.addr() else {
+            continue;
+        };
+        if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
+            return Err(entry.fault(format!(
+                "{address} cannot be the address of a device; choose one like \"fd77::1/64\""
+            )));
+        }
+        if found[..at].iter().any(|other| other.addr() == net.addr()) {
+            return Err(entry.fault(format!("has {address} twice; leave one of them out")));
+        }
+    }
+    Ok(found)
+}
+
+/// An address to listen on. Linux cannot bind a socket of IPv6 to the others.
+pub(super) fn own_socket(entry: &Entry<'_, '_>) -> Result<SocketAddr, Fault> {
+    let listen = socket_address(entry)?;
+    let SocketAddr::V6(v6) = listen else {
+        return Ok(listen);
+    };
+    if let Some(v4) = v6.ip().to_ipv4_mapped() {
+        return Err(entry.fault(format!(
+            "is an address of IPv4; write \"{v4}:{}\"",
+            v6.port()
+        )));
+    }
+    let first = v6.ip().segments()[0];
+    let holds_on_one_link =
+        first & 0xffc0 == 0xfe80 || [0xff01, 0xff02].contains(&(first & 0xff0f));
+    if holds_on_one_link && v6.scope_id() == 0 {
+        return Err(entry.fault(format!(
+            "holds on one link only; write \"[::]:{}\", and listen_device = \"eth0\" next to it",
+            v6.port()
+        )));
+    }
+    Ok(listen)
 }
 
 /// An address with a port.

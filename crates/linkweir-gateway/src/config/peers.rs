@@ -264,24 +264,6 @@ pub(super) fn fastest_bps(peers: &[Peer]) -> u64 {
     capacities.max().unwrap_or_default()
 }
 
-/// Refuses underlays that would be sent through the tunnel's own `device`.
-pub(super) fn underlays_outside(
-    peers: &[Peer],
-    sections: &[Section<'_, '_>],
-    device: &str,
-) -> Result<(), Fault> {
-    for (peer, section) in peers.iter().zip(sections) {
-        let mut devices = peer.underlays.iter().map(|way| way.device.as_deref());
-        if devices.any(|other| other == Some(device)) {
-            let message = format!(
-                "device = \"{device}\" is the tunnel itself; name the device towards the peer"
-            );
-            return Err(section.fault_at("underlays", message));
-        }
-    }
-    Ok(())
-}
-
 /// Refuses a peer behind which one of this end's own addresses would be: what is sent there never leaves this host.
 pub(super) fn own_addresses(
     peers: &[Peer],
@@ -295,6 +277,24 @@ pub(super) fn own_addresses(
                 "allowed_ips",
                 format!("{host} is an address of this gateway itself; leave it out, or correct gateway.address"),
             ));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses underlays that would be sent through the tunnel's own `device`.
+pub(super) fn underlays_outside(
+    peers: &[Peer],
+    sections: &[Section<'_, '_>],
+    device: &str,
+) -> Result<(), Fault> {
+    for (peer, section) in peers.iter().zip(sections) {
+        let mut devices = peer.underlays.iter().map(|way| way.device.as_deref());
+        if devices.any(|other| other == Some(device)) {
+            let message = format!(
+                "device = \"{device}\" is the tunnel itself; name the device towards the peer"
+            );
+            return Err(section.fault_at("underlays", message));
         }
     }
     Ok(())

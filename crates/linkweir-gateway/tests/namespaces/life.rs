@@ -703,7 +703,8 @@ pub fn a_program_is_started_where_it_was_found() {
     let file = folder.write("1.toml", &text);
     let check = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"));
-        command.arg("check").arg(&file).output().unwrap()
+        let check = command.args(["check", "--cleartext"]).arg(&file);
+        check.output().unwrap()
     };
     let output = check();
     assert_eq!(output.status.code(), Some(2));

@@ -59,11 +59,6 @@ const ANYWHERE: [&str; 3] = [
 /// Tests that need another program, and its Debian package.
 const PROGRAMS: [(&str, &str, &str); 14] = [
     (
-        "clear::a_restart_of_systemd_networkd_takes_nothing_along",
-        "networkctl",
-        "systemd",
-    ),
-    (
         "addresses::events_of_other_programs_do_not_change_the_address_that_a_hub_answers_from",
         "iptables",
         "iptables",
@@ -72,6 +67,11 @@ const PROGRAMS: [(&str, &str, &str); 14] = [
         "addresses::an_address_that_comes_again_is_sent_from_again",
         "iptables",
         "iptables",
+    ),
+    (
+        "clear::a_restart_of_systemd_networkd_takes_nothing_along",
+        "networkctl",
+        "systemd",
     ),
     (
         "ordinary::a_hub_with_several_addresses_answers_from_the_one_that_was_asked",
