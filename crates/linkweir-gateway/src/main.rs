@@ -100,6 +100,9 @@ fn execute(command: Command) -> Result<(), Failure> {
                     flows.unwrap_or_default()
                 );
             }
+            for line in &sound.told {
+                println!("{line}");
+            }
             for fault in denied {
                 eprintln!("linkweir-gateway: not checked: {fault}");
             }
@@ -143,8 +146,12 @@ fn execute(command: Command) -> Result<(), Failure> {
                 .map_err(|fault| Failure::Input(fault.to_string()))?;
             if check {
                 println!("{}: valid", config.display());
+                for line in &link.told {
+                    println!("{line}");
+                }
                 return Ok(());
             }
+            tell(&link.told);
             emulate(&link, duration, !normal_priority, json)
         }
         Command::Rate {
@@ -236,6 +243,13 @@ fn import(file: &Path, rate: &str, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Tells the user what traces were taken for, apart from the output of the command.
+fn tell(lines: &[String]) {
+    for line in lines {
+        eprintln!("linkweir-gateway: {line}");
+    }
+}
+
 /// Runs a gateway, or reports what it would set up.
 fn up(file: &Path, cleartext: bool, dry_run: bool) -> Result<(), Failure> {
     let config = load(file)?;
@@ -244,6 +258,7 @@ fn up(file: &Path, cleartext: bool, dry_run: bool) -> Result<(), Failure> {
                        add --cleartext if that is what you want";
         return Err(Failure::Input(message.to_string()));
     }
+    tell(&config.told);
     if dry_run {
         print!("{}", describe_setup(file, &config)?);
         return Ok(());
