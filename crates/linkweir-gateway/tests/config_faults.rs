@@ -87,7 +87,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("[5060, \"16384-32767\"]", "70000", "ground.toml:22: class[0].match[1].port = 70000: must be a whole number 1 .. 65535"),
     ("match = [{ dscp = [\"AF11\"", "match = [{ }, { dscp = [\"AF11\"", "ground.toml:28: class[1].match[0] = { }: is empty and would take everything; write {} as the last rule of the class that takes the rest"),
     ("match = [{ dscp = [\"AF11\"", "match = [{ dscp = \"EF\" }, { dscp = [\"AF11\"", "ground.toml:28: class[1].match[0] = { dscp = \"EF\" }: matches no packet: class \"ef\" comes before and takes all of these; leave this out or put it first"),
-    ("match = [{ dscp = [\"AF11\"", "level = 9\nmatch = [{}]\n[[class]]\nname = \"again\"\nmatch = [{}] # [{ dscp = [\"AF11\"", "class[2].match = [{}]: ends with {}, and only one class takes what no other does, \"af\"; write match = [{ dscp = \"EF\" }]"),
+    ("match = [{ dscp = [\"AF11\"", "level = 9\nmatch = [{}]\n[[class]]\nname = \"again\"\nmatch = [{}] # [{ dscp = [\"AF11\"", "ground.toml:32: class[2].match = [{}]: ends with {}, and only one class takes what no other does, \"af\"; write match = [{ dscp = \"EF\" }]"),
     ("match = [{ dscp = [\"AF11\"", "# match = [{ dscp = [\"AF11\"", "ground.toml:35: class[2].match: is missing, and only one class takes what no other does, \"af\"; write match = [{ dscp = \"EF\" }]"),
     ("name = \"rest\" ", "name = \"rest\"\nmatch = [{ dscp = 0 }] ", "ground.toml:37: class[2].match = [{ dscp = 0 }]: one class must take what no other does; leave match out there"),
     ("limit = \"100p\"", "limit = \"0p\"", "ground.toml:24: class[0].limit = \"0p\": must be 1p .. 1000000p"),
