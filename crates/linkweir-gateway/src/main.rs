@@ -104,6 +104,9 @@ fn execute(command: Command) -> Result<(), Failure> {
                     flows.unwrap_or_default()
                 );
             }
+            for line in &sound.told {
+                println!("{line}");
+            }
             for fault in denied {
                 eprintln!("linkweir-gateway: not checked: {fault}");
             }
@@ -150,8 +153,12 @@ fn execute(command: Command) -> Result<(), Failure> {
                 .map_err(|fault| Failure::Input(fault.to_string()))?;
             if check {
                 println!("{}: valid", config.display());
+                for line in &link.told {
+                    println!("{line}");
+                }
                 return Ok(());
             }
+            tell(&link.told);
             emulate(&link, duration, !normal_priority, json)
         }
         Command::Rate {
@@ -258,6 +265,13 @@ fn import(file: &Path, rate: &str, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Tells the user what traces were taken for, apart from the output of the command.
+fn tell(lines: &[String]) {
+    for line in lines {
+        eprintln!("linkweir-gateway: {line}");
+    }
+}
+
 /// Reads a configuration; one that protects nothing only if it is wanted.
 fn load_for(file: &Path, cleartext: bool) -> Result<Config, Failure> {
     let config = load(file)?;
@@ -279,6 +293,7 @@ fn accounts_exist(config: &Config) -> Result<(), Failure> {
 /// Runs a gateway, or reports what it would set up.
 fn up(file: &Path, cleartext: bool, dry_run: bool) -> Result<(), Failure> {
     let config = load_for(file, cleartext)?;
+    tell(&config.told);
     if dry_run {
         print!("{}", describe_setup(file, &config)?);
         return accounts_exist(&config);

@@ -127,6 +127,8 @@ pub struct Config {
     pub peers: Vec<Peer>,
     /// The flight recorder; none: nothing is recorded.
     pub record: Option<Record>,
+    /// What traces were taken for and what of them is doubtful, a line each.
+    pub told: Vec<String>,
 }
 
 impl Config {
@@ -198,7 +200,8 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
 
     top.renamed(&WIREGUARD)?;
     let own = Own::read(&mut top)?;
-    let link = Shared::read(&mut top)?;
+    let mut told = Vec::new();
+    let link = Shared::read(&mut top, &mut told)?;
     let mut scheduler = top.need_table("scheduler", "policy = \"pss\"")?;
     let names: Vec<&str> = linkweir_core::policies().iter().map(|p| p.name).collect();
     let chosen = scheduler.need("policy", "\"pss\"")?.choice(&names)?;
@@ -217,6 +220,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         own.listen,
         link.capacity.as_ref(),
         link.across.as_ref(),
+        &mut told,
     )?;
     peers::underlays_outside(&peers, &peer_sections, &own.device)?;
     let wire = Wire {
@@ -291,6 +295,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         rules,
         peers,
         record,
+        told,
     })
 }
 
@@ -417,9 +422,9 @@ struct Shared<'s, 'i> {
 }
 
 impl<'s, 'i> Shared<'s, 'i> {
-    fn read(top: &mut Section<'s, 'i>) -> Result<Shared<'s, 'i>, Fault> {
+    fn read(top: &mut Section<'s, 'i>, told: &mut Vec<String>) -> Result<Shared<'s, 'i>, Fault> {
         let mut link = top.need_table("link", "rate = \"20Mbit\"")?;
-        let capacity = capacity::read(&mut link)?;
+        let capacity = capacity::read(&mut link, told)?;
         let overhead_bytes = match link.find("overhead") {
             Some(entry) => entry.signed(Kind::Size, 1000)?,
             None => 0,

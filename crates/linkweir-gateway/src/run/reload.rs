@@ -273,6 +273,7 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
         rules: _,
         peers: _,
         record: _,
+        told: _,
     } = old;
     fn names(classes: &[Class]) -> impl Iterator<Item = &String> {
         classes.iter().map(
