@@ -333,7 +333,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    use crate::config::Mode;
+    use crate::config::{self, Mode};
 
     const RUNNING: &str = r#"[gateway]
 device = "lw0"
