@@ -106,6 +106,9 @@ fn execute(command: Command) -> Result<(), Failure> {
             for fault in denied {
                 eprintln!("linkweir-gateway: not checked: {fault}");
             }
+            for warning in sound.warnings() {
+                eprintln!("linkweir-gateway: warning: {warning}");
+            }
             Ok(())
         }
         Command::Import { file, rate, folder } => import(&file, &rate, &folder),

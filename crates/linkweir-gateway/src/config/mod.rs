@@ -14,6 +14,7 @@ pub mod paths;
 mod peers;
 mod record;
 mod underlays;
+mod warnings;
 pub mod wg_quick;
 
 use std::net::SocketAddr;
@@ -207,7 +208,6 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         .collect::<Result<Vec<_>, _>>()?;
 
     let mut sections = top.tables("class", CLASSES)?;
-    let (mut classes, rules, qparams) = classes::read(&mut sections, info)?;
     let mut peer_sections = top.tables("peer", PEERS)?;
     let (peers, rows, across_sections) = peers::read(
         &mut peer_sections,
@@ -217,6 +217,13 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         link.across.as_ref(),
     )?;
     peers::underlays_outside(&peers, &peer_sections, &own.device)?;
+    let wire = Wire {
+        overhead_bytes: link.overhead_bytes + i64::from(own.outer_bytes),
+        mpu_bytes: link.mpu_bytes,
+    };
+    let full_bytes = wire.packet_bytes(own.mtu as usize);
+    let full_ns = warnings::packet_ns(full_bytes, peers::slowest_bps(&peers));
+    let (mut classes, rules, qparams) = classes::read(&mut sections, info, full_ns)?;
     link.one_interface(peers.len())?;
     let record = record::read(&mut top)?;
     peers::own_addresses(&peers, &peer_sections, &own.addresses)?;
@@ -245,13 +252,8 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let across = across
         .map(|across| across.scheduler(peers::fastest_bps(&peers), rows, &across_sections))
         .transpose()?;
-    let wire = Wire {
-        overhead_bytes: link.overhead_bytes + i64::from(own.outer_bytes),
-        mpu_bytes: link.mpu_bytes,
-    };
-    let full_bytes = wire.packet_bytes(own.mtu as usize).into();
     for class in &mut classes {
-        limit_by_time(&mut class.limit, full_bytes, greatest_bps(&peers));
+        limit_by_time(&mut class.limit, full_bytes.into(), greatest_bps(&peers));
     }
     let whole = top_level(&source, &document);
     held(&whole, &classes, (own.mtu, wire), peers.len())?;

@@ -219,7 +219,15 @@ impl Gateway {
         };
         gateway.find_names(now_ns);
         gateway.start_recording(now_ns);
+        gateway.warn();
         Ok(gateway)
+    }
+
+    /// Logs what does not do what it seems to at the configured rates.
+    fn warn(&self) {
+        for warning in self.config.warnings() {
+            log(&format!("warning: {warning}"));
+        }
     }
 
     /// Carries packets until a signal stops it.

@@ -143,6 +143,7 @@ impl Gateway {
                 Done::Read(Err(message)) => self.nothing_changed(now_ns, &message),
                 Done::Routed(routed) => {
                     log(&format!("reloaded {}", self.file.display()));
+                    self.warn();
                     let refused = std::mem::take(&mut self.reloading.refused);
                     refused.iter().for_each(|message| log(message));
                     if let Err(fault) = routed {

@@ -60,6 +60,11 @@ const ANYWHERE: [&str; 3] = [
 /// Tests that need another program, and its Debian package.
 const PROGRAMS: [(&str, &str, &str); 14] = [
     (
+        "clear::a_restart_of_systemd_networkd_takes_nothing_along",
+        "networkctl",
+        "systemd",
+    ),
+    (
         "addresses::events_of_other_programs_do_not_change_the_address_that_a_hub_answers_from",
         "iptables",
         "iptables",
@@ -68,11 +73,6 @@ const PROGRAMS: [(&str, &str, &str); 14] = [
         "addresses::an_address_that_comes_again_is_sent_from_again",
         "iptables",
         "iptables",
-    ),
-    (
-        "clear::a_restart_of_systemd_networkd_takes_nothing_along",
-        "networkctl",
-        "systemd",
     ),
     (
         "ordinary::a_hub_with_several_addresses_answers_from_the_one_that_was_asked",
@@ -260,6 +260,7 @@ const TESTS: &[(&str, fn())] = &trials! {
         metrics_pass_promtool,
     }
     long {
+        all_rules_that_go_at_once_are_back_soon,
         ten_minutes_of_events_take_nothing_from_voice_and_leak_nothing,
     }
     monitoring {
