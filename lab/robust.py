@@ -17,7 +17,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import replace
 from functools import cache
@@ -30,6 +29,7 @@ from linkweir.lab.collect import tables
 from linkweir.lab.fault import LaboratoryError
 from linkweir.lab.world import world
 from linkweir.reproduce.papers import pds, pss
+from linkweir.scratch import scratch
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOTS = (("rows", "kinds", "conserve", "classify", "change", "malformed"), ("fuzz",), ("remove",))
@@ -176,8 +176,7 @@ def user_mode(record: Record) -> None:
     """Runs the suite and scenarios in user-mode Linux."""
     folder = kernel.build("debug", say=lambda text: print(text, file=sys.stderr))
     ready = guest.prepare(folder)
-    with tempfile.TemporaryDirectory() as name:
-        work = Path(name)
+    with scratch() as work:
         faults = planted(folder, work)
         core = sorted((ROOT / "core/src").glob("*.c"))
         programs = {}

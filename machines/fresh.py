@@ -45,7 +45,8 @@ INSTALLED = "dpkg-query --show --showformat '${Package} ${Version}\\n'"
 EXAMPLES = "/usr/share/doc/linkweir-gateway/examples"
 # With `set -e` a grep that finds nothing ends the script; in the words of `for` its exit code would be lost.
 CHECK_EXAMPLES = (
-    f"gateways=$(grep -l '^\\[gateway\\]' {EXAMPLES}/*); for f in $gateways; do linkweir-gateway check $f; done"
+    f"gateways=$(grep -l '^\\[gateway\\]' {EXAMPLES}/*); "
+    "for f in $gateways; do linkweir-gateway check --cleartext $f; done"
 )
 NO_SECURITY_MIRROR = (
     "this machine's apt knows no security archive of Debian, which debian-12-security needs. Name one with "

@@ -16,7 +16,6 @@ import argparse
 import hashlib
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from linkweir.lab.exported import marked
 from linkweir.lab.gateways import VirtualGateways
 from linkweir.lab.world import staggered
 from linkweir.scenario import Scenario
+from linkweir.scratch import scratch
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTS = ("qdisc", "gateway")
@@ -102,8 +102,8 @@ def compared(
     lines = []
     for scenario in scenarios:
         began = time.monotonic()
-        with tempfile.TemporaryDirectory() as folder:
-            wanted = simulated(scenario, Path(folder))
+        with scratch() as folder:
+            wanted = simulated(scenario, folder)
         found = {
             name: stored(
                 store,

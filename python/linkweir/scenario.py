@@ -7,13 +7,13 @@ import json
 import math
 import numbers
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypedDict
 
 from linkweir import _native, traces
+from linkweir.scratch import scratch
 
 AnyTrace = str | os.PathLike[str] | traces.Trace | traces.Frame
 """A capacity trace: the path of a file, a `linkweir.traces.Trace`, or a data frame."""
@@ -210,11 +210,11 @@ def with_inputs(text: str, inputs: Sequence[tuple[str, bytes]], seed: int) -> Sc
     """
     if not inputs:
         return Scenario.parse(text, seed=seed)
-    with tempfile.TemporaryDirectory(prefix="linkweir-") as folder:
-        path = Path(folder) / "scenario.toml"
+    with scratch() as folder:
+        path = folder / "scenario.toml"
         path.write_text(text, encoding="utf-8")
         for name, content in inputs:
-            target = Path(folder) / name
+            target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         return Scenario.load(path, seed=seed)

@@ -345,7 +345,7 @@ def test_check_names_each_placeholder_and_accepts_what_replaces_them(built: Path
     assert done.returncode == 0, done.stderr
     whole = path.read_text().replace('"<address of this end in the tunnel, such as 10.77.0.1/24>"', '"10.77.0.1/24"')
     path.write_text(whole)
-    checked = subprocess.run([built, "check", path], capture_output=True, text=True, check=False)
+    checked = subprocess.run([built, "check", "--cleartext", path], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
     assert "pss with 3 classes towards 1 peers" in checked.stdout
 

@@ -7,11 +7,14 @@ lab/imported/configurations.py, and where a kernel put packets; lab/imported/com
 
 from __future__ import annotations
 
+import collections
 import itertools
 import json
 import random
 import re
 import sys
+from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,8 @@ import pytest
 from command import REPOSITORY, linkweir
 from test_deploy import naive
 
+from linkweir.deploy import conditions
+from linkweir.deploy.conditions import Conditions, both
 from linkweir.deploy.filters import Filters
 from linkweir.deploy.from_tc import from_tc
 from linkweir.deploy.gateway import gateway_configuration
@@ -67,6 +72,15 @@ def shown(*filters: Any, qdiscs: Any = QDISCS, classes: str = CLASSES) -> str:
     return f"{json.dumps(qdiscs)}\n{classes}\n[]\n[{','.join(texts)}]\n"
 
 
+def bands(number: int) -> list[dict[str, Any]]:
+    """Queueing disciplines of tc: prio, whose last band takes packets without a filter."""
+    ends = [
+        {"kind": "pfifo", "handle": f"10{n}:", "parent": f"10:{n}", "options": {"limit": 50}}
+        for n in range(1, number + 1)
+    ]
+    return [QDISCS[0], {**QDISCS[1], "options": {"bands": number, "priomap": [number - 1] * 16}}, *ends]
+
+
 def rules(*filters: Any) -> Any:
     return from_tc(shown(*filters)).classes[0].get("match")
 
@@ -106,6 +120,56 @@ def test_filters_that_lead_to_classes_in_turn_keep_their_order() -> None:
     order = [(rule.get("protocol"), number) for rule, number in in_order(sorting(found.classes).rules)]
     assert order == [(None, 1), ("udp", 0)]
     assert sorting(found.classes).rest == 1
+
+
+def test_rules_of_a_class_are_one_though_a_filter_of_another_class_is_between() -> None:
+    points = [flower(pref, target, ip_tos=tos, ip_tos_mask="fc")
+              for pref, target, tos in ((1, "10:1", 64), (2, "10:2", 32), (3, "10:1", 176))]  # fmt: skip
+    found = from_tc(shown(*points, qdiscs=bands(3)))
+    assert [entry.get("match") for entry in found.classes] == [
+        [{"dscp": ["CS2", "VOICE-ADMIT"], "source": "0.0.0.0/0"}],
+        [{"dscp": "CS1", "source": "0.0.0.0/0"}],
+        None,
+    ]
+
+
+@pytest.mark.parametrize("between", [{"ip_proto": "udp"}, {"ip_proto": "tcp", "dst_port": 80}])
+def test_a_class_that_filters_give_all_packets_is_the_class_of_the_rest(between: dict[str, Any]) -> None:
+    """The filter between takes nothing: all packets of its version are gone already."""
+    filters = [
+        flower(1, "10:1"),
+        flower(2, "10:2", **between),
+        flower(3, "10:1", "ipv6"),
+        other(4, "matchall", "10:2", "all"),
+    ]
+    found = from_tc(shown(*filters))
+    assert [entry.get("match") for entry in found.classes] == [None, []]
+    assert sorting(found.classes).rest == 0
+
+
+def test_a_class_that_gets_all_packets_but_some_is_the_class_of_the_rest() -> None:
+    voice = flower(2, "10:2", ip_tos=184, ip_tos_mask="fc")
+    filters = [flower(1, "10:1", "ipv6"), voice, flower(3, "10:1"), other(4, "matchall", "10:2", "all")]
+    found = from_tc(shown(*filters))
+    assert [entry.get("match") for entry in found.classes] == [None, [{"dscp": "EF", "source": "0.0.0.0/0"}]]
+
+
+def test_a_rule_whose_packets_a_later_rule_of_its_class_takes_is_left_away() -> None:
+    filters = [
+        flower(1, "10:1", "ipv6", ip_tos=184, ip_tos_mask="fc", ip_proto="tcp"),
+        flower(2, "10:1", ip_tos=40, ip_tos_mask="fc"),
+        flower(3, "10:1", "ipv6"),
+    ]
+    assert rules(*filters) == [{"dscp": "AF11", "source": "0.0.0.0/0"}, {"source": "::/0"}]
+
+
+def test_a_filter_of_htb_that_drops_packets_is_named() -> None:
+    drops = {"actions": [{"order": 1, "kind": "gact", "control_action": {"type": "drop"}}]}
+    filters = [
+        {**other(1, "matchall", "1:1", "ip", **drops), "parent": "1:"},
+        {**other(2, "matchall", "1:1", "all"), "parent": "1:"},
+    ]
+    assert notes(*filters) == ["filter parent 1: pref 1 matchall: has the action gact: left out"]
 
 
 @pytest.mark.parametrize(
@@ -149,6 +213,7 @@ def test_what_a_rule_can_say_is_kept(written: Any, wanted: dict[str, Any]) -> No
             "pref 4 flower handle 1: compares tcp_flags: left out",
         ),
         (flower(4, "10:1", ip_ttl=3), "compares ip_ttl: left out"),
+        (flower(4, "10:1", ip_proto="l2tp"), "compares ip_proto l2tp, whose number is not known here: left out"),
         (flower(4, "10:1", "802.1Q", vlan_id=5), "is for packets of protocol 802.1Q, and a rule only for IP: left out"),
         (flower(4, "10:1", ip_tos=1, ip_tos_mask="3"), "compares the ECN bits only: left out"),
         (flower(4, "10:1", ip_tos=184), "compares the ECN bits, too: its rule takes packets with any"),
@@ -286,6 +351,16 @@ def test_an_export_for_every_address_of_one_version_compares_no_address() -> Non
     assert '{ source = "::/0" }' in gateway_configuration(scenario).text
 
 
+def test_an_export_names_code_points_as_the_plugins_of_tc_do() -> None:
+    """By kernel/tc/plugin.c: EF, VA, LE, CS0 .. CS7, AF11 .. AF43, or numbers; the last of one code point counts."""
+    match = [{"dscp": ["DF", "VOICE-ADMIT", "EF"]}], [{"dscp": ["AF11", "LE", 46, 63]}], [{}]
+    classes = [{"name": f"class-{number}", "match": rules} for number, rules in enumerate(match)]
+    assert Filters("d0", sorting(classes)).words() == [
+        *("dscp", "CS0=1,VA=1,EF=1,AF11=2,LE=2,63=2"),
+        *("default", "3"),
+    ]
+
+
 def test_the_class_of_the_rest_keeps_its_rules_in_every_host(tmp_path: Path) -> None:
     match = [{"dscp": "EF", "order": 1}, {}]
     classes = [{"name": "a", "match": match}, {"name": "b", "match": [{"protocol": "udp", "order": 2}]}]
@@ -305,6 +380,88 @@ def test_the_class_of_the_rest_keeps_its_rules_in_every_host(tmp_path: Path) -> 
         "ipv6 pref 4 flower ip_proto udp classid 10:2",
         "all pref 5 matchall classid 10:1",
     ]
+
+
+VALUES: dict[str, list[Any]] = {
+    "version": [4, 6],
+    "dscp": [8, 10, 46],
+    "protocol": [6, 17, 50],
+    "source_port": [(53, 53), (80, 90)],
+    "destination_port": [(53, 53), (80, 90)],
+    "source": [ip_network("10.0.0.0/8"), ip_network("10.1.0.0/16"), ip_network("fd00::/8")],
+    "destination": [ip_network("10.0.0.0/8"), ip_network("10.1.0.0/16"), ip_network("fd00::/8")],
+}
+PACKETS = [
+    {"version": 4 if ends < 2 else 6, "dscp": point, "protocol": protocol, "source_port": ports[0],
+     "destination_port": ports[1], "source": ("10.1.0.1", "10.2.0.1", "fd00::1")[ends],
+     "destination": ("10.2.0.1", "10.1.0.1", "2001:db8::1")[ends]}
+    for point in (8, 10, 46) for protocol in (6, 17, 50) for ports in ((53, 80), (80, 53), (85, 85))
+    for ends in range(3)
+]  # fmt: skip
+
+
+def drawn(draw: random.Random) -> Conditions:
+    keys = draw.sample(list(VALUES), draw.choice((0, 1, 1, 2, 2, 3)))
+    found = both({}, {key: frozenset(draw.sample(VALUES[key], draw.choice((1, 1, 2)))) for key in keys})
+    return drawn(draw) if found is None else found
+
+
+def as_shown(lines: list[str]) -> Iterator[dict[str, Any]]:
+    """Filters of an export, as tc shows them."""
+    handles = collections.Counter[str]()
+    for line in lines:
+        words = line.split()
+        of = dict(zip(words[2:10:2], words[3:10:2], strict=True))  # dev, parent, protocol and pref
+        if words[10] == "matchall":
+            yield other(int(of["pref"]), "matchall", words[-1], "all")
+            continue
+        keys: dict[str, Any] = {}
+        for key, value in zip(words[11:-2:2], words[12:-2:2], strict=True):
+            if key == "ip_tos":
+                point, _, mask = value.partition("/0x")
+                keys |= {key: int(point, 16), "ip_tos_mask": mask}
+            elif key == "ip_proto":
+                keys[key] = value.removeprefix("0x")
+            elif key.endswith("_port"):
+                first, _, last = value.partition("-")
+                keys[key] = {"start": int(first), "end": int(last)} if last else int(first)
+            else:
+                keys[key] = value
+        entry = flower(int(of["pref"]), words[-1], of["protocol"], **keys)
+        handles[of["pref"]] += 1
+        entry["options"]["handle"] = handles[of["pref"]]
+        yield entry
+
+
+def meets(packet: dict[str, Any], wanted: Conditions) -> bool:
+    def meets_one(key: str, value: Any) -> bool:
+        if key.endswith("_port"):
+            return packet["protocol"] != 50 and bool(value[0] <= packet[key] <= value[1])
+        return ip_address(packet[key]) in value if key in ("source", "destination") else bool(packet[key] == value)
+
+    return all(any(meets_one(key, value) for value in own) for key, own in wanted.items())
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_the_shortest_rules_give_each_packet_its_class_and_cannot_be_shortened(seed: int) -> None:
+    draw = random.Random(seed)
+    filters = [(drawn(draw), draw.randrange(3)) for _ in range(draw.randint(1, 6))]
+    found = conditions.in_order(filters, 3, 2)
+    sorted_by = sorting(
+        [{"name": f"class-{n}", **({"match": own} if own is not None else {})} for n, own in enumerate(found)]
+    )
+    written = in_order(sorted_by.rules)
+    for packet in PACKETS:
+        fields = {key: value for key, value in packet.items() if key != "version"}
+        if packet["protocol"] == 50:
+            fields |= {"source_port": None, "destination_port": None}
+        wanted = next((number for one, number in filters if meets(packet, one)), 2)
+        own = (number for rule, number in written if naive({k: v for k, v in rule.items() if k != "order"}, fields))
+        assert next(own, sorted_by.rest) == wanted, packet
+    # an import of their export finds the same
+    lines = Filters("d0", sorted_by).lines("10:", {n: f"10:{n + 1}" for n in range(3)})
+    again = from_tc(shown(*as_shown(lines), qdiscs=bands(3)))
+    assert [entry.get("match") for entry in again.classes] == found
 
 
 # --- What a kernel did ------------------------------------------------------------------------------------------------

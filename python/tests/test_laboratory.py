@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command import COMMAND
 from processes import wait_until
 
 import linkweir
@@ -485,6 +487,38 @@ host.start(guest.prepare(kernel.build("fast")), {"run": b"while :; do sleep 1; d
     finally:
         started.kill()
         started.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_ended_leaves_no_folders_behind(
+    laboratory: Laboratory, tmp_path: Path, number: signal.Signals
+) -> None:
+    """Ended by Ctrl-C or SIGTERM it removes its own; after `kill -9` the next one removes them."""
+    assert laboratory.guest.linux.exists()  # built, so that the command need not
+    scenario = linkweir.Scenario.from_dict({**thirty_seconds(), "duration": "3600s"})
+    (tmp_path / "long.toml").write_text(scenario.resolved)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    command = [*COMMAND, "lab", "run", str(tmp_path / "long.toml"), "--out", str(tmp_path / "out"), "--force"]
+    started = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        wait_until(lambda: bool(users_of(scratch)), 300)
+        started.send_signal(number)
+        _, said = started.communicate(timeout=60)
+    finally:
+        started.kill()
+        started.wait()
+    wait_until(lambda: not users_of(scratch))
+    if number != signal.SIGKILL:
+        assert b"Traceback" not in said
+        assert list(scratch.iterdir()) == []
+        return
+    assert list(scratch.iterdir()) != []
+    program = 'from linkweir.lab import guest, kernel; guest.prepare(kernel.build("fast"))'
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    assert list(scratch.iterdir()) == []
 
 
 def test_a_kernel_does_not_begin_after_the_program_that_started_it() -> None:

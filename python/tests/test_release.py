@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import re
 import subprocess
@@ -58,6 +59,19 @@ def test_the_licences_of_all_linked_crates_are_at_hand() -> None:
     if "failed to download" in done.stderr:
         pytest.skip(f"NOT CHECKED: {done.stderr.strip().splitlines()[-1]}")
     assert done.returncode == 0, done.stderr
+
+
+def test_the_copy_of_boringtun_is_as_released_but_for_what_its_readme_lists() -> None:
+    copy = REPOSITORY / "crates/linkweir-gateway/boringtun"
+    lines = (copy / "SHA256SUMS").read_text().splitlines()
+    released = {path: digest for digest, path in (line.split() for line in lines)}
+    here = {path.relative_to(copy).as_posix() for path in copy.rglob("*.rs")}
+    digests = {path: hashlib.sha256((copy / path).read_bytes()).hexdigest() for path in here}
+    changed = {path for path in here if digests[path] != released.get(path)}
+    assert released.keys() <= here
+    assert changed == here - released.keys() == {"src/lib.rs", "src/noise/session.rs"}
+    listed = re.findall(r"^\| `(src/.*?)` \|", (copy / "README.md").read_text(), re.MULTILINE)
+    assert {path for path in listed if path in here} == changed
 
 
 def test_a_crate_without_licence_is_refused_and_a_text_is_printed_once(tmp_path: Path) -> None:

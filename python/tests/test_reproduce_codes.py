@@ -289,3 +289,15 @@ def test_only_policies_that_look_at_channels_have_an_age() -> None:
         age = case.scenario["link"]["satellite"].get("csi_age")
         assert age == ("0s" if case.labels["policy"] == "PF" else None)
         assert (case.key in default) == (age is None)
+
+
+def test_the_other_policies_have_an_age_as_corrected() -> None:
+    """As published they get rates by reports in any case, so an age for them would compare nothing."""
+    published = codes.FIGURES["journal-6"](codes.CodesOptions(csi_age="0s"))
+    assert not {case.labels["policy"] for case in published.cases} & set(codes.RIVALS)
+    corrected = codes.FIGURES["journal-6"](codes.CodesOptions(csi_age="0s", mode="corrected"))
+    assert corrected.name == "journal-6-corrected-age-0s"
+    of = {case.labels["policy"]: case.scenario["link"]["satellite"].get("csi_age") for case in corrected.cases}
+    assert set(codes.RIVALS) <= set(of)
+    assert {policy for policy, age in of.items() if age is None} == {"DT_S", "DT_H", "RR", "FQ-CoDel"}
+    assert set(of.values()) == {None, "0s"}

@@ -298,3 +298,12 @@ def test_limit_bytes_counts_overhead_and_mpu(link: dict[str, str], wire_bytes: i
     scenario["class"][0]["limit_bytes"] = f"{wire_bytes - 1}B"
     with pytest.raises(ScenarioError, match=f"{wire_bytes}B on the wire"):
         Scenario.from_dict(scenario)
+
+
+def test_a_dish_that_answers_only_to_grpc_web_has_its_port_on_the_page() -> None:
+    """Since June 2026 some dishes answer on port 9201 with gRPC-Web only, which grpcurl cannot speak."""
+    (after,) = PAGE.split("grpcurl needs the dish's port 9200.")[1:]
+    paragraph = " ".join(after.split("\n\n")[0].split())
+    assert "192.168.100.1:9200 SpaceX.API.Device.Device/Handle" in PAGE
+    assert "answer only on port 9201, with gRPC-Web, which grpcurl cannot speak" in paragraph
+    assert "a client for gRPC-Web, to `http://192.168.100.1:9201`" in paragraph

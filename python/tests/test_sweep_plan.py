@@ -243,6 +243,8 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
     ({"seeds": 5}, ["seeds = 5", "{ first = 1, count = 10 }"]),
     ({"seeds": {"first": 1}}, ["seeds", "{ first = 1, count = 10 }"]),
     ({"seeds": {"count": 0}}, ["seeds", "needs a count of 1 .. 10000000"]),
+    ({"seeds": {"first": 3.0, "count": 1}}, ["seeds", "needs a whole number as first"]),
+    ({"seeds": {"first": True, "count": 1}}, ["seeds", "needs a whole number as first"]),
     ({"seeds": [-1]}, ["seeds = -1", "0 .. 9223372036854775807"]),
     ({"seeds": [1.5]}, ["seeds = 1.5", "must be a whole number"]),
     ({"scenario": None, "seeds": [1]}, ["scenario: is missing", 'scenario = "geo.toml"']),

@@ -49,7 +49,7 @@ grep -l '^\[gateway\]' "$folder"/root/usr/share/doc/linkweir-gateway/examples/* 
 # an example of a sealed tunnel names it
 (umask 077 && "$@" "$program" keygen "$folder/root/usr/share/doc/linkweir-gateway/examples/key" >/dev/null)
 while read -r example; do
-	"$@" "$program" check "$example"
+	"$@" "$program" check "$example" --cleartext
 done <"$folder/gateways"
 
 for unit in "$folder"/root/usr/lib/systemd/system/*.service; do

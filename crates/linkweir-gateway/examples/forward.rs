@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let address = |text: &str| -> Result<SocketAddr, Box<dyn Error>> {
         Ok(SocketAddr::new(text.parse::<IpAddr>()?, port))
     };
-    let mut device = Device::create(name, MTU, &[], SUPER_PACKET_BYTES, true)?;
+    let mut device = Device::create(name, MTU, SUPER_PACKET_BYTES, true)?;
     let mut underlay = Underlay::bind(address(local)?)?;
     let way = Way {
         station: 0,

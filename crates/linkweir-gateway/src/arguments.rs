@@ -28,6 +28,9 @@ pub(crate) enum Command {
     Check {
         /// Configuration file
         config: PathBuf,
+        /// Allow mode = "cleartext", as for up
+        #[arg(long)]
+        cleartext: bool,
     },
     /// Make a configuration and its key files of a file of wg-quick, with voice first
     Import {

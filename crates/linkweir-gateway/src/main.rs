@@ -3,6 +3,7 @@
 
 mod arguments;
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,9 +17,9 @@ use linkweir_config::units::{self, Kind};
 use linkweir_gateway::config::emulate::Emulation;
 use linkweir_gateway::config::paths::CONTROL_FOLDER;
 use linkweir_gateway::config::{self, wg_quick, Config, Fault, Mode};
-use linkweir_gateway::linux::{command, privileges};
+use linkweir_gateway::linux::{command, journal, privileges};
 use linkweir_gateway::run::secrets::{self, Secrets};
-use linkweir_gateway::run::{emulate, keeper, rate, Gateway};
+use linkweir_gateway::run::{emulate, keeper, rate, resolver, Gateway};
 use linkweir_gateway::show::control::{self, Request, Response};
 use linkweir_gateway::show::figures::Show;
 use linkweir_gateway::show::{metrics, page};
@@ -44,26 +45,28 @@ impl From<io::Error> for Failure {
 fn main() -> ExitCode {
     let done = helper().unwrap_or_else(|| execute(Arguments::parse().command));
     let (message, code) = match done {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Input(message)) => (message, 2),
-        Err(Failure::Failed(message)) => (message, 1),
+        Ok(()) => (None, 0),
+        Err(Failure::Input(message)) => (Some(message), 2),
+        Err(Failure::Failed(message)) => (Some(message), 1),
     };
-    eprintln!("linkweir-gateway: {message}");
+    // Nobody may read standard error, and a gateway, its keeper and its guards end all the same.
+    journal::finish(message.as_deref());
     ExitCode::from(code)
 }
 
-/// Does what a gateway starts this program for, where it did: to keep privileges for it, or to guard a program. People have
-/// no use for these, so neither help nor completions know them.
+/// Does what a gateway starts this program for, where it did: to keep privileges for it, to ask for names, or to guard a
+/// program. People have no use for these, so neither help nor completions know them.
 fn helper() -> Option<Result<(), Failure>> {
     let mut arguments = std::env::args_os().skip(1);
     let name = arguments.next()?;
     let name = name.to_str()?;
-    if ![keeper::NAME, command::GUARD].contains(&name) {
+    if ![keeper::NAME, resolver::NAME, command::GUARD].contains(&name) {
         return None;
     }
     let place = PathBuf::from(arguments.next().unwrap_or_default());
     let done = match name {
         keeper::NAME => keeper::keep(&place),
+        resolver::NAME => resolver::serve(&place.to_string_lossy()),
         _ => {
             let words: Vec<String> = arguments
                 .map(|word| word.to_string_lossy().into_owned())
@@ -80,9 +83,10 @@ fn execute(command: Command) -> Result<(), Failure> {
             println!("{}", seal::show_key(&seal::generate(&file)?));
             Ok(())
         }
-        Command::Check { config } => {
-            let sound = load(&config)?;
+        Command::Check { config, cleartext } => {
+            let sound = load_for(&config, cleartext)?;
             let denied = secrets::check(&sound).map_err(input)?;
+            accounts_exist(&sound)?;
             println!(
                 "{}: valid; {} with {} classes towards {} peers, MTU {} bytes",
                 config.display(),
@@ -100,8 +104,14 @@ fn execute(command: Command) -> Result<(), Failure> {
                     flows.unwrap_or_default()
                 );
             }
+            for line in &sound.told {
+                println!("{line}");
+            }
             for fault in denied {
                 eprintln!("linkweir-gateway: not checked: {fault}");
+            }
+            for warning in sound.warnings() {
+                eprintln!("linkweir-gateway: warning: {warning}");
             }
             Ok(())
         }
@@ -143,8 +153,12 @@ fn execute(command: Command) -> Result<(), Failure> {
                 .map_err(|fault| Failure::Input(fault.to_string()))?;
             if check {
                 println!("{}: valid", config.display());
+                for line in &link.told {
+                    println!("{line}");
+                }
                 return Ok(());
             }
+            tell(&link.told);
             emulate(&link, duration, !normal_priority, json)
         }
         Command::Rate {
@@ -210,11 +224,26 @@ fn import(file: &Path, rate: &str, folder: &Path) -> Result<(), Failure> {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    let imported = wg_quick::import(&text, &device, rate)
-        .map_err(|(line, what)| Failure::Input(format!("{}:{line}: {what}", file.display())))?;
     let target = folder.join(format!("{device}.toml"));
+    let unwritten = |place: String, what: &dyn Display| {
+        Failure::Input(format!(
+            "{}{place}: {what}; {} was not written",
+            file.display(),
+            target.display()
+        ))
+    };
+    let imported = wg_quick::import(&text, &device, rate)
+        .map_err(|(line, what)| unwritten(format!(":{line}"), &what))?;
     // Its keys are looked at later: they have no files yet.
-    config::parse(&imported.text, &target).map_err(|fault| Failure::Input(fault.to_string()))?;
+    config::parse(&imported.text, &target).map_err(|found| {
+        // The place is in a file that does not exist.
+        let found = Fault {
+            file: None,
+            line: None,
+            ..found
+        };
+        unwritten(String::new(), &found)
+    })?;
     let keys = imported.secrets.iter().map(|(name, _)| folder.join(name));
     for path in keys.chain([target.clone()]) {
         if path.exists() {
@@ -236,22 +265,41 @@ fn import(file: &Path, rate: &str, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs a gateway, or reports what it would set up.
-fn up(file: &Path, cleartext: bool, dry_run: bool) -> Result<(), Failure> {
+/// Tells the user what traces were taken for, apart from the output of the command.
+fn tell(lines: &[String]) {
+    for line in lines {
+        eprintln!("linkweir-gateway: {line}");
+    }
+}
+
+/// Reads a configuration; one that protects nothing only if it is wanted.
+fn load_for(file: &Path, cleartext: bool) -> Result<Config, Failure> {
     let config = load(file)?;
     if config.mode == Mode::Cleartext && !cleartext {
         let message = "mode = \"cleartext\" protects nothing: anyone on the path can read and forge packets; \
                        add --cleartext if that is what you want";
         return Err(Failure::Input(message.to_string()));
     }
+    Ok(config)
+}
+
+/// Refuses a user or a group that is not on this host. A restart does not mend that, so it has the exit code of a wrong
+/// configuration.
+fn accounts_exist(config: &Config) -> Result<(), Failure> {
+    let (user, group) = (config.user.as_deref(), config.control_group.as_deref());
+    privileges::check(user, group).map_err(|error| Failure::Input(error.to_string()))
+}
+
+/// Runs a gateway, or reports what it would set up.
+fn up(file: &Path, cleartext: bool, dry_run: bool) -> Result<(), Failure> {
+    let config = load_for(file, cleartext)?;
+    tell(&config.told);
     if dry_run {
         print!("{}", describe_setup(file, &config)?);
-        return Ok(());
+        return accounts_exist(&config);
     }
-    // What a restart does not mend has the exit code of a wrong configuration.
     let secrets = Secrets::read(&config).map_err(input)?;
-    let (user, group) = (config.user.as_deref(), config.control_group.as_deref());
-    privileges::check(user, group).map_err(|error| Failure::Input(error.to_string()))?;
+    accounts_exist(&config)?;
     Ok(Gateway::set_up(file, config, secrets)?.run()?)
 }
 

@@ -26,6 +26,17 @@ fn changed(old: &str, new: &str) -> String {
 const MISTAKES: &[(&str, &str, &str)] = &[
     ("[gateway]", "[gatway]", "ground.toml:7: gatway: unknown key; did you mean [gateway]?"),
     ("device = \"lw0\"", "device = \"a name of too many words\"", "ground.toml:8: gateway.device = \"a name of too many words\": must be the name of a network device: 1 .. 15 letters, digits, _, - or ."),
+    ("device = \"lw0\"", "device = \"all\"", "ground.toml:8: gateway.device = \"all\": is a name that the kernel keeps for itself; choose another, like \"lw0\""),
+    ("device = \"lw0\"", "device = \"default\"", "ground.toml:8: gateway.device = \"default\": is a name that the kernel keeps for itself"),
+    ("device = \"lw0\"", "device = \"lo\"", "ground.toml:8: gateway.device = \"lo\": is a name that the kernel keeps for itself"),
+    ("fd77::1/64", "::1/128", "ground.toml:9: gateway.address = [\"10.77.0.1/24\", \"::1/128\"]: ::1 cannot be the address of a device; choose one like \"fd77::1/64\""),
+    ("fd77::1/64", "::/64", "ground.toml:9: gateway.address = [\"10.77.0.1/24\", \"::/64\"]: :: cannot be the address of a device"),
+    ("fd77::1/64", "ff02::5/64", "ground.toml:9: gateway.address = [\"10.77.0.1/24\", \"ff02::5/64\"]: ff02::5 cannot be the address of a device"),
+    ("10.77.0.1/24", "fd77::1/48", "ground.toml:9: gateway.address = [\"fd77::1/48\", \"fd77::1/64\"]: has fd77::1 twice; leave one of them out"),
+    ("0.0.0.0:51820", "[::ffff:192.0.2.1]:51820", "ground.toml:10: gateway.listen = \"[::ffff:192.0.2.1]:51820\": is an address of IPv4; write \"192.0.2.1:51820\""),
+    ("0.0.0.0:51820", "[fe80::1]:51820", "ground.toml:10: gateway.listen = \"[fe80::1]:51820\": holds on one link only; write \"[::]:51820\", and listen_device = \"eth0\" next to it"),
+    ("0.0.0.0:51820", "[ff02::1]:51820", "ground.toml:10: gateway.listen = \"[ff02::1]:51820\": holds on one link only"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\ncontrol = \"/\"", "ground.toml:12: gateway.control = \"/\": must be the path of a file"),
     ("device = \"lw0\"", "device = 5", "ground.toml:8: gateway.device = 5: must be a string, not a whole number"),
     ("device = \"lw0\"", "divice = \"lw0\"", "ground.toml:8: gateway.divice = \"lw0\": unknown key; did you mean device?"),
     ("10.77.0.1/24", "10.77.0.1/33", "ground.toml:9: gateway.address[0] = \"10.77.0.1/33\": must be an address with a prefix length, like \"10.0.0.0/8\" or \"fd00::/8\""),
@@ -39,6 +50,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nuser = \"no body\"", "ground.toml:12: gateway.user = \"no body\": must be one word"),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nlisten_device = \"lw0\"", "ground.toml:12: gateway.listen_device = \"lw0\": is the tunnel itself; name the device towards the peers"),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nlisten_device = \"a b\"", "ground.toml:12: gateway.listen_device = \"a b\": must be the name of a network device: 1 .. 15 letters"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nleak = \"deny\"", "ground.toml:12: gateway.leak = \"deny\": must be one of refuse, allow"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nroutes = false\nleak = \"refuse\"", "ground.toml:13: gateway.leak = \"refuse\": is only for routes that the gateway sets; remove it, or routes = false"),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nfwmark = 255", "ground.toml:12: gateway.fwmark = 255: must be a whole number 256 .. 4294967295"),
     ("endpoint =", "probe_mtu = true\nendpoint =", "ground.toml:42: peer[0].probe_mtu = true: is only for mode = \"wireguard\""),
     ("rate = \"20Mbit\"", "rate = 20", "ground.toml:14: link.rate = 20: needs a unit: one of Gbit, Mbit, kbit, bit, like \"20Mbit\""),
@@ -87,6 +100,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("[5060, \"16384-32767\"]", "70000", "ground.toml:22: class[0].match[1].port = 70000: must be a whole number 1 .. 65535"),
     ("match = [{ dscp = [\"AF11\"", "match = [{ }, { dscp = [\"AF11\"", "ground.toml:28: class[1].match[0] = { }: is empty and would take everything; write {} as the last rule of the class that takes the rest"),
     ("match = [{ dscp = [\"AF11\"", "match = [{ dscp = \"EF\" }, { dscp = [\"AF11\"", "ground.toml:28: class[1].match[0] = { dscp = \"EF\" }: matches no packet: class \"ef\" comes before and takes all of these; leave this out or put it first"),
+    ("match = [{ dscp = [\"AF11\"", "level = 9\nmatch = [{}]\n[[class]]\nname = \"again\"\nmatch = [{}] # [{ dscp = [\"AF11\"", "ground.toml:32: class[2].match = [{}]: ends with {}, and only one class takes what no other does, \"af\"; write match = [{ dscp = \"EF\" }]"),
     ("match = [{ dscp = [\"AF11\"", "# match = [{ dscp = [\"AF11\"", "ground.toml:35: class[2].match: is missing, and only one class takes what no other does, \"af\"; write match = [{ dscp = \"EF\" }]"),
     ("name = \"rest\" ", "name = \"rest\"\nmatch = [{ dscp = 0 }] ", "ground.toml:37: class[2].match = [{ dscp = 0 }]: one class must take what no other does; leave match out there"),
     ("limit = \"100p\"", "limit = \"0p\"", "ground.toml:24: class[0].limit = \"0p\": must be 1p .. 1000000p"),
@@ -103,6 +117,14 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("rate = \"5Mbit\"", "bw = 0.3", "ground.toml:31: class[1].bw = 0.3: unknown key;"),
     ("192.0.2.2:51820", "ship.example:51820", "ground.toml:42: peer[0].endpoint = \"ship.example:51820\": must be an address and a port, like \"192.0.2.1:51820\" or \"[2001:db8::1]:51820\""),
     ("192.0.2.2:51820", "[2001:db8::2]:51820", "ground.toml:42: peer[0].endpoint = \"[2001:db8::2]:51820\": must be IPv4, as gateway.listen is 0.0.0.0:51820; \"[::]:51820\" carries both"),
+    ("10.77.0.2/32", "10.77.0.1/32", "ground.toml:43: peer[0].allowed_ips = [\"10.77.0.1/32\", \"fd77::2/128\", \"10.78.0.0/16\"]: 10.77.0.1/32 is an address of this gateway itself; leave it out, or correct gateway.address"),
+    ("fd77::2/128", "fd77::1", "ground.toml:43: peer[0].allowed_ips = [\"10.77.0.2/32\", \"fd77::1\", \"10.78.0.0/16\"]: fd77::1/128 is an address of this gateway itself; leave it out"),
+    ("192.0.2.2:51820", "[fe80::2%out]:51820", "ground.toml:42: peer[0].endpoint = \"[fe80::2%out]:51820\": must be IPv4, as gateway.listen is 0.0.0.0:51820; \"[::]:51820\" carries both"),
+    ("192.0.2.2:51820", "[2001:db8::2%out]:51820", "ground.toml:42: peer[0].endpoint = \"[2001:db8::2%out]:51820\": names a device, which only a link-local address, fe80::/10, needs; leave out what follows the %"),
+    ("192.0.2.2:51820", "[fe80::2%a b]:51820", "ground.toml:42: peer[0].endpoint = \"[fe80::2%a b]:51820\": must have the name of a network device behind the %, like \"[fe80::1%eth0]:51820\""),
+    ("192.0.2.2:51820", "[fe80::2%]:51820", "ground.toml:42: peer[0].endpoint = \"[fe80::2%]:51820\": must have the name of a network device behind the %"),
+    ("192.0.2.2:51820", "[fe80::2%out]:0", "ground.toml:42: peer[0].endpoint = \"[fe80::2%out]:0\": must have a port 1 .. 65535"),
+    ("10.78.0.0/16", "128.0.0.0/1", "ground.toml:42: peer[0].endpoint = \"192.0.2.2:51820\": lies in 128.0.0.0/1, which would be routed into the tunnel itself; write 0.0.0.0/0 instead of 0.0.0.0/1 and 128.0.0.0/1: that route leaves the tunnel's own datagrams out"),
     ("allowed_ips", "alowed_ips", "ground.toml:43: peer[0].alowed_ips = [\"10.77.0.2/32\", \"fd77::2/128\", \"10.78.0.0/16\"]: unknown key; did you mean allowed_ips?"),
     ("allowed_ips", "networks", "ground.toml:40: peer[0].allowed_ips: is missing; write allowed_ips = [\"10.0.0.0/8\"]"),
     ("10.78.0.0/16\"]", "10.78.0.0/16\"]\n[[peer]]\nname = \"ship\"", "ground.toml:45: peer[1].name = \"ship\": two peers have this name; rename one"),
@@ -225,6 +247,7 @@ underlays = [
             "endpoint = \"192.0.2.1:51820\": and underlays exclude each other",
         ),
         ("wwan0", "wan0", "underlays[1] = "),
+        ("wwan0", "lw0", "device = \"lw0\" is the tunnel itself"),
         (
             "\"lte\"",
             "\"starlink\"",
@@ -501,7 +524,7 @@ impl Checked {
     /// Exit code and standard error.
     fn check(&self, text: &[u8]) -> (Option<i32>, String) {
         fs::write(self.0.join("ground.toml"), text).unwrap();
-        self.run(&["check", "ground.toml"])
+        self.run(&["check", "--cleartext", "ground.toml"])
     }
 
     /// Makes a file that only some may read.
@@ -604,6 +627,53 @@ fn bad_keys_are_bad_input() {
     assert_eq!(checked.check(text.as_bytes()), (Some(0), String::new()));
 }
 
+/// Whatever `up` refuses before it touches the system, for the configuration or for an account that is not there.
+#[test]
+fn check_refuses_what_up_would_refuse() {
+    let checked = Checked::new("refusals");
+    let word = "mode = \"cleartext\"";
+    // A socket's path has 108 bytes in Linux, the last of them 0: unix(7).
+    let (longest, too_long) = ("/".repeat(106) + "c", "/".repeat(107) + "c");
+    let with = |line: &str| changed(word, &format!("{word}\n{line}"));
+    let nobody = |what: &str| with(&format!("{what} = \"no-{what}-of-this-host\""));
+    let refused = |text: &str, arguments: &[&str]| {
+        fs::write(checked.0.join("ground.toml"), text).unwrap();
+        let said = ["check", "up"].map(|command| {
+            let mut words = vec![command];
+            words.extend(arguments);
+            words.push("ground.toml");
+            checked.run(&words)
+        });
+        assert_eq!(said[0], said[1], "both say the same");
+        assert_eq!(said[0].0, Some(2), "{}", said[0].1);
+        said[0].1.clone()
+    };
+    let why = refused(SHIPPED, &[]);
+    assert!(why.contains("add --cleartext"), "{why}");
+    let why = refused(&nobody("control_group"), &["--cleartext"]);
+    assert!(
+        why.contains("there is no group no-control_group-of-this-host"),
+        "{why}"
+    );
+    let why = refused(
+        &with(&format!("control = \"{too_long}\"")),
+        &["--cleartext"],
+    );
+    assert!(
+        why.contains("has 108 bytes, and a socket's path at most 107"),
+        "{why}"
+    );
+    if nix::unistd::geteuid().is_root() {
+        let why = refused(&nobody("user"), &["--cleartext"]);
+        assert!(
+            why.contains("there is no user no-user-of-this-host"),
+            "{why}"
+        );
+    }
+    let sound = with(&format!("control = \"{longest}\""));
+    assert_eq!(checked.check(sound.as_bytes()), (Some(0), String::new()));
+}
+
 /// Who may read the configuration alone is told what was not looked at.
 #[test]
 fn keys_that_may_not_be_read_are_not_faults() {
@@ -661,6 +731,7 @@ const LINK: &str = include_str!("../configs/geo.toml");
 
 /// (what is replaced, by what, what is expected)
 const LINK_MISTAKES: &[(&str, &str, &str)] = &[
+    ("device = \"sat0\"", "device = \"default\"", "geo.toml:11: a.device = \"default\": is a name that the kernel keeps for itself"),
     ("seed = 1", "sed = 1", "geo.toml:7: sed = 1: unknown key; did you mean seed?"),
     ("netns = \"ground\"", "netns = \"/nowhere\"", "geo.toml:10: a.netns = \"/nowhere\": /nowhere does not exist; make it with `ip netns add`, or give the path of a namespace"),
     ("netns = \"ship\"\n", "", "geo.toml:15: b.device = \"sat0\": is the name of the other end too; change one of them, or its netns"),
@@ -776,6 +847,48 @@ fn voice_ages_by_default_and_no_other_class_does() {
     assert_eq!(by_port[0].max_age_ns, None, "EF is not named");
 }
 
+/// A trace of ten lines a second apart, but for one gap, in each place where a gateway or an emulator takes one.
+#[test]
+fn commands_say_what_a_trace_was_taken_for_and_what_is_doubtful() {
+    let folder = std::env::temp_dir().join(format!("linkweir-told-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir(&folder).unwrap();
+    let lines = (0..10).map(|at| format!("{},50\n", if at < 9 { at } else { 40 }));
+    let content = format!("t_s,down_mbit\n{}", lines.collect::<String>());
+    fs::write(folder.join("drive.csv"), content).unwrap();
+    let link = "rate = \"20Mbit\"";
+    let trace = "trace = \"drive.csv\"";
+    let of_peer = |text: &str| text.replacen("endpoint =", &format!("{trace}\nendpoint ="), 1);
+    let emulated = format!(
+        "[a]\ndevice = \"sat0\"\n[b]\ndevice = \"sat1\"\n[a_to_b]\n{trace}\n[b_to_a]\n{trace}\ndecimal = \".\"\n"
+    );
+    for (command, text) in [
+        (&["check"][..], changed(link, trace)),
+        (&["check"][..], of_peer(SHIPPED)),
+        (
+            &["up", "--cleartext", "--dry-run"][..],
+            changed(link, trace),
+        ),
+        (&["emulate", "--check"][..], emulated),
+    ] {
+        let file = folder.join("it.toml");
+        fs::write(&file, text).unwrap();
+        let mut program = Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"));
+        let output = program.args(command).arg(&file).output().unwrap();
+        let all = [&output.stdout[..], &output.stderr[..]].concat();
+        let all = String::from_utf8_lossy(&all);
+        let drive = folder.join("drive.csv");
+        let drive = drive.display();
+        for expected in [
+            format!("read: {drive}: mbit; t from t_s, capacity from down_mbit in Mbit/s; 10 values, mostly every 1s; from 0;"),
+            format!("note: {drive}: no lines for 32s before line 11, where 1s is usual"),
+        ] {
+            assert_eq!(all.matches(&expected).count(), 1, "{command:?}: {expected}: {all}");
+        }
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn a_file_of_wg_quick_becomes_files_that_check_finds_sound() {
     use std::os::unix::fs::PermissionsExt;
@@ -784,9 +897,9 @@ fn a_file_of_wg_quick_becomes_files_that_check_finds_sound() {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir(&folder).unwrap();
     let file = folder.join("wg0.conf");
-    let conf = "[Interface]\nPrivateKey = yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=\nAddress = 10.9.0.1/24\nDNS = 10.9.0.9\n\
+    let sound = "[Interface]\nPrivateKey = yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=\nAddress = 10.9.0.1/24\nDNS = 10.9.0.9\n\
 [Peer]\nPublicKey = GtL7fZc/bLnqZldpVofMCD6hDjrK28SsdLxevJ+qtKU=\nAllowedIPs = 10.9.0.2/32\nEndpoint = 192.0.2.1:51820\n";
-    std::fs::write(&file, conf).unwrap();
+    std::fs::write(&file, sound).unwrap();
     let run = |words: &[&str]| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"));
         let output = command.args(words).output().unwrap();
@@ -828,5 +941,28 @@ fn a_file_of_wg_quick_becomes_files_that_check_finds_sound() {
     );
     let (code, _, said) = run(&["import", conf, "--rate", "18"]);
     assert!(code == Some(2) && said.contains("18"), "{said}");
+    // faults name the file that was read, and the one that is not there
+    std::fs::remove_file(&toml).unwrap();
+    std::fs::remove_file(folder.join("wg0.key")).unwrap();
+    for (line, expected) in [
+        (
+            "MTU = 1450",
+            "wg0.conf:4: MTU: 1450 must be at most 1420, or 1440 if",
+        ),
+        (
+            "MTU = 575",
+            "wg0.conf: gateway.mtu = \"575B\": must be 576B .. ",
+        ),
+    ] {
+        std::fs::write(&file, sound.replace("DNS = 10.9.0.9", line)).unwrap();
+        let (code, _, said) = run(&words);
+        assert!(code == Some(2) && said.contains(expected), "{said}");
+        let unwritten = format!("; {} was not written\n", toml.display());
+        assert!(
+            said.ends_with(&unwritten) && !said.contains("wg0.toml:"),
+            "{said}"
+        );
+        assert!(!toml.exists());
+    }
     std::fs::remove_dir_all(&folder).unwrap();
 }

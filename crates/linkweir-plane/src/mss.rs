@@ -29,26 +29,28 @@ pub fn clamp(packet: &mut [u8], header: &Header, mtu: u32) -> bool {
     }
     let end = (usize::from(segment[12] >> 4) * 4).min(segment.len());
     let mut at = TCP_HEADER_BYTES;
+    let mut changed = false;
     while at < end {
         match segment[at] {
-            END => return false,
+            END => return changed,
             NO_OPERATION => at += 1,
             kind => {
                 let Some(&length) = segment[..end].get(at + 1) else {
-                    return false;
+                    return changed;
                 };
                 let length = usize::from(length);
                 if length < 2 || at + length > end {
-                    return false;
+                    return changed;
                 }
+                // Linux takes the last of several.
                 if kind == MSS && length == 4 {
-                    return lower(segment, at + 2, most);
+                    changed |= lower(segment, at + 2, most);
                 }
                 at += length;
             }
         }
     }
-    false
+    changed
 }
 
 /// Lowers the value at `at`; the checksum follows by the difference (RFC 1624, equation 3).
@@ -143,6 +145,30 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A receiver may take any of several offers; Linux takes the last.
+    #[test]
+    fn each_of_several_offers_is_lowered() {
+        for options in [
+            [2, 4, 5, 180, 2, 4, 5, 180],
+            [2, 4, 1, 0, 2, 4, 5, 180],
+            [2, 4, 5, 180, 2, 4, 1, 0],
+        ] {
+            let segment = segment(SYN, &options, false);
+            let (changed, after) = clamped(v4(TCP, 0, 0, 0, &segment), 1400);
+            assert!(changed);
+            for at in [22, 26] {
+                let offered = u16::from_be_bytes([options[at - 20], options[at - 19]]);
+                let expected = offered.min(1360).to_be_bytes();
+                assert_eq!(after[at..at + 2], expected, "{options:?}");
+            }
+            assert_eq!(sum(&after, false), 0, "{options:?}");
+        }
+        // What follows an offer cannot be read: the offer counts all the same.
+        let cut = segment(SYN, &[2, 4, 5, 180, 3, 40, 1, 1], false);
+        let (changed, after) = clamped(v4(TCP, 0, 0, 0, &cut), 1400);
+        assert!(changed && after[22..24] == 1360_u16.to_be_bytes());
     }
 
     #[test]

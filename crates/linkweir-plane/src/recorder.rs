@@ -38,6 +38,8 @@ pub struct Block {
     pub bins: u64,
     /// Peers that appear in no block before it, by number.
     pub peers: Vec<u32>,
+    /// The changes of capacities in it, in order: the peer and its capacity from then on, bit/s.
+    pub capacities: Vec<(u32, u64)>,
 }
 
 /// Counts of a gateway.
@@ -67,6 +69,8 @@ pub struct Recorder {
     seen: Vec<bool>,
     /// Those that are in no finished block yet.
     fresh: Vec<u32>,
+    /// Changes of capacities in the block.
+    capacities: Vec<(u32, u64)>,
 }
 
 /// A packet that arrived in the present bin.
@@ -107,6 +111,7 @@ impl Recorder {
             ready: Vec::new(),
             seen: Vec::new(),
             fresh: Vec::new(),
+            capacities: Vec::new(),
         }
     }
 
@@ -164,6 +169,7 @@ impl Recorder {
                 bins: last_bin + 1 - block.first_bin(),
                 body: block.into_body(),
                 peers: std::mem::take(&mut self.fresh),
+                capacities: std::mem::take(&mut self.capacities),
             });
         }
     }
@@ -446,6 +452,7 @@ impl Tap {
         };
         let at_ns = since_ns.saturating_sub(recorder.origin_ns);
         recorder.block().capacity(at_ns, self.peer, bps);
+        recorder.capacities.push((self.peer, bps));
     }
 }
 

@@ -17,7 +17,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from linkweir.bounds.answer import Bound
 from linkweir.bounds.arrivals import quantity
 from linkweir.bounds.curve import Curve
 from linkweir.scenario import Scenario
+from linkweir.scratch import scratch
 from linkweir.simulate import run
 
 if sys.version_info >= (3, 11):
@@ -209,8 +209,8 @@ def write(scenario: Scenario, found: list[Bound], attack: Attack, folder: Path, 
 
 def measure(scenario: Scenario, found: list[Bound], case: Case, worst: str | None = None) -> dict[str, float]:
     """The longest delay of each class, s, from the arrival at the queue to the end of the transmission."""
-    with TemporaryDirectory() as folder:
-        result = run(Scenario.from_dict(candidate(scenario, found, case, Path(folder), worst)))
+    with scratch() as folder:
+        result = run(Scenario.from_dict(candidate(scenario, found, case, folder, worst)))
         rows = result.flows.to_pydict()
         return {c: d or 0.0 for c, d in zip(rows["class"], rows["delay_max_s"], strict=True)}
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from linkweir.provenance import write_whole
 from linkweir.recording import ENDING, Recording
 from linkweir.replay import prepare
 from linkweir.scenario import Scenario
+from linkweir.scratch import scratch
 
 app = typer.Typer(add_completion=False)
 
@@ -66,10 +66,10 @@ def _other(path: Path) -> Scenario:
     """The scenario of a file: itself, or of a recording, whose flows send the recorded packets."""
     if path.suffix != ENDING:
         return Scenario.load(path)
-    with tempfile.TemporaryDirectory(prefix="linkweir-import-") as folder:
+    with scratch() as folder:
         part = Recording.load([path]).part()
         # The link is that of the imported file; this rate counts only where that has none.
         most_bps = max((bps for _, bps in part.capacity), default=0) or 10**9
-        keys = prepare(part, Path(folder), rate=f"{most_bps}bit").keys
+        keys = prepare(part, folder, rate=f"{most_bps}bit").keys
     flows = [{**flow, "file": str(path.resolve())} for flow in keys["flow"]]
     return Scenario.from_dict({**keys, "flow": flows})

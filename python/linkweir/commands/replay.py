@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,11 +13,13 @@ from typing import Annotated, Any
 import typer
 
 from linkweir import _native
+from linkweir.commands.trace_keys import show_trace
 from linkweir.present import emit, emit_json, say, show_result
 from linkweir.provenance import free_directory
 from linkweir.recording import Recording
 from linkweir.replay import Agreement, Replay, compare, prepare
 from linkweir.result import Interrupted
+from linkweir.scratch import scratch
 from linkweir.simulate import run
 from linkweir.sweeps.keys import Key, KeyPathError, split
 from linkweir.terminal import print_table
@@ -79,10 +80,10 @@ def replay(
     part = Recording.load(files).part(peer, start, stop)
     name = re.sub(r"[^A-Za-z0-9._-]", "_", f"replay-{part.peer}")
     directory = free_directory(name) if out is None else out
-    with tempfile.TemporaryDirectory(prefix="linkweir-replay-") as folder:
+    with scratch() as folder:
         made = prepare(
             part,
-            Path(folder),
+            folder,
             policy=policy,
             changes=_changes(changes or []),
             rate=rate,
@@ -90,6 +91,8 @@ def replay(
             closed=closed,
             rtt=rtt,
         )
+    if not as_json:
+        show_trace(trace)
     try:
         result = run(made.scenario, out=directory, force=force)
     except Interrupted as interrupted:

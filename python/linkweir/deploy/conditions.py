@@ -26,6 +26,10 @@ _ICMP = frozenset((1, 58))
 _EVERY_ADDRESS: dict[int, Net] = {4: ipaddress.ip_network("0.0.0.0/0"), 6: ipaddress.ip_network("::/0")}
 
 
+_Tried = tuple[Conditions, int, int]
+"""Conditions, the number of the class of packets that meet them, and when they are tried: its `order`."""
+
+
 def both(one: Conditions, other: Conditions) -> Conditions | None:
     """The conditions of packets that meet both; None if no packet does."""
     found: dict[str, frozenset[Any]] = {**one, **other}
@@ -46,10 +50,10 @@ def both(one: Conditions, other: Conditions) -> Conditions | None:
 
 
 def _common(key: str, one: Any, other: Any) -> Any:
-    if key in _PORTS:
+    if key in (*_PORTS, "port"):
         first, last = max(one[0], other[0]), min(one[1], other[1])
         return (first, last) if first <= last else None
-    if key in _NETS:
+    if key in (*_NETS, "address"):
         if one.version != other.version or not one.overlaps(other):
             return None
         return max(one, other, key=lambda net: net.prefixlen)
@@ -72,7 +76,29 @@ def in_order(rules: Iterable[tuple[Conditions, int]], classes: int, rest: int) -
         classes: how many there are.
         rest: number of the class of packets that meet none.
     """
-    rules, rest = _until_all(list(rules), rest)
+    tried, rest = _simplified(list(rules), rest)
+    while True:
+        # What one pass leaves away may let the next one join rules, as an import of an export of these would.
+        simpler, others = _simplified([(wanted, number) for wanted, number, _ in tried], rest)
+        if len(simpler) >= len(tried) and _last(simpler) >= _last(tried):
+            break
+        tried, rest = simpler, others
+    found: list[list[dict[str, Any]] | None] = [[] for _ in range(classes)]
+    for wanted, number, place in tried:
+        own = found[number]
+        assert own is not None
+        own.append({**_written(wanted), **({"order": place} if place else {})})
+    found[rest] = [*found[rest], {}] if found[rest] else None  # type: ignore[misc]
+    return found
+
+
+def _last(tried: Sequence[_Tried]) -> int:
+    return max((place for _, _, place in tried), default=0)
+
+
+def _simplified(rules: Sequence[tuple[Conditions, int]], rest: int) -> tuple[list[_Tried], int]:
+    """The same with fewer rules, as far as one pass finds them, in the order in which a scenario tries them."""
+    rules, rest = _until_all(rules, rest)
     reached: list[tuple[Conditions, int]] = []
     before: list[Conditions] = []
     for wanted, number in rules:
@@ -88,36 +114,36 @@ def in_order(rules: Iterable[tuple[Conditions, int]], classes: int, rest: int) -
         for at, (wanted, number) in enumerate(reached)
         for others, later in reached[at + 1 :]
     )
-    folded: list[tuple[Conditions, int, int]] = []
+    if not needs_order:
+        reached.sort(key=lambda rule: rule[1])
+    tried: list[_Tried] = []
     for place, (run, number) in enumerate(_runs(reached)):
         for wanted in _folded(run):
-            if not any(covers(earlier, wanted) for earlier, _, _ in folded):
-                folded.append((wanted, number, place))
-    found: list[list[dict[str, Any]] | None] = [[] for _ in range(classes)]
-    for wanted, number, place in folded:
-        order = {"order": place} if needs_order and place else {}
-        own = found[number]
-        assert own is not None
-        own.append({**_written(wanted), **order})
-    found[rest] = [*found[rest], {}] if found[rest] else None  # type: ignore[misc]
-    return found
+            if not any(covers(earlier, wanted) for earlier, _, _ in tried):
+                tried.append((wanted, number, place if needs_order else 0))
+    return tried, rest
 
 
 def _until_all(rules: Sequence[tuple[Conditions, int]], rest: int) -> tuple[Sequence[tuple[Conditions, int]], int]:
-    """The rules up to those that give all packets of both versions of IP to one class, which then takes the rest."""
-    versions: set[int] = set()
+    """The rules up to one after which no packet is left, and the class of the rest: the one that takes all packets."""
+    takers: dict[int, int] = {}
     for at, (wanted, number) in enumerate(rules):
-        if at and number != rules[at - 1][1]:
-            versions = set()
-        if wanted.keys() == {"version"}:
-            versions |= wanted["version"]
-        if versions == {4, 6}:
-            return rules[:at], number
+        if wanted.keys() <= {"version"}:
+            for version in wanted.get("version", _EVERY_ADDRESS):
+                takers.setdefault(version, number)
+        if takers.keys() == _EVERY_ADDRESS.keys():
+            return (rules[:at], number) if len(set(takers.values())) == 1 else (rules[: at + 1], rest)
     return rules, rest
 
 
 def _parts(wanted: Conditions) -> Iterator[Conditions]:
     """The same as conditions that have one value for each key, so that those which an earlier rule takes can go."""
+    for either, ends in (("port", _PORTS), ("address", _NETS)):
+        if either in wanted:
+            others = {key: values for key, values in wanted.items() if key != either}
+            for end in ends:
+                yield from _parts({**others, end: wanted[either]})
+            return
     whole = wanted if "version" in wanted else {**wanted, "version": frozenset((4, 6))}
     for values in itertools.product(*(sorted(own, key=str) for own in whole.values())):
         part = both({}, {key: frozenset((value,)) for key, value in zip(whole, values, strict=True)})
@@ -144,6 +170,10 @@ def _folded(run: Sequence[Conditions]) -> list[Conditions]:
         folded = _either(folded, one, other, either)
     for key in ("version", "protocol", "dscp", "port", "source_port", "destination_port", "address", *_NETS, "version"):
         folded = _joined(folded, key)
+    for wanted in list(folded):
+        others = [other for other in folded if other is not wanted]
+        if any(covers(other, wanted) for other in others):
+            folded = others
     return folded
 
 
@@ -162,10 +192,18 @@ def _joined(run: Sequence[Conditions], key: str) -> list[Conditions]:
     for group in groups.values():
         others = {k: v for k, v in group[0].items() if k != key}
         if all(key in wanted for wanted in group):
-            found.append(_normal({**others, key: frozenset().union(*(wanted[key] for wanted in group))}))
+            values = frozenset().union(*(wanted[key] for wanted in group))
+            found.append(_normal({**others, key: _outermost(key, values)}))
         else:
             found.append(others)
     return found
+
+
+def _outermost(key: str, values: frozenset[Any]) -> frozenset[Any]:
+    """The values that are in no other of them, as a net may be in a larger one."""
+    return frozenset(
+        one for one in values if not any(one != other and _common(key, one, other) == one for other in values)
+    )
 
 
 def _either(run: Sequence[Conditions], one: str, other: str, either: str) -> list[Conditions]:

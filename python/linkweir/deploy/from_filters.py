@@ -20,6 +20,7 @@ Object = Mapping[str, Any]
 
 _VERSIONS = {"ip": 4, "ipv6": 6}
 _PROTOCOLS = {"tcp": 6, "udp": 17, "sctp": 132, "icmp": 1, "icmpv6": 58}
+"""Names that tc shows; it shows other protocols as hexadecimal numbers."""
 _HARMLESS = frozenset(("eth_type", "not_in_hw", "in_hw", "in_hw_count"))
 _ROOT_TABLE = 0x800
 """Hash tables of u32 from this number on are made by the kernel, one for each preference; users make the others."""
@@ -37,12 +38,14 @@ class Filter:
         target: the class that it chooses, such as `10:1`.
         conditions: what it compares; None if a rule cannot.
         notes: what was left out, a line each.
+        acts: whether it has an action besides choosing the class, such as dropping the packet.
     """
 
     name: str
     target: str
     conditions: Conditions | None
     notes: tuple[str, ...] = ()
+    acts: bool = False
 
 
 class _UnfitError(Exception):
@@ -111,10 +114,12 @@ def _filter(name: str, entry: Object) -> Iterator[Filter]:
     kind, target = entry["kind"], target_of(options)
     if kind == "u32" and "ht_divisor" in options:
         return  # a hash table; what is in it follows
+    actions = [action.get("kind") for action in options.get("actions", []) if not _passes(action)]
     try:
         if entry.get("chain", 0):
             raise _UnfitError(f"is in chain {entry['chain']}, which only an action reaches")
-        _check_actions(options.get("actions", []))
+        if actions:
+            raise _UnfitError(f"has the action {actions[0]}")
         if "skip_sw" in options:
             raise _UnfitError("is for hardware only")
         if not target:
@@ -124,15 +129,13 @@ def _filter(name: str, entry: Object) -> Iterator[Filter]:
             raise _UnfitError(f"{kind} does not compare headers of packets")
         conditions, notes = read(entry)
     except _UnfitError as why:
-        yield Filter(name, target, None, (f"{name}: {why}: left out",))
+        yield Filter(name, target, None, (f"{name}: {why}: left out",), bool(actions))
         return
     yield Filter(name, target, conditions, tuple(f"{name}: {note}" for note in notes))
 
 
-def _check_actions(actions: Sequence[Object]) -> None:
-    for action in actions:
-        if action.get("kind") != "gact" or action.get("control_action", {}).get("type") != "pass":
-            raise _UnfitError(f"has the action {action.get('kind')}")
+def _passes(action: Object) -> bool:
+    return bool(action.get("kind") == "gact" and action.get("control_action", {}).get("type") == "pass")
 
 
 def _version(entry: Object) -> dict[str, frozenset[Any]]:
@@ -186,8 +189,7 @@ def _flower(entry: Object) -> tuple[Conditions, list[str]]:
         own, notes = _points(int(value, 0), int(str(keys.pop("ip_tos_mask", mask or "ff")), 16))
         parts.append(own)
     if "ip_proto" in keys:
-        text = str(keys.pop("ip_proto"))
-        parts.append({"protocol": frozenset((_PROTOCOLS[text] if text in _PROTOCOLS else int(text, 16),))})
+        parts.append({"protocol": frozenset((_protocol(str(keys.pop("ip_proto"))),))})
     for end, key in (("src", "source"), ("dst", "destination")):
         if f"{end}_port" in keys:
             parts.append({f"{key}_port": _port(keys.pop(f"{end}_port"), keys.pop(f"{end}_port_mask", None))})
@@ -196,6 +198,13 @@ def _flower(entry: Object) -> tuple[Conditions, list[str]]:
     if keys:
         raise _UnfitError(f"compares {', '.join(keys)}")
     return _possible(*parts), notes
+
+
+def _protocol(text: str) -> int:
+    try:
+        return _PROTOCOLS[text] if text in _PROTOCOLS else int(text, 16)
+    except ValueError:
+        raise _UnfitError(f"compares ip_proto {text}, whose number is not known here") from None
 
 
 def _port(value: Any, mask: Any) -> frozenset[tuple[int, int]]:
@@ -312,32 +321,32 @@ def _up(fields: _Fields, name: str, offset: int) -> int:
     return 8 * (last - offset)
 
 
-def _address(name: str, first: int, size: int) -> tuple[tuple[str, int, int, int], ...]:
-    return tuple((name, offset, 0, 32) for offset in range(first, first + size, 4))
+def _header(bits: int, *, dscp: tuple[int, int], protocol: tuple[int, int], source: int) -> _Fields:
+    """The fields of a header that ends with its addresses, and of the ports behind it.
+
+    Args:
+        bits: of an address.
+        dscp: first byte and first bit of the byte that begins with the code point.
+        protocol: the same of the protocol's number.
+        source: first byte of the source's address.
+    """
+    size = bits // 8
+    destination, ports = source + size, source + 2 * size
+    return _Fields(
+        bits,
+        (
+            ("dscp", *dscp, 8),
+            ("protocol", *protocol, 8),
+            *(("source", offset, 0, 32) for offset in range(source, destination, 4)),
+            *(("destination", offset, 0, 32) for offset in range(destination, ports, 4)),
+            ("source_port", ports, 0, 16),
+            ("destination_port", ports, 16, 16),
+        ),
+    )
 
 
-_IP4 = _Fields(
-    32,
-    (
-        ("dscp", 0, 8, 8),
-        ("protocol", 8, 8, 8),
-        *_address("source", 12, 4),
-        *_address("destination", 16, 4),
-        ("source_port", 20, 0, 16),
-        ("destination_port", 20, 16, 16),
-    ),
-)
-_IP6 = _Fields(
-    128,
-    (
-        ("dscp", 0, 4, 8),
-        ("protocol", 4, 16, 8),
-        *_address("source", 8, 16),
-        *_address("destination", 24, 16),
-        ("source_port", 40, 0, 16),
-        ("destination_port", 40, 16, 16),
-    ),
-)
+_IP4 = _header(32, dscp=(0, 8), protocol=(8, 8), source=12)
+_IP6 = _header(128, dscp=(0, 4), protocol=(4, 16), source=8)
 _IP = {4: _IP4, 6: _IP6}
 
 

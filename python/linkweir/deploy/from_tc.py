@@ -287,7 +287,9 @@ def _htb(shown: _Shown, root: Object) -> tuple[dict[str, Any], str]:
         )
     for parent in (root["handle"], *classes):
         for one in shown.filters_of(parent):
-            if one.target not in path:
+            if one.acts:
+                shown.notes += one.notes
+            elif one.target not in path:
                 where = one.target or "no class"
                 shown.notes.append(f"{one.name}: leads to {where}, and a scenario has {place} only: left out")
     link = {"rate": _shown(min(rate for rate in rates if rate is not None), "rate")}

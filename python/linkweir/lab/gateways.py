@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from linkweir.lab.tunnel import ENDS, LINK_BELOW, tunnel
 from linkweir.lab.world import World
 from linkweir.provenance import dump
 from linkweir.scenario import Scenario
+from linkweir.scratch import scratch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,8 +78,10 @@ class Gateways(OverGateways):
     ) -> None:
         super().__init__(below, exported=exported)
         found = gateway or namespaces.find_gateway()
-        self._folder = tempfile.TemporaryDirectory(prefix="linkweir-")
-        self.tools = namespaces.prepare(found, Path(self._folder.name))
+        opened = contextlib.ExitStack()
+        folder = opened.enter_context(scratch())
+        weakref.finalize(self, opened.close)
+        self.tools = namespaces.prepare(found, folder)
         programs = [(self.tools.programs / name).read_bytes() for name in ("linkweir-gateway", "workload")]
         self.identity = hashlib.sha256(b"".join(programs)).hexdigest()
 

@@ -7,7 +7,6 @@ import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from linkweir.deploy.policy import kind_of, policy_of
 from linkweir.lab import kernel
 from linkweir.lab.archive import Entry, archive
 from linkweir.lab.fault import LaboratoryError
+from linkweir.scratch import scratch
 
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin:/usr/bin:/bin"
 PROGRAMS = {"busybox": "busybox-static", "dash": "dash", "tc": "iproute2", "ip": "iproute2"}
@@ -123,8 +123,8 @@ def prepare(folder: Path, *more: Path, kinds: Sequence[str] = (), sent_when_due:
     def add(path: str, content: bytes, *, link: bool = False) -> None:
         entries.setdefault(path, Entry(path, content, link=link))
 
-    with tempfile.TemporaryDirectory() as name:
-        made = Path(name) / "made"
+    with scratch() as work:
+        made = work / "made"
         options = ["-static", f"-DSENT_WHEN_DUE={sent_when_due:d}"]
         _run([*_C, *options, str(lab / "guest/workload.c"), "-o", str(made)], "the traffic tool")
         add("bin/workload", made.read_bytes())

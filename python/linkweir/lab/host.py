@@ -11,13 +11,13 @@ import os
 import select
 import signal
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from linkweir.lab.archive import Entry, archive
 from linkweir.lab.fault import LaboratoryError
 from linkweir.lab.guest import Guest
+from linkweir.scratch import scratch
 
 _START_NS = 1_700_000_000_000_000_000
 MEMORY = "320M"
@@ -41,8 +41,7 @@ def start(
     Raises:
         LaboratoryError: the job failed, or the kernel did not end in time.
     """
-    with tempfile.TemporaryDirectory(prefix="linkweir-") as name:
-        folder = Path(name)
+    with scratch() as folder:
         results = folder / "results"
         results.mkdir()
         # The path of the results differs between runs; padded, it leaves the size of the image the same.

@@ -13,7 +13,6 @@ import contextlib
 import os
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from linkweir.lab import kernel
 from linkweir.lab.fault import LaboratoryError
+from linkweir.scratch import scratch
 
 PREPARATION_NS = 5_000_000_000
 """From the start of a job to the beginning of its experiment."""
@@ -131,8 +131,8 @@ def start(tools: Tools, job: Mapping[str, bytes], lasts_s: float) -> dict[str, b
     Raises:
         LaboratoryError: the job failed, or did not end in time.
     """
-    with tempfile.TemporaryDirectory(prefix="linkweir-") as name:
-        files, out = Path(name) / "job", Path(name) / "out"
+    with scratch() as folder:
+        files, out = folder / "job", folder / "out"
         files.mkdir()
         out.mkdir()
         for path, content in job.items():

@@ -9,13 +9,13 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Pipe, wait
 from pathlib import Path
 
 from linkweir.fault import ExecutorError
+from linkweir.scratch import scratch
 from linkweir.simulate import processors
 from linkweir.sweeps.job import Answer, Job
 
@@ -100,12 +100,12 @@ class LocalProcesses:
         again: deque[Job] = deque()
         deaths: Counter[int] = Counter()
         started = 0
-        with tempfile.TemporaryDirectory(prefix="linkweir-sweep-") as folder:
+        with scratch() as folder:
             try:
                 while True:
                     while len(self._workers) < self._count and (job := _next(again, waiting)) is not None:
                         started += 1
-                        self._workers.append(_Worker(Path(folder), started))
+                        self._workers.append(_Worker(folder, started))
                         self._workers[-1].give(job)
                     if not self._workers:
                         return

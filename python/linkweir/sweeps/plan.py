@@ -46,6 +46,8 @@ class Case:
         text: the scenario with these values and every default written out.
         seed: the scenario's own.
         inputs: files the scenario names: name in `text`, path it was read from, content.
+        readings: what each measured series was taken for, a line each.
+        notes: where something is not as the scenario's writer may expect, a sentence each.
         shown: `values`, and the scenario's own values of the keys that only other cases change.
     """
 
@@ -55,6 +57,8 @@ class Case:
     text: str = field(repr=False)
     seed: int
     inputs: tuple[tuple[str, str, bytes], ...] = field(repr=False)
+    readings: tuple[str, ...] = field(repr=False)
+    notes: tuple[str, ...] = field(repr=False)
     shown: Values = field(repr=False)
 
     def __str__(self) -> str:
@@ -324,7 +328,9 @@ def _seeds(given: object, first: int | None, place: _Place) -> list[int] | None:
         if set(given) - {"first", "count"} or "count" not in given:
             raise place.fault("seeds", given, cure)
         start, count = given.get("first", 1), given["count"]
-        if not _is_whole(start) or not _is_whole(count) or not 1 <= count <= 10_000_000:
+        if not _is_whole(start):
+            raise place.fault("seeds", given, f"needs a whole number as first; {cure}")
+        if not _is_whole(count) or not 1 <= count <= 10_000_000:
             raise place.fault("seeds", given, f"needs a count of 1 .. 10000000; {cure}")
         listed = list(range(start, start + count))
     elif isinstance(given, Iterable) and not isinstance(given, str):
@@ -448,10 +454,13 @@ def _case(number: int, label: str, values: Values, place: _Place, bases: _Bases)
     return Case(number, label, values, *_kept_of(scenario, bases.contents), {})
 
 
-def _kept_of(scenario: Scenario, contents: dict[bytes, bytes]) -> tuple[str, int, tuple[tuple[str, str, bytes], ...]]:
+_Kept = tuple[str, int, tuple[tuple[str, str, bytes], ...], tuple[str, ...], tuple[str, ...]]
+
+
+def _kept_of(scenario: Scenario, contents: dict[bytes, bytes]) -> _Kept:
     """The parts of a scenario that a case keeps; files of the same content are kept once."""
     inputs = tuple((name, source, contents.setdefault(content, content)) for name, source, content in scenario.inputs)
-    return scenario.resolved, scenario.seed, inputs
+    return scenario.resolved, scenario.seed, inputs, tuple(scenario.readings), tuple(scenario.notes)
 
 
 def _attributed(

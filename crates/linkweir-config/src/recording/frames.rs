@@ -2,7 +2,7 @@
 //! Blocks: length, checksum and body.
 
 use super::bins::{BIN_NS, BOUNDS_BYTES};
-use super::entries::{Counts, COUNTS};
+use super::entries::{Counts, Writer, COUNTS};
 use super::numbers::{put, take};
 
 /// The beginning of a section. The last byte but one is the version of the format.
@@ -79,6 +79,16 @@ pub fn peer(number: u32, text: &str) -> Vec<u8> {
 #[must_use]
 pub fn gap(first_bin: u64, bins: u64) -> Vec<u8> {
     frame(&body(GAP, &[first_bin, bins], ""))
+}
+
+/// The block that states which capacities hold at the beginning of a bin, by the number of the peer, bit/s.
+#[must_use]
+pub fn capacities(bin: u64, known: impl IntoIterator<Item = (u32, u64)>) -> Vec<u8> {
+    let mut block = Writer::new(bin);
+    for (peer, bps) in known {
+        block.capacity(bin * BIN_NS, peer, bps);
+    }
+    frame(&block.into_body())
 }
 
 fn body(kind: u8, numbers: &[u64], text: &str) -> Vec<u8> {

@@ -21,7 +21,9 @@ mod survey;
 
 pub use bins::{size_class, BIN_NS, BOUNDS_BYTES, SIZES};
 pub use entries::{Cell, Counts, Entry, Sizes, Writer, MOST_CELL_PKTS};
-pub use frames::{frame, gap, is_recording, peer, read, settings, Block, Damage, MAGIC};
+pub use frames::{
+    capacities, frame, gap, is_recording, peer, read, settings, Block, Damage, MAGIC,
+};
 pub use packets::{packets_of, spread, MOST_PKTS};
 pub use survey::{stamp, Bin, Recording, Section};
 

@@ -108,6 +108,24 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
+fn stated_capacities_hold_from_the_beginning_of_a_bin() {
+    let bytes = [
+        settings(5, false, CONFIGURED),
+        peer(7, "name = \"ship\""),
+        peer(300, "name = \"boat\""),
+        capacities(12, [(7, 20_000_000), (300, 0)]),
+        section(5, &[(13, 0, cell(&[(1, 100)], (1, 100)))]),
+    ];
+    let recording = Recording::new(vec![bytes.concat()]).unwrap();
+    assert_eq!(recording.damages, []);
+    let span_ns = recording.span_ns();
+    assert_eq!(span_ns, (12 * BIN_NS, 14 * BIN_NS));
+    // The same capacity again is no change.
+    assert_eq!(recording.capacity("ship", span_ns), [(0, 20_000_000)]);
+    assert_eq!(recording.capacity("boat", span_ns), [(0, 0)]);
+}
+
+#[test]
 fn a_file_cut_off_anywhere_is_read_up_to_its_last_whole_block() {
     let one = section(1, &[(0, 0, cell(&[(1, 100)], (1, 100)))]);
     let two = frame(&Writer::new(9).into_body());

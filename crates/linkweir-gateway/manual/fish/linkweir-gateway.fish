@@ -37,6 +37,7 @@ complete -c linkweir-gateway -n "__fish_linkweir_gateway_needs_command" -f -a "e
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_needs_command" -f -a "rate" -d 'Follow a link whose capacity is unknown with the rate of an HTB class, until stopped; no tunnel, no gateway at the far end'
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_needs_command" -f -a "set" -d 'Change a running gateway'
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand keygen" -s h -l help -d 'Print help'
+complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand check" -l cleartext -d 'Allow mode = "cleartext", as for up'
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand check" -s h -l help -d 'Print help'
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand import" -l rate -d 'Capacity of the link, a little less than it carries, such as 18Mbit' -r
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand import" -l folder -d 'Folder for the configuration and the keys' -r -F

@@ -14,13 +14,14 @@ pub mod paths;
 mod peers;
 mod record;
 mod underlays;
+mod warnings;
 pub mod wg_quick;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
-use linkweir_config::matching::{code_point, nets, Rules};
+use linkweir_config::matching::{code_point, Rules};
 use linkweir_config::reader::{Entry, Section, Source};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::{parameters, placeholders, trace};
@@ -34,9 +35,9 @@ pub use capacity::{capacity_bps, reported_bps};
 use keys::KeyFile;
 pub use linkweir_config::Fault;
 pub use mode::Mode;
-use names::{device, socket_address, word, WIREGUARD};
 pub use names::{is_dual, HostName};
-use paths::path;
+use names::{new_device, own_socket, word, WIREGUARD};
+use paths::socket_path;
 pub use peers::Peer;
 pub use record::Record;
 pub use underlays::Way;
@@ -63,6 +64,8 @@ pub const PACKET_COST_BYTES: u64 = 112;
 const MTU_V6: u32 = 1280;
 /// Smallest MTU taken: what every IPv4 host accepts (RFC 791).
 const MTU_LEAST: u32 = 576;
+/// Largest IP packet of the underlying network unless a configuration says another: Ethernet's.
+const UNDERLAY_MTU: u32 = 1500;
 /// The smallest packet is a header of this size.
 const HEADER_BYTES: usize = 20;
 /// IP and UDP headers outside, bytes.
@@ -96,6 +99,8 @@ pub struct Config {
     pub control_group: Option<String>,
     /// Whether the addresses behind peers are routed through the device.
     pub routes: bool,
+    /// Whether packets to addresses behind peers are refused rather than sent in the clear while the routes are missing.
+    pub refuses_leaks: bool,
     /// Whether the segment size of TCP connections is lowered to what fits.
     pub mss_clamp: bool,
     /// Whether the kernel's segmentation offloads are used, where it has them.
@@ -122,6 +127,8 @@ pub struct Config {
     pub peers: Vec<Peer>,
     /// The flight recorder; none: nothing is recorded.
     pub record: Option<Record>,
+    /// What traces were taken for and what of them is doubtful, a line each.
+    pub told: Vec<String>,
 }
 
 impl Config {
@@ -193,7 +200,8 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
 
     top.renamed(&WIREGUARD)?;
     let own = Own::read(&mut top)?;
-    let link = Shared::read(&mut top)?;
+    let mut told = Vec::new();
+    let link = Shared::read(&mut top, &mut told)?;
     let mut scheduler = top.need_table("scheduler", "policy = \"pss\"")?;
     let names: Vec<&str> = linkweir_core::policies().iter().map(|p| p.name).collect();
     let chosen = scheduler.need("policy", "\"pss\"")?.choice(&names)?;
@@ -205,7 +213,6 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         .collect::<Result<Vec<_>, _>>()?;
 
     let mut sections = top.tables("class", CLASSES)?;
-    let (mut classes, rules, qparams) = classes::read(&mut sections, info)?;
     let mut peer_sections = top.tables("peer", PEERS)?;
     let (peers, rows, across_sections) = peers::read(
         &mut peer_sections,
@@ -213,16 +220,27 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         own.listen,
         link.capacity.as_ref(),
         link.across.as_ref(),
+        &mut told,
     )?;
+    peers::underlays_outside(&peers, &peer_sections, &own.device)?;
+    let wire = Wire {
+        overhead_bytes: link.overhead_bytes + i64::from(own.outer_bytes),
+        mpu_bytes: link.mpu_bytes,
+    };
+    let full_bytes = wire.packet_bytes(own.mtu as usize);
+    let full_ns = warnings::packet_ns(full_bytes, peers::slowest_bps(&peers));
+    let (mut classes, rules, qparams) = classes::read(&mut sections, info, full_ns)?;
     link.one_interface(peers.len())?;
     let record = record::read(&mut top)?;
+    peers::own_addresses(&peers, &peer_sections, &own.addresses)?;
     let mut fwmark = own.fwmark;
+    let mut allowed = peers.iter().flat_map(|peer| &peer.allowed);
+    let all = own.routes && allowed.any(|net| net.prefix_len() == 0);
     if own.routes {
         peers::endpoints_outside(&peers, &peer_sections)?;
-        let mut allowed = peers.iter().flat_map(|peer| &peer.allowed);
-        if allowed.any(|net| net.prefix_len() == 0) {
-            fwmark = fwmark.or(Some(FWMARK));
-        }
+    }
+    if all {
+        fwmark = fwmark.or(Some(FWMARK));
     }
     top.finish()?;
 
@@ -240,13 +258,8 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let across = across
         .map(|across| across.scheduler(peers::fastest_bps(&peers), rows, &across_sections))
         .transpose()?;
-    let wire = Wire {
-        overhead_bytes: link.overhead_bytes + i64::from(own.outer_bytes),
-        mpu_bytes: link.mpu_bytes,
-    };
-    let full_bytes = wire.packet_bytes(own.mtu as usize).into();
     for class in &mut classes {
-        limit_by_time(&mut class.limit, full_bytes, greatest_bps(&peers));
+        limit_by_time(&mut class.limit, full_bytes.into(), greatest_bps(&peers));
     }
     let whole = top_level(&source, &document);
     held(&whole, &classes, (own.mtu, wire), peers.len())?;
@@ -264,6 +277,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         control: own.control,
         control_group: own.control_group,
         routes: own.routes,
+        refuses_leaks: own.refuses_leaks.unwrap_or(all),
         mss_clamp: own.mss_clamp,
         offload: own.offload,
         dscp: own.dscp,
@@ -281,6 +295,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         rules,
         peers,
         record,
+        told,
     })
 }
 
@@ -298,6 +313,8 @@ struct Own {
     control: PathBuf,
     control_group: Option<String>,
     routes: bool,
+    /// None: where all addresses are routed through the device.
+    refuses_leaks: Option<bool>,
     mss_clamp: bool,
     offload: bool,
     dscp: Model,
@@ -316,9 +333,9 @@ impl Own {
             _ => Mode::Cleartext,
         };
         let private_key_file = private_key_file(&mut gateway, mode)?;
-        let device = device(&gateway.need("device", "\"lw0\"")?)?;
+        let device = new_device(&gateway.need("device", "\"lw0\"")?)?;
         let listen = gateway.need("listen", "\"0.0.0.0:51820\"")?;
-        let listen = socket_address(&listen)?;
+        let listen = own_socket(&listen)?;
         let listen_device = match gateway.find("listen_device") {
             Some(entry) if entry.text()? == device => {
                 return Err(entry.fault("is the tunnel itself; name the device towards the peers"));
@@ -331,7 +348,7 @@ impl Own {
             None => None,
         };
         let addresses = match gateway.find("address") {
-            Some(entry) => nets(&entry)?,
+            Some(entry) => names::addresses(&entry)?,
             None => Vec::new(),
         };
         let user = match gateway.find("user") {
@@ -339,7 +356,7 @@ impl Own {
             None => None,
         };
         let control = match gateway.find("control") {
-            Some(entry) => path(&entry)?,
+            Some(entry) => socket_path(&entry)?,
             None => paths::control_socket(&device),
         };
         let control_group = match gateway.find("control_group") {
@@ -347,13 +364,27 @@ impl Own {
             None => None,
         };
         let routes = gateway.flag("routes", true)?;
+        let refuses_leaks = match gateway.find("leak") {
+            Some(entry) if !routes => {
+                return Err(entry.fault(
+                    "is only for routes that the gateway sets; remove it, or routes = false",
+                ));
+            }
+            Some(entry) => Some(entry.choice(&["refuse", "allow"])? == 0),
+            None => None,
+        };
         let mss_clamp = gateway.flag("mss_clamp", true)?;
         let offload = gateway.flag("offload", true)?;
         let dscp = dscp(&mut gateway)?;
         let drain_ns = gateway.whole("drain", Kind::Time, (0, DRAIN_NS), 0)?;
         let headers_bytes = if listen.is_ipv6() { OUTER_V6 } else { OUTER_V4 };
         let outer_bytes = headers_bytes + mode.overhead_bytes();
-        let below = gateway.small("underlay_mtu", Kind::Size, (MTU_LEAST, 65_535), 1500)?;
+        let below = gateway.small(
+            "underlay_mtu",
+            Kind::Size,
+            (MTU_LEAST, 65_535),
+            UNDERLAY_MTU,
+        )?;
         let mtu = mtu(&mut gateway, below, outer_bytes, &addresses)?;
         gateway.finish()?;
         Ok(Own {
@@ -369,6 +400,7 @@ impl Own {
             control,
             control_group,
             routes,
+            refuses_leaks,
             mss_clamp,
             offload,
             dscp,
@@ -390,9 +422,9 @@ struct Shared<'s, 'i> {
 }
 
 impl<'s, 'i> Shared<'s, 'i> {
-    fn read(top: &mut Section<'s, 'i>) -> Result<Shared<'s, 'i>, Fault> {
+    fn read(top: &mut Section<'s, 'i>, told: &mut Vec<String>) -> Result<Shared<'s, 'i>, Fault> {
         let mut link = top.need_table("link", "rate = \"20Mbit\"")?;
-        let capacity = capacity::read(&mut link)?;
+        let capacity = capacity::read(&mut link, told)?;
         let overhead_bytes = match link.find("overhead") {
             Some(entry) => entry.signed(Kind::Size, 1000)?,
             None => 0,

@@ -24,6 +24,23 @@ pub(super) fn path(entry: &Entry<'_, '_>) -> Result<PathBuf, Fault> {
     Ok(folder(entry.source()).join(text))
 }
 
+/// A path for a socket, which the kernel keeps in 108 bytes with a zero at their end.
+pub(super) fn socket_path(entry: &Entry<'_, '_>) -> Result<PathBuf, Fault> {
+    const MOST_BYTES: usize = 107;
+    let found = path(entry)?;
+    let bytes = found.as_os_str().len();
+    if bytes > MOST_BYTES {
+        return Err(entry.fault(format!(
+            "{} has {bytes} bytes, and a socket's path at most {MOST_BYTES}; choose a shorter one",
+            found.display()
+        )));
+    }
+    if found.file_name().is_none() {
+        return Err(entry.fault("must be the path of a file"));
+    }
+    Ok(found)
+}
+
 /// The folder of a configuration's file.
 pub(super) fn folder(source: &Source<'_>) -> PathBuf {
     source.file().map(folder_of).unwrap_or_default()

@@ -14,7 +14,7 @@ use super::across::{self, Across};
 use super::capacity;
 use super::keys::KeyFile;
 use super::mode::Mode;
-use super::names::{endpoint, host_name, word, HostName, WIREGUARD};
+use super::names::{endpoint, host_name, word, Endpoint, HostName, WIREGUARD};
 use super::underlays::{self, Way};
 use crate::tunnel::seal::{self, Key};
 use linkweir_plane::routing::Routing;
@@ -28,6 +28,8 @@ pub struct Peer {
     pub name: String,
     /// Where its datagrams are sent, until it sends from elsewhere; none: it must send first.
     pub endpoint: Option<SocketAddr>,
+    /// The device that a link-local `endpoint` is valid on; the number of the device in `endpoint` follows it.
+    pub zone: Option<String>,
     /// The name that `endpoint` has instead of an address; it is resolved while the gateway runs.
     pub host: Option<HostName>,
     /// Its public key; none in cleartext mode.
@@ -54,12 +56,14 @@ pub struct Peer {
 type Read<'s, 'i> = (Vec<Peer>, Vec<Vec<u64>>, Vec<Option<Section<'s, 'i>>>);
 
 /// Reads all peers; `link` is the capacity of those that do not give their own, `across` the policy among them.
+/// What traces were taken for is added to `told`.
 pub(super) fn read<'s, 'i>(
     sections: &mut [Section<'s, 'i>],
     mode: Mode,
     listen: SocketAddr,
     link: Option<&Capacity>,
     across: Option<&Across<'_, '_>>,
+    told: &mut Vec<String>,
 ) -> Result<Read<'s, 'i>, Fault> {
     let mut peers: Vec<Peer> = Vec::new();
     let mut known = Known::default();
@@ -72,7 +76,7 @@ pub(super) fn read<'s, 'i>(
             return Err(entry.fault("two peers have this name; rename one"));
         }
         let (underlays, probing) = underlays::read(section, mode, listen)?;
-        let mut host = None;
+        let (mut host, mut zone) = (None, None);
         let endpoint = match (section.find("endpoint"), underlays.first()) {
             (Some(entry), Some(_)) => {
                 return Err(entry.fault("and underlays exclude each other: each of these has an endpoint; leave one out"));
@@ -85,13 +89,23 @@ pub(super) fn read<'s, 'i>(
                 };
                 match host {
                     Some(_) => None,
-                    None => Some(endpoint(&entry, listen)?),
+                    None => {
+                        let address;
+                        (address, zone) = endpoint(&entry, listen)?;
+                        Some(address)
+                    }
                 }
             }
             (None, first) => first.map(|way| way.endpoint),
         };
         let keys = Keys::read(section, mode)?;
-        known.only_one(&peers, section, mode, endpoint, &keys)?;
+        known.only_one(
+            &peers,
+            section,
+            mode,
+            endpoint.zip(Some(zone.clone())),
+            &keys,
+        )?;
         let entry = section.need("allowed_ips", "[\"10.0.0.0/8\"]")?;
         let allowed: Vec<IpNet> = nets(&entry)?.iter().map(IpNet::trunc).collect();
         for net in &allowed {
@@ -111,7 +125,7 @@ pub(super) fn read<'s, 'i>(
             Some(entry) => entry.flag()?,
             None => false,
         };
-        let capacity = match (capacity::read(section)?, link) {
+        let capacity = match (capacity::read(section, told)?, link) {
             (Some(capacity), _) => capacity,
             (None, Some(capacity)) => capacity.clone(),
             (None, None) => {
@@ -131,6 +145,7 @@ pub(super) fn read<'s, 'i>(
         peers.push(Peer {
             name,
             endpoint,
+            zone,
             host,
             public_key: keys.public_key,
             preshared_key_file: keys.preshared_key_file,
@@ -151,7 +166,7 @@ pub(super) fn read<'s, 'i>(
 struct Known {
     names: BTreeMap<String, usize>,
     keys: BTreeMap<Option<Key>, usize>,
-    endpoints: BTreeMap<Option<SocketAddr>, usize>,
+    endpoints: BTreeMap<Option<Endpoint>, usize>,
     nets: BTreeMap<IpNet, usize>,
 }
 
@@ -162,7 +177,7 @@ impl Known {
         peers: &[Peer],
         section: &Section<'_, '_>,
         mode: Mode,
-        endpoint: Option<SocketAddr>,
+        endpoint: Option<Endpoint>,
         keys: &Keys,
     ) -> Result<(), Fault> {
         let (key, message) = match mode {
@@ -251,6 +266,61 @@ pub(super) fn fastest_bps(peers: &[Peer]) -> u64 {
     capacities.max().unwrap_or_default()
 }
 
+/// The least capacity that is configured for a peer, bit/s.
+pub(super) fn slowest_bps(peers: &[Peer]) -> u64 {
+    let capacities = peers.iter().map(|peer| peer.capacity.nominal_bps);
+    capacities.min().unwrap_or_default()
+}
+
+/// Refuses underlays that would be sent through the tunnel's own `device`.
+pub(super) fn underlays_outside(
+    peers: &[Peer],
+    sections: &[Section<'_, '_>],
+    device: &str,
+) -> Result<(), Fault> {
+    for (peer, section) in peers.iter().zip(sections) {
+        let mut devices = peer.underlays.iter().map(|way| way.device.as_deref());
+        if devices.any(|other| other == Some(device)) {
+            let message = format!(
+                "device = \"{device}\" is the tunnel itself; name the device towards the peer"
+            );
+            return Err(section.fault_at("underlays", message));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a peer behind which one of this end's own addresses would be: what is sent there never leaves this host.
+pub(super) fn own_addresses(
+    peers: &[Peer],
+    sections: &[Section<'_, '_>],
+    own: &[IpNet],
+) -> Result<(), Fault> {
+    for (peer, section) in peers.iter().zip(sections) {
+        let mut hosts = own.iter().map(|net| IpNet::from(net.addr()));
+        if let Some(host) = hosts.find(|host| peer.allowed.contains(host)) {
+            return Err(section.fault_at(
+                "allowed_ips",
+                format!("{host} is an address of this gateway itself; leave it out, or correct gateway.address"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What to do instead of routing `net` into the tunnel.
+fn cure(net: &IpNet) -> String {
+    match net {
+        net if net.prefix_len() > 1 => "set gateway.routes = false and route by hand".to_string(),
+        IpNet::V4(_) => halves("0.0.0.0/0", "0.0.0.0/1 and 128.0.0.0/1"),
+        IpNet::V6(_) => halves("::/0", "::/1 and 8000::/1"),
+    }
+}
+
+fn halves(whole: &str, halves: &str) -> String {
+    format!("write {whole} instead of {halves}: that route leaves the tunnel's own datagrams out")
+}
+
 /// Refuses endpoints that would be routed into the tunnel itself. Routes to all addresses do not: they leave out what has
 /// the mark of the tunnel's datagrams.
 pub(super) fn endpoints_outside(peers: &[Peer], sections: &[Section<'_, '_>]) -> Result<(), Fault> {
@@ -265,7 +335,8 @@ pub(super) fn endpoints_outside(peers: &[Peer], sections: &[Section<'_, '_>]) ->
             return Err(section.fault_at(
                 "endpoint",
                 format!(
-                    "lies in {net}, which would be routed into the tunnel itself; set gateway.routes = false and route by hand"
+                    "lies in {net}, which would be routed into the tunnel itself; {}",
+                    cure(net)
                 ),
             ));
         }

@@ -82,13 +82,22 @@ fn way(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<Way, Fault> {
     let Some(mut table) = entry.table() else {
         return Err(entry.fault(format!("must be a table like {EXAMPLE}")));
     };
+    let name = word(&table.need("name", "\"lte\"")?)?;
+    let place = table.need("endpoint", "\"192.0.2.1:51820\"")?;
+    let (endpoint, zone) = endpoint(&place, listen)?;
+    let given = table.find("device");
+    let given = given.map(|entry| device(&entry)).transpose()?;
+    if let (Some(zone), Some(given)) = (&zone, &given) {
+        if zone != given {
+            return Err(place.fault(format!(
+                "names the device {zone}, and device is {given}; write one of them"
+            )));
+        }
+    }
     let way = Way {
-        name: word(&table.need("name", "\"lte\"")?)?,
-        endpoint: endpoint(&table.need("endpoint", "\"192.0.2.1:51820\"")?, listen)?,
-        device: table
-            .find("device")
-            .map(|entry| device(&entry))
-            .transpose()?,
+        name,
+        endpoint,
+        device: given.or(zone),
     };
     table.finish()?;
     Ok(way)

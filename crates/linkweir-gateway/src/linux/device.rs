@@ -5,7 +5,6 @@
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use ipnet::IpNet;
 use nix::sys::uio::writev;
 use nix::unistd::read;
 use tun_rs::SyncDevice;
@@ -34,19 +33,13 @@ pub struct Device {
 }
 
 impl Device {
-    /// Makes a device that is up, never blocks, and has these addresses. It hands out super-packets of at most
+    /// Makes a device that is up and never blocks. It hands out super-packets of at most
     /// `most_bytes`; without `offloads`, or where the kernel has none, single packets.
     ///
     /// # Errors
     /// What went wrong and, where it is known, what to do.
-    pub fn create(
-        name: &str,
-        mtu: u32,
-        addresses: &[IpNet],
-        most_bytes: u32,
-        offloads: bool,
-    ) -> io::Result<Device> {
-        let tun = tun::create_with(name, mtu, addresses, offloads)?;
+    pub fn create(name: &str, mtu: u32, most_bytes: u32, offloads: bool) -> io::Result<Device> {
+        let tun = tun::create_with(name, mtu, &[], offloads)?;
         // It works with the system's default, too.
         let _ = tun.set_tx_queue_len(QUEUE_PKTS);
         let offloads = tun.tcp_gso();

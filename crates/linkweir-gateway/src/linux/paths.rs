@@ -14,9 +14,9 @@ use netlink_sys::Socket;
 
 use crate::linux::netlink;
 
-/// Groups of messages about devices, addresses and routes (linux/rtnetlink.h): RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR,
-/// RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV6_ROUTE.
-const GROUPS: [u32; 5] = [1, 5, 7, 9, 11];
+/// Groups of messages about devices, addresses, routes and rules (linux/rtnetlink.h): RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR,
+/// RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV6_ROUTE, RTNLGRP_IPV6_RULE.
+pub(super) const GROUPS: [u32; 7] = [1, 5, 7, 8, 9, 11, 19];
 /// Most messages taken in one call, and room for one, bytes.
 const MESSAGES: usize = 256;
 const MESSAGE_BYTES: usize = 8192;

@@ -2,19 +2,24 @@
 //! Writes recordings to a folder, in a thread of its own, since packets must not wait for a disk.
 //!
 //! Files are made one after another; before a file could take the folder beyond its bound, the oldest are removed. What the
-//! disk takes too slowly or not at all is left out and counted, and the next block says which bins are missing.
+//! disk takes too slowly or not at all is left out and counted, and the next block says which bins are missing. Each file says
+//! by itself what was in force when it began: settings, peers and capacities. So it can be read without those before it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::ops::Range;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{self, TrySendError};
+use std::sync::mpsc::{self, RecvTimeoutError, TrySendError};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use linkweir_config::recording;
+use nix::libc;
+use nix::sys::resource::{getrlimit, Resource};
 use nix::unistd::{chown, geteuid};
 
 use crate::linux::journal::{tell, Event};
@@ -45,6 +50,37 @@ pub(crate) struct Place {
     pub(crate) size_bytes: u64,
 }
 
+/// A block of what happened.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) bytes: Vec<u8>,
+    /// The bins that it covers.
+    pub(crate) bins: Range<u64>,
+    /// The capacities that changed in it: the peer's number and its last one, bit/s.
+    pub(crate) capacities: BTreeMap<u32, u64>,
+}
+
+/// Blocks in a row that were left out.
+#[derive(Debug, Default)]
+pub(crate) struct Missing {
+    /// The bins from the first to the last; empty if there are none.
+    bins: Range<u64>,
+    /// The capacities that changed in them.
+    capacities: BTreeMap<u32, u64>,
+}
+
+impl Missing {
+    /// Adds bins that follow, not necessarily at once.
+    fn add(&mut self, bins: Range<u64>, capacities: BTreeMap<u32, u64>) {
+        if self.bins.is_empty() {
+            self.bins = bins;
+        } else {
+            self.bins.end = self.bins.end.max(bins.end);
+        }
+        self.capacities.extend(capacities);
+    }
+}
+
 /// Something to write.
 #[derive(Debug)]
 pub(crate) enum Job {
@@ -52,8 +88,8 @@ pub(crate) enum Job {
     Section(Vec<u8>, String),
     /// A block that every later file of the section needs, too.
     Peer(Vec<u8>),
-    /// A block, the first bin of which it says something and how many it covers.
-    Block(Vec<u8>, u64, u64),
+    /// What happened, and what is missing before it.
+    Block(Missing, Block),
 }
 
 /// How writing goes.
@@ -63,12 +99,11 @@ pub(crate) struct Status {
     pub(crate) bytes: AtomicU64,
     /// Blocks that were left out.
     pub(crate) lost_blocks: AtomicU64,
+    /// Files that another program changed while they were written.
+    pub(crate) changed_files: AtomicU64,
     /// Whether the last attempt to write failed.
     pub(crate) fails: AtomicBool,
 }
-
-/// Makes the block that says that so many bins from this one on are missing.
-type Gap = fn(u64, u64) -> Vec<u8>;
 
 /// The thread that writes.
 #[derive(Debug)]
@@ -77,10 +112,8 @@ pub(crate) struct Recordings {
     pub(crate) status: Arc<Status>,
     /// Beginnings and peers for which there was no room; none of them may be lost.
     first: VecDeque<Job>,
-    /// Makes the block that says which bins are missing.
-    gap: Gap,
-    /// Bins of blocks for which there was no room: the first, and the one after the last.
-    lost: Option<(u64, u64)>,
+    /// Blocks for which there was no room.
+    missing: Missing,
     /// None only while it ends.
     jobs: Option<mpsc::SyncSender<Job>>,
     thread: Option<thread::JoinHandle<()>>,
@@ -115,66 +148,69 @@ pub(crate) fn make_folder(folder: &Path, user: Option<&str>) -> Result<(), Strin
 
 impl Recordings {
     /// Writes to a place.
-    pub(crate) fn new(place: Place, gap: Gap) -> Recordings {
+    pub(crate) fn new(place: Place) -> Recordings {
         let status = Arc::new(Status::default());
         let (jobs, given) = mpsc::sync_channel(WAITING);
-        let mut files = Files::new(place.clone(), status.clone(), gap);
-        let thread = thread::spawn(move || {
-            while let Ok(job) = given.recv() {
-                files.take(job);
-            }
-        });
+        let mut files = Files::new(place.clone(), status.clone());
+        let thread = thread::spawn(move || files.take_all(&given));
         Recordings {
             place,
             status,
             first: VecDeque::new(),
-            gap,
-            lost: None,
+            missing: Missing::default(),
             jobs: Some(jobs),
             thread: Some(thread),
         }
     }
 
-    /// Writes something soon. False: there was no room for a block, which is left out; the next one says so.
-    pub(crate) fn write(&mut self, job: Job) -> bool {
-        let Some(jobs) = &self.jobs else {
-            return false;
-        };
-        let block = match job {
-            Job::Block(block, first_bin, bins) => Some((block, first_bin, bins)),
-            first => {
-                if matches!(first, Job::Section(..)) {
-                    self.lost = None;
-                }
-                self.first.push_back(first);
-                None
-            }
-        };
-        while let Some(job) = self.first.pop_front() {
-            if let Err(TrySendError::Full(job) | TrySendError::Disconnected(job)) =
-                jobs.try_send(job)
-            {
-                self.first.push_front(job);
-                break;
-            }
-        }
-        let Some((block, first_bin, bins)) = block else {
+    /// Begins a section soon: what its files begin with, and the time in their names.
+    pub(crate) fn begin(&mut self, head: Vec<u8>, time: String) {
+        self.missing = Missing::default();
+        self.first.push_back(Job::Section(head, time));
+        self.send_first();
+    }
+
+    /// Describes a peer soon, to every file of the section from now on.
+    pub(crate) fn describe(&mut self, peer: Vec<u8>) {
+        self.first.push_back(Job::Peer(peer));
+        self.send_first();
+    }
+
+    /// Writes a block soon. False: there was no room for it, so it is left out; the next one says so.
+    pub(crate) fn write(&mut self, block: Block) -> bool {
+        self.send_first();
+        let job = Job::Block(std::mem::take(&mut self.missing), block);
+        let Err(job) = self.send(job) else {
             return true;
         };
-        let missing = self.lost.map(|(first, end)| (self.gap)(first, end - first));
-        let (first, _) = self.lost.unwrap_or((first_bin, first_bin));
-        let end = first_bin + bins;
-        let block = [missing.unwrap_or_default(), block].concat();
-        // If the disk fails, what is missing begins where this block's gap does.
-        let job = Job::Block(block, first, end - first);
-        let sent = self.first.is_empty() && jobs.try_send(job).is_ok();
-        if sent {
-            self.lost = None;
-        } else {
-            self.lost = Some((first, end));
-            self.status.lost_blocks.fetch_add(1, Ordering::Relaxed);
+        if let Job::Block(missing, block) = job {
+            self.missing = missing;
+            self.missing.add(block.bins, block.capacities);
         }
-        sent
+        self.status.lost_blocks.fetch_add(1, Ordering::Relaxed);
+        false
+    }
+
+    fn send_first(&mut self) {
+        while let Some(job) = self.first.pop_front() {
+            let jobs = self.jobs.as_ref();
+            let sent = jobs.map(|jobs| jobs.try_send(job));
+            if let Some(Err(TrySendError::Full(job) | TrySendError::Disconnected(job))) = sent {
+                self.first.push_front(job);
+                return;
+            }
+        }
+    }
+
+    /// Sends a job, unless there is no room or one that must not be lost waits.
+    fn send(&self, job: Job) -> Result<(), Job> {
+        match &self.jobs {
+            Some(jobs) if self.first.is_empty() => jobs.try_send(job).map_err(|error| {
+                let (TrySendError::Full(job) | TrySendError::Disconnected(job)) = error;
+                job
+            }),
+            _ => Err(job),
+        }
     }
 
     /// Ends without waiting for the disk.
@@ -198,38 +234,87 @@ impl Drop for Recordings {
     }
 }
 
+/// A file that is being written.
+struct Open {
+    name: String,
+    file: File,
+    /// Its length, bytes.
+    written: u64,
+}
+
+impl Open {
+    /// What another program did to the file, if it did something.
+    fn change(&self, folder: &Path) -> Option<&'static str> {
+        let found = fs::symlink_metadata(folder.join(&self.name));
+        let (Ok(found), Ok(own)) = (found, self.file.metadata()) else {
+            return Some("was removed or moved");
+        };
+        if (found.dev(), found.ino()) != (own.dev(), own.ino()) {
+            return Some("was replaced");
+        }
+        (own.len() != self.written).then_some("was truncated or written to")
+    }
+
+    /// Appends bytes; a part of them is taken back, so that later blocks can be read.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Err(error) = self.file.write_all(bytes) {
+            let _ = self.file.set_len(self.written);
+            return Err(error);
+        }
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+}
+
 /// The files, as the thread has them.
 struct Files {
     place: Place,
     status: Arc<Status>,
-    gap: Gap,
     /// What each file of the section begins with.
     head: Vec<u8>,
     /// The time in the names of files, and the number of the last one.
     time: String,
     number: u64,
-    /// The file that is being written, and its length.
-    file: Option<(File, u64)>,
-    /// The bins that are missing since the last block: the first, and the one after the last.
-    lost: Option<(u64, u64)>,
+    file: Option<Open>,
+    /// The capacities by peer at the end of the last block, bit/s, and the bin after it.
+    capacities: BTreeMap<u32, u64>,
+    next_bin: u64,
+    /// The bins that are missing since the last block.
+    missing: Range<u64>,
     rest_until: Option<Instant>,
     /// Names of the files made here that are still there, the oldest first.
     made: Vec<String>,
 }
 
 impl Files {
-    fn new(place: Place, status: Arc<Status>, gap: Gap) -> Files {
+    fn new(place: Place, status: Arc<Status>) -> Files {
         Files {
             place,
             status,
-            gap,
             head: Vec::new(),
             time: String::new(),
             number: 0,
             file: None,
-            lost: None,
+            capacities: BTreeMap::new(),
+            next_bin: 0,
+            missing: 0..0,
             rest_until: None,
             made: Vec::new(),
+        }
+    }
+
+    /// Does all jobs. A disk that failed is tried again also while there are none.
+    fn take_all(&mut self, given: &mpsc::Receiver<Job>) {
+        loop {
+            let job = match self.rest_until {
+                None => given.recv().map_err(RecvTimeoutError::from),
+                Some(until) => given.recv_timeout(until.saturating_duration_since(Instant::now())),
+            };
+            match job {
+                Ok(job) => self.take(job),
+                Err(RecvTimeoutError::Timeout) => drop(self.try_write(None)),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
         }
     }
 
@@ -239,85 +324,163 @@ impl Files {
                 self.head = head;
                 self.time = time;
                 self.file = None;
-                self.lost = None;
+                self.capacities.clear();
+                self.next_bin = 0;
+                self.missing = 0..0;
             }
-            Job::Peer(block) => {
+            Job::Peer(peer) => {
                 // Where the file is not begun, or cannot be written, the next one begins with it.
-                self.head.extend_from_slice(&block);
+                self.head.extend_from_slice(&peer);
                 if self.file.is_some() {
-                    self.try_write(&block);
+                    self.attempt(|files| files.append(&peer));
                 }
             }
-            Job::Block(block, first_bin, bins) => {
-                let missing = self.lost.map(|(first, end)| (self.gap)(first, end - first));
-                let bytes = [missing.unwrap_or_default(), block].concat();
-                if self.try_write(&bytes) {
-                    self.lost = None;
+            Job::Block(missing, block) => {
+                self.miss(missing);
+                if !self.try_write(Some(&block)) {
+                    self.status.lost_blocks.fetch_add(1, Ordering::Relaxed);
+                    self.miss(Missing {
+                        bins: block.bins,
+                        capacities: block.capacities,
+                    });
                     return;
                 }
-                self.status.lost_blocks.fetch_add(1, Ordering::Relaxed);
-                let (first, _) = self.lost.unwrap_or((first_bin, 0));
-                self.lost = Some((first, first_bin + bins));
+                self.capacities.extend(block.capacities);
+                self.next_bin = block.bins.end;
             }
         }
     }
 
-    /// Writes to the file, or to the next one; false: it failed, which was logged.
-    fn try_write(&mut self, bytes: &[u8]) -> bool {
+    /// Blocks were left out.
+    fn miss(&mut self, missing: Missing) {
+        if missing.bins.is_empty() {
+            return;
+        }
+        self.next_bin = missing.bins.end;
+        let mut all = Missing {
+            bins: self.missing.clone(),
+            capacities: std::mem::take(&mut self.capacities),
+        };
+        all.add(missing.bins, missing.capacities);
+        self.missing = all.bins;
+        self.capacities = all.capacities;
+    }
+
+    /// Writes a block to the file or to the next one, or only begins that; false: it failed, which was logged.
+    fn try_write(&mut self, block: Option<&Block>) -> bool {
+        let written = self.attempt(|files| files.write(block));
+        if written {
+            self.missing = 0..0;
+        }
+        written
+    }
+
+    /// Tries to write, unless the disk rests; false: it failed, which was logged.
+    fn attempt(&mut self, write: impl FnOnce(&mut Files) -> io::Result<()>) -> bool {
         if self.rest_until.is_some_and(|until| Instant::now() < until) {
             return false;
         }
-        match self.write(bytes) {
+        let written = write(self);
+        let folder = self.place.folder.display();
+        match &written {
             Ok(()) => {
                 if self.rest_until.take().is_some() {
-                    let folder = self.place.folder.display();
-                    tell(
-                        Event::RecordResumed,
-                        "",
-                        &format!("recordings are written to {folder} again"),
-                    );
+                    let what = format!("recordings are written to {folder} again");
+                    tell(Event::RecordResumed, "", &what);
                 }
-                self.status.fails.store(false, Ordering::Relaxed);
-                true
             }
             Err(error) => {
-                self.file = None;
-                self.rest_until = Some(Instant::now() + REST);
-                self.status.fails.store(true, Ordering::Relaxed);
-                let folder = self.place.folder.display();
+                let cure = match error.raw_os_error() {
+                    Some(libc::EFBIG) => {
+                        "raise the limit of file sizes, such as LimitFSIZE of a service"
+                    }
+                    _ => "make room, lower record.size or let the gateway's user write there",
+                };
                 let what = format!(
                     "cannot write recordings to {folder}: {error}; what happens is not recorded, and it is tried again every {} s; \
-                     make room, lower record.size or let the gateway's user write there",
+                     {cure}",
                     REST.as_secs()
                 );
                 tell(Event::RecordFailed, "", &what);
-                false
+                self.file = None;
+                self.rest_until = Some(Instant::now() + REST);
             }
         }
+        let fails = written.is_err();
+        self.status.fails.store(fails, Ordering::Relaxed);
+        !fails
     }
 
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let most_bytes = (self.place.size_bytes / FILES).min(FILE_BYTES);
-        let length = bytes.len() as u64;
-        let full = |(_, written): &mut (File, u64)| *written + length > most_bytes;
-        if self.file.as_mut().is_some_and(full) {
+    fn write(&mut self, block: Option<&Block>) -> io::Result<()> {
+        self.leave_changed();
+        let most_bytes = self.most_bytes();
+        let missing = &self.missing;
+        let mut content = Vec::new();
+        if !missing.is_empty() {
+            content = recording::gap(missing.start, missing.end - missing.start);
+        }
+        // What was left out, or is in another file, may have changed them.
+        let bin = block.map_or(self.next_bin, |block| block.bins.start);
+        let known = self.capacities.iter().map(|(peer, bps)| (*peer, *bps));
+        let stated = match self.capacities.is_empty() {
+            true => Vec::new(),
+            false => recording::capacities(bin, known),
+        };
+        if !missing.is_empty() {
+            content.extend_from_slice(&stated);
+        }
+        let block = block.map_or(&[][..], |block| &block.bytes);
+        content.extend_from_slice(block);
+        let full = |open: &Open| open.written + content.len() as u64 > most_bytes;
+        if self.file.as_ref().is_some_and(full) {
             self.file = None;
         }
         if self.file.is_none() {
+            if missing.is_empty() {
+                content = [&stated[..], block].concat();
+            }
             // What many peers make of a file's beginning or of a block may be longer than a file is meant to be.
-            let least_bytes = self.head.len() as u64 + length;
-            self.begin(most_bytes.max(least_bytes))?;
+            let least_bytes = (self.head.len() + content.len()) as u64;
+            self.begin(most_bytes.max(least_bytes), &content)?;
+        } else {
+            self.append(&content)?;
         }
-        match &mut self.file {
-            Some((file, written)) => append(file, written, bytes)?,
-            None => return Err(io::Error::other("there is no file")),
-        }
-        self.status.bytes.fetch_add(length, Ordering::Relaxed);
+        let bytes = content.len() as u64;
+        self.status.bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Begins the next file.
-    fn begin(&mut self, most_bytes: u64) -> io::Result<()> {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.file {
+            Some(open) => open.append(bytes),
+            None => Err(io::Error::other("there is no file")),
+        }
+    }
+
+    /// Most bytes of a file: also the system may limit it.
+    fn most_bytes(&self) -> u64 {
+        let allowed = getrlimit(Resource::RLIMIT_FSIZE).map_or(u64::MAX, |(soft, _)| soft);
+        (self.place.size_bytes / FILES).min(FILE_BYTES).min(allowed)
+    }
+
+    /// Leaves the file if another program has changed it, for the next one.
+    fn leave_changed(&mut self) {
+        let folder = &self.place.folder;
+        let change = self.file.as_ref().and_then(|open| open.change(folder));
+        let (Some(what), Some(open)) = (change, self.file.take_if(|_| change.is_some())) else {
+            return;
+        };
+        self.made.retain(|made| *made != open.name);
+        self.status.changed_files.fetch_add(1, Ordering::Relaxed);
+        let message = format!(
+            "the recording {} {what} by another program; the next file is begun",
+            folder.join(&open.name).display()
+        );
+        tell(Event::RecordChanged, "", &message);
+    }
+
+    /// Begins the next file, with this as its first content.
+    fn begin(&mut self, most_bytes: u64, content: &[u8]) -> io::Result<()> {
         self.make_room(most_bytes)?;
         let Place { folder, device, .. } = &self.place;
         let (name, file) = loop {
@@ -334,13 +497,18 @@ impl Files {
                 opened => break (name, opened?),
             }
         };
-        let (file, written) = self.file.insert((file, 0));
-        if let Err(error) = append(file, written, &self.head) {
-            // Otherwise a full disk would be given an empty file at each attempt.
-            let _ = fs::remove_file(folder.join(&name));
+        let mut open = Open {
+            name,
+            file,
+            written: 0,
+        };
+        if let Err(error) = open.append(&[&self.head, content].concat()) {
+            // Otherwise a full disk would be given a file without content at each attempt.
+            let _ = fs::remove_file(folder.join(&open.name));
             return Err(error);
         }
-        self.made.push(name);
+        self.made.push(open.name.clone());
+        self.file = Some(open);
         Ok(())
     }
 
@@ -351,8 +519,9 @@ impl Files {
         for entry in fs::read_dir(&self.place.folder)? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if is_own(&name, &self.place.device) {
-                files.push((name, entry.metadata()?.len()));
+            // Another program may remove it at this moment.
+            if let (true, Ok(file)) = (is_own(&name, &self.place.device), entry.metadata()) {
+                files.push((name, file.len()));
             }
         }
         let age = |name: &String| self.made.iter().position(|made| made == name);
@@ -362,22 +531,15 @@ impl Files {
             if held_bytes + bytes <= self.place.size_bytes {
                 break;
             }
-            fs::remove_file(self.place.folder.join(&name))?;
+            match fs::remove_file(self.place.folder.join(&name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
             self.made.retain(|made| *made != name);
             held_bytes -= length;
         }
         Ok(())
     }
-}
-
-/// Appends bytes; a part of them is taken back, so that later blocks can be read.
-fn append(file: &mut File, written: &mut u64, bytes: &[u8]) -> io::Result<()> {
-    if let Err(error) = file.write_all(bytes) {
-        let _ = file.set_len(*written);
-        return Err(error);
-    }
-    *written += bytes.len() as u64;
-    Ok(())
 }
 
 /// Whether a file was made here: device, time, number.
@@ -398,10 +560,9 @@ fn is_own(name: &str, device: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linkweir_config::recording::{Cell, Recording, Writer, BIN_NS};
 
-    fn gap(first: u64, bins: u64) -> Vec<u8> {
-        format!("[{first}+{bins}]").into_bytes()
-    }
+    const CONFIGURED: &str = "[[class]]\nname = \"rest\"\n";
 
     fn folder(name: &str) -> PathBuf {
         let name = format!("linkweir-recordings-{name}-{}", std::process::id());
@@ -428,8 +589,68 @@ mod tests {
         names
     }
 
+    const TIME: &str = "20260131T120000Z";
+
     fn section() -> Job {
-        Job::Section(b"HEAD".to_vec(), "20260131T120000Z".into())
+        Job::Section(b"HEAD".to_vec(), TIME.into())
+    }
+
+    fn block(bytes: &[u8], first_bin: u64, bins: u64) -> Block {
+        Block {
+            bytes: bytes.to_vec(),
+            bins: first_bin..first_bin + bins,
+            capacities: BTreeMap::new(),
+        }
+    }
+
+    fn job(bytes: &[u8], first_bin: u64, bins: u64) -> Job {
+        Job::Block(Missing::default(), block(bytes, first_bin, bins))
+    }
+
+    fn gap(first: u64, bins: u64) -> Vec<u8> {
+        recording::gap(first, bins)
+    }
+
+    /// A section as a gateway writes it, with a peer.
+    fn real_section() -> [Job; 2] {
+        let head = recording::settings(1_000_000_000, false, CONFIGURED);
+        let peer = recording::peer(7, "name = \"ship\"");
+        [Job::Section(head, TIME.into()), Job::Peer(peer)]
+    }
+
+    /// A second in which packets were sent, and the capacity changed to this.
+    fn second(number: u64, changes_to_bps: Option<u64>) -> Job {
+        let bin = 100 * number;
+        let mut cell = Cell::default();
+        cell.arrive(1, 1000);
+        (cell.sent_pkts, cell.sent_bytes) = (1, 1000);
+        let mut counts = Writer::new(bin);
+        counts.cell(bin, 7, 0, &cell);
+        if let Some(bps) = changes_to_bps {
+            counts.capacity((bin + 50) * BIN_NS, 7, bps);
+        }
+        let changes = changes_to_bps.map(|bps| (7, bps));
+        let block = Block {
+            bytes: recording::frame(&counts.into_body()),
+            bins: bin..bin + 100,
+            capacities: changes.into_iter().collect(),
+        };
+        Job::Block(Missing::default(), block)
+    }
+
+    /// What a file says by itself of the capacity: when it changed, in bins since the beginning of its section, and to what.
+    fn capacity_in(file: &Path) -> Vec<(u64, u64)> {
+        let recording = Recording::new(vec![fs::read(file).unwrap()]).unwrap();
+        assert_eq!(recording.damages, []);
+        let span_ns = recording.span_ns();
+        let changes = recording.capacity("ship", span_ns).into_iter();
+        changes
+            .map(|(ns, bps)| ((span_ns.0 + ns) / BIN_NS, bps))
+            .collect()
+    }
+
+    fn again(files: &mut Files) {
+        files.rest_until = Some(Instant::now());
     }
 
     #[test]
@@ -443,15 +664,17 @@ mod tests {
         for other in others {
             fs::write(folder.join(other), [0; 5000]).unwrap();
         }
-        let mut recordings = Recordings::new(place(&folder, 800), gap);
-        assert!(recordings.write(section()));
-        assert!(recordings.write(Job::Peer(b"PEER".to_vec())));
+        let mut recordings = Recordings::new(place(&folder, 800));
+        recordings.begin(b"HEAD".to_vec(), TIME.into());
+        recordings.describe(b"PEER".to_vec());
+        let status = recordings.status.clone();
         for at in 0..50 {
-            while !recordings.write(Job::Block(vec![b'a' + at % 26; 40], at.into(), 1)) {
+            recordings.write(block(&[b'a' + at % 26; 40], at.into(), 1));
+            let written = || status.bytes.load(Ordering::Relaxed);
+            while written() < 40 * (u64::from(at) + 1) {
                 thread::sleep(Duration::from_millis(1));
             }
         }
-        let status = recordings.status.clone();
         drop(recordings);
         let own: Vec<String> = names(&folder)
             .into_iter()
@@ -471,12 +694,126 @@ mod tests {
     }
 
     #[test]
+    fn each_file_states_the_capacity_at_its_begin() {
+        let folder = folder("alone");
+        let mut files = Files::new(place(&folder, 8 * 600), Arc::default());
+        real_section().into_iter().for_each(|job| files.take(job));
+        // A rate that changes twice and then stays, over so many files that the oldest are removed.
+        for number in 0..200 {
+            let change = match number {
+                0 => Some(20_000_000),
+                5 => Some(12_000_000),
+                _ => None,
+            };
+            files.take(second(number, change));
+        }
+        let found = names(&folder);
+        assert!(files.number > found.len() as u64, "some were removed");
+        for name in &found {
+            let stated = capacity_in(&folder.join(name));
+            assert!(
+                matches!(stated[..], [(_, 12_000_000)]),
+                "{name}: {stated:?}"
+            );
+        }
+        // All that are left say the same as one recording.
+        let contents = found
+            .iter()
+            .map(|name| fs::read(folder.join(name)).unwrap());
+        let recording = Recording::new(contents.collect()).unwrap();
+        let span_ns = recording.span_ns();
+        assert_eq!(recording.capacity("ship", span_ns), [(0, 12_000_000)]);
+        let sums = recording.sums("ship", &["rest".into()], span_ns, span_ns.1 - span_ns.0);
+        assert_eq!(
+            sums[0][0].sent_pkts,
+            (span_ns.1 - span_ns.0).div_ceil(100 * BIN_NS)
+        );
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_change_in_what_was_left_out_is_stated_behind_it() {
+        let folder = folder("changed-in-gap");
+        let mut files = Files::new(place(&folder, 1_000_000), Arc::default());
+        real_section().into_iter().for_each(|job| files.take(job));
+        files.take(second(0, Some(20_000_000)));
+        // Once because the thread had no room for it, in the same file, and once because the disk failed.
+        let Job::Block(mut missing, block) = second(1, Some(9_000_000)) else {
+            unreachable!();
+        };
+        missing.add(block.bins, block.capacities);
+        let Job::Block(_, next) = second(2, None) else {
+            unreachable!();
+        };
+        files.take(Job::Block(missing, next));
+        let name = names(&folder)[0].clone();
+        let expected = [(50, 20_000_000), (200, 9_000_000)];
+        // Before the first change the capacity is not known, so that one begins the recording.
+        let stated = capacity_in(&folder.join(&name));
+        assert_eq!((stated[0].1, stated[1]), (expected[0].1, expected[1]));
+
+        fs::rename(&folder, folder.with_extension("away")).unwrap();
+        files.take(second(3, Some(5_000_000)));
+        assert!(files.status.fails.load(Ordering::Relaxed));
+        fs::create_dir(&folder).unwrap();
+        again(&mut files);
+        files.take(second(4, None));
+        assert_eq!(
+            capacity_in(&folder.join(&names(&folder)[0])),
+            [(400, 5_000_000)]
+        );
+        fs::remove_dir_all(folder.with_extension("away")).unwrap();
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_another_program_changes_is_left_for_the_next() {
+        let folder = folder("others");
+        let mut files = Files::new(place(&folder, 1_000_000), Arc::default());
+        real_section().into_iter().for_each(|job| files.take(job));
+        files.take(second(0, Some(20_000_000)));
+        let current = |files: &Files| folder.join(&files.file.as_ref().unwrap().name);
+        let changes: [fn(&Path); 5] = [
+            |file| fs::remove_file(file).unwrap(),
+            |file| fs::rename(file, file.with_extension("moved")).unwrap(),
+            |file| {
+                let content = fs::read(file).unwrap();
+                fs::remove_file(file).unwrap();
+                fs::write(file, content).unwrap();
+            },
+            |file| File::create(file).map(drop).unwrap(),
+            |file| {
+                let mut file = OpenOptions::new().append(true).open(file).unwrap();
+                file.write_all(b"appended").unwrap();
+            },
+        ];
+        for (number, change) in (1..).zip(changes) {
+            let before = current(&files);
+            change(&before);
+            let found = fs::read(&before).ok();
+            files.take(second(number, None));
+            assert_ne!(current(&files), before, "{number}");
+            assert_eq!(fs::read(&before).ok(), found, "{number}: it is left alone");
+            assert_eq!(files.status.changed_files.load(Ordering::Relaxed), number);
+            let stated = capacity_in(&current(&files));
+            assert_eq!(stated, [(100 * number, 20_000_000)], "{number}");
+        }
+        assert_eq!(files.status.lost_blocks.load(Ordering::Relaxed), 0);
+        assert!(!files.status.fails.load(Ordering::Relaxed));
+        // A file that nobody touched is written on.
+        let before = current(&files);
+        files.take(second(6, None));
+        assert_eq!(current(&files), before);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
     fn blocks_longer_than_a_file_keep_to_the_bound_of_the_folder() {
         let folder = folder("long-blocks");
-        let mut files = Files::new(place(&folder, 800), Arc::default(), gap);
+        let mut files = Files::new(place(&folder, 800), Arc::default());
         files.take(section());
         for at in 0..20 {
-            files.take(Job::Block(vec![b'a'; 220], at, 1));
+            files.take(job(&[b'a'; 220], at, 1));
             let entries = fs::read_dir(&folder).unwrap();
             let lengths = entries.map(|entry| entry.unwrap().metadata().unwrap().len());
             let held_bytes: u64 = lengths.sum();
@@ -491,37 +828,73 @@ mod tests {
         let folder = folder("gone");
         let place = place(&folder.join("later"), 1_000_000);
         let status = Arc::new(Status::default());
-        let mut files = Files::new(place, status.clone(), gap);
+        let mut files = Files::new(place, status.clone());
         files.take(section());
-        files.take(Job::Block(b"one".to_vec(), 0, 100));
+        files.take(job(b"one", 0, 100));
         files.take(Job::Peer(b"PEER".to_vec()));
-        files.take(Job::Block(b"two".to_vec(), 100, 50));
+        files.take(job(b"two", 100, 50));
         assert_eq!(status.lost_blocks.load(Ordering::Relaxed), 2);
         assert!(status.fails.load(Ordering::Relaxed));
         fs::create_dir(folder.join("later")).unwrap();
-        files.take(Job::Block(b"three".to_vec(), 150, 50));
+        files.take(job(b"three", 150, 50));
         assert_eq!(
             status.lost_blocks.load(Ordering::Relaxed),
             3,
             "it rests first"
         );
-        files.rest_until = Some(Instant::now());
-        files.take(Job::Block(b"four".to_vec(), 200, 50));
+        again(&mut files);
+        files.take(job(b"four", 200, 50));
         assert!(!status.fails.load(Ordering::Relaxed));
         let name = &names(&folder.join("later"))[0];
         let bytes = fs::read(folder.join("later").join(name)).unwrap();
-        assert_eq!(bytes, b"HEADPEER[0+200]four");
+        assert_eq!(bytes, [b"HEADPEER", &gap(0, 200)[..], b"four"].concat());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_disk_that_has_room_again_is_found_while_nothing_is_recorded() {
+        let folder = folder("idle");
+        let place = place(&folder.join("later"), 1_000_000);
+        let (jobs, given) = mpsc::sync_channel(9);
+        let status = Arc::new(Status::default());
+        let mut files = Files::new(place, status.clone());
+        let [section, peer] = real_section();
+        for job in [section, peer, second(0, Some(20_000_000))] {
+            files.take(job);
+        }
+        assert!(status.fails.load(Ordering::Relaxed));
+        fs::create_dir(folder.join("later")).unwrap();
+        again(&mut files);
+        let thread = thread::spawn(move || files.take_all(&given));
+        let begun = Instant::now();
+        while status.fails.load(Ordering::Relaxed) {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it still fails");
+            thread::sleep(Duration::from_millis(1));
+        }
+        // The next packets come an hour later.
+        jobs.send(second(3600, None)).unwrap();
+        drop(jobs);
+        thread.join().unwrap();
+        let name = &names(&folder.join("later"))[0];
+        let file = folder.join("later").join(name);
+        assert_eq!(capacity_in(&file), [(100, 20_000_000)]);
+        let recording = Recording::new(vec![fs::read(file).unwrap()]).unwrap();
+        assert_eq!(recording.sections[0].gaps, [(0, 100 * BIN_NS)]);
         fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn a_full_disk_costs_blocks_and_no_more() {
         // Everything written to this device fails, as on a full disk.
-        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let (mut file, mut written) = (full, 7);
-        let error = append(&mut file, &mut written, b"x").unwrap_err();
-        assert_eq!(error.raw_os_error(), Some(nix::libc::ENOSPC));
-        assert_eq!(written, 7);
+        let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut open = Open {
+            name: String::new(),
+            file,
+            written: 7,
+        };
+        let error = open.append(b"x").unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+        assert_eq!(open.written, 7);
     }
 
     #[test]
@@ -531,28 +904,29 @@ mod tests {
             place: place(Path::new("/nowhere"), 1),
             status: Arc::default(),
             first: VecDeque::new(),
-            gap,
-            lost: None,
+            missing: Missing::default(),
             jobs: Some(jobs),
             thread: None,
         };
-        assert!(recordings.write(section()));
-        assert!(recordings.write(Job::Peer(vec![1])), "it is kept");
-        assert!(!recordings.write(Job::Block(vec![2], 0, 1)));
-        assert_eq!(recordings.first.len(), 1);
+        recordings.begin(b"HEAD".to_vec(), TIME.into());
+        recordings.describe(vec![1]);
+        assert!(!recordings.write(block(&[2], 0, 1)));
+        assert_eq!(recordings.first.len(), 1, "it is kept");
         assert_eq!(recordings.status.lost_blocks.load(Ordering::Relaxed), 1);
         // The next block names what is missing, also to the thread, which counts from there if it cannot write it.
         assert!(given.try_recv().is_ok());
-        assert!(
-            !recordings.write(Job::Block(vec![b'w'], 1, 4)),
-            "the peer took its place"
-        );
+        let changes = Block {
+            capacities: BTreeMap::from([(7, 5000)]),
+            ..block(b"w", 1, 4)
+        };
+        assert!(!recordings.write(changes), "the peer took its place");
         assert!(given.try_recv().is_ok());
-        assert!(recordings.write(Job::Block(vec![b'x'], 5, 1)));
-        let Ok(Job::Block(bytes, first_bin, bins)) = given.recv() else {
+        assert!(recordings.write(block(b"x", 5, 1)));
+        let Ok(Job::Block(missing, block)) = given.recv() else {
             panic!("no block was written");
         };
-        assert_eq!((&bytes[..], first_bin, bins), (&b"[0+5]x"[..], 0, 6));
+        assert_eq!((missing.bins, block.bins), (0..5, 5..6));
+        assert_eq!(missing.capacities, BTreeMap::from([(7, 5000)]));
     }
 
     #[test]
@@ -562,10 +936,10 @@ mod tests {
             let name = format!("lw0-20260131T120000Z-{number:06}.lwrec");
             fs::write(folder.join(name), [0; 100]).unwrap();
         }
-        let mut files = Files::new(place(&folder, 800), Arc::default(), gap);
+        let mut files = Files::new(place(&folder, 800), Arc::default());
         files.take(Job::Section(b"HEAD".to_vec(), "19700101T000003Z".into()));
         for at in 0..10 {
-            files.take(Job::Block(vec![7; 40], at, 1));
+            files.take(job(&[7; 40], at, 1));
         }
         let found = names(&folder);
         let own = found.iter().filter(|name| name.contains("1970")).count();
@@ -580,39 +954,93 @@ mod tests {
         let folder = folder("second");
         let name = "lw0-20260131T120000Z-000001.lwrec";
         fs::write(folder.join(name), b"before").unwrap();
-        let mut files = Files::new(place(&folder, 1_000_000), Arc::default(), gap);
+        let mut files = Files::new(place(&folder, 1_000_000), Arc::default());
         files.take(section());
-        files.take(Job::Block(b"one".to_vec(), 0, 100));
+        files.take(job(b"one", 0, 100));
         assert_eq!(names(&folder).len(), 2);
         assert_eq!(fs::read(folder.join(name)).unwrap(), b"before");
         fs::remove_dir_all(folder).unwrap();
     }
 
-    #[test]
-    fn a_full_disk_gets_no_empty_files() {
-        const CHILD: &str = "LINKWEIR_TEST_OF_A_FULL_DISK";
+    /// Writes to a folder in a process whose files may not be longer; returns the folder. In that process, which runs the
+    /// test again: none.
+    fn limited(test: &str, most_bytes: u64, write: impl FnOnce(Files)) -> Option<PathBuf> {
+        const CHILD: &str = "LINKWEIR_TEST_OF_A_LIMIT";
         if let Some(folder) = std::env::var_os(CHILD) {
-            let status = Arc::new(Status::default());
-            let mut files = Files::new(place(Path::new(&folder), 1_000_000), status.clone(), gap);
-            files.take(section());
-            files.take(Job::Block(b"one".to_vec(), 0, 100));
-            assert!(status.fails.load(Ordering::Relaxed));
-            return;
+            crate::linux::signals::survive_writes().unwrap();
+            write(Files::new(
+                place(Path::new(&folder), 1_000_000),
+                Arc::default(),
+            ));
+            return None;
         }
-        let folder = folder("full");
-        // This test again, in a process that may not write to files.
-        let done = std::process::Command::new("sh")
-            .args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"])
+        let folder = folder(test);
+        let done = std::process::Command::new("prlimit")
+            .arg(format!("--fsize={most_bytes}"))
             .arg(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "linux::recordings::tests::a_full_disk_gets_no_empty_files",
-            ])
+            .args(["--exact", &format!("linux::recordings::tests::{test}")])
             .env(CHILD, &folder)
             .output()
             .unwrap();
         assert!(done.status.success(), "{done:?}");
-        assert_eq!(names(&folder), [""; 0]);
+        Some(folder)
+    }
+
+    #[test]
+    fn a_full_disk_gets_no_empty_files() {
+        let folder = limited("a_full_disk_gets_no_empty_files", 0, |mut files| {
+            files.take(section());
+            files.take(job(b"one", 0, 100));
+            assert!(files.status.fails.load(Ordering::Relaxed));
+        });
+        if let Some(folder) = folder {
+            assert_eq!(names(&folder), [""; 0]);
+            fs::remove_dir_all(folder).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_block_for_which_there_is_no_room_leaves_no_file() {
+        let folder = limited(
+            "a_block_for_which_there_is_no_room_leaves_no_file",
+            1000,
+            |mut files| {
+                real_section().into_iter().for_each(|job| files.take(job));
+                for at in 0..3 {
+                    files.take(job(&[7; 2000], at, 1));
+                    again(&mut files);
+                }
+                assert_eq!(files.status.lost_blocks.load(Ordering::Relaxed), 3);
+            },
+        );
+        if let Some(folder) = folder {
+            assert_eq!(names(&folder), [""; 0]);
+            fs::remove_dir_all(folder).unwrap();
+        }
+    }
+
+    #[test]
+    fn files_keep_to_the_limit_of_the_system() {
+        let folder = limited(
+            "files_keep_to_the_limit_of_the_system",
+            1000,
+            |mut files| {
+                real_section().into_iter().for_each(|job| files.take(job));
+                files.take(second(0, Some(20_000_000)));
+                (1..100).for_each(|number| files.take(second(number, None)));
+                assert_eq!(files.status.lost_blocks.load(Ordering::Relaxed), 0);
+            },
+        );
+        let Some(folder) = folder else { return };
+        let found = names(&folder);
+        assert!(found.len() > 1, "{found:?}");
+        for name in &found {
+            let stated = capacity_in(&folder.join(name));
+            assert!(
+                matches!(stated[..], [(_, 20_000_000)]),
+                "{name}: {stated:?}"
+            );
+        }
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Makes the TUN device and gives it addresses and routes. All of it disappears with the process.
+//! Makes TUN devices. They disappear with the process.
 
 use std::io;
 
+use caps::Capability;
 use ipnet::IpNet;
-use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
-use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_core::NLM_F_ACK;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
-use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteScope, RouteType,
-};
-use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleFlags, RuleMessage};
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_packet_route::RouteNetlinkMessage;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-use crate::linux::netlink;
-
-/// The main routing table.
-const MAIN: u8 = 254;
+use crate::linux::{netlink, privileges, taken};
 
 /// Makes a device that is up, never blocks, and has these addresses.
 ///
@@ -38,6 +31,7 @@ pub(crate) fn create_with(
     addresses: &[IpNet],
     offloads: bool,
 ) -> io::Result<SyncDevice> {
+    taken::refuse(name)?;
     let mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
     let build = |offloads| {
         let builder = DeviceBuilder::new().name(name).mtu(mtu);
@@ -65,8 +59,12 @@ pub(crate) fn create_with(
 
 fn with_cure(error: &io::Error, what: &str) -> io::Error {
     let cure = match error.kind() {
+        io::ErrorKind::PermissionDenied if privileges::has(Capability::CAP_NET_ADMIN) => {
+            "; this process has CAP_NET_ADMIN, so something else forbids it: allow it the device /dev/net/tun (in a \
+             container --device /dev/net/tun, in a unit DeviceAllow=/dev/net/tun rw)"
+        }
         io::ErrorKind::PermissionDenied => "; run as root or with CAP_NET_ADMIN",
-        io::ErrorKind::NotFound => "; /dev/net/tun is missing: load the kernel module tun",
+        io::ErrorKind::NotFound => "; /dev/net/tun is missing: load the kernel module tun (in a container --device /dev/net/tun)",
         io::ErrorKind::ResourceBusy => "; another program has it: choose another name or end that",
         _ => "",
     };
@@ -81,164 +79,5 @@ pub(crate) fn limit_super_packets(index: u32, bytes: u32) -> io::Result<()> {
     let mut link = LinkMessage::default();
     link.header.index = index;
     link.attributes.push(LinkAttribute::GsoMaxSize(bytes));
-    change(RouteNetlinkMessage::SetLink(link), 0)
-}
-
-/// Asks the kernel to change something.
-fn change(request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
-    netlink::ask(request, NLM_F_ACK | flags).map(drop)
-}
-
-/// Routes through the tunnel's device.
-///
-/// A route to all addresses is in a table of its own, of the mark's number. Two rules lead there: unmarked packets look in
-/// that table, unless the main one has a more specific route. So the tunnel's own datagrams, which have the mark, and the
-/// networks that this host is in, go the way they went before. wg-quick does the same.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Routing {
-    /// The number of the device.
-    pub(crate) device: u32,
-    /// The mark of the tunnel's datagrams; it is there if a route to all addresses is.
-    pub(crate) mark: Option<u32>,
-}
-
-impl Routing {
-    /// Routes `net` through the device. The route disappears with the device, but rules do not: see [`Routing::end`].
-    ///
-    /// # Errors
-    /// The kernel's error; a route that exists already is none.
-    pub(crate) fn add(&self, net: &IpNet) -> io::Result<()> {
-        // Without a number of one's own the kernel makes the same rule again, and a gateway that was killed with all its
-        // processes leaves some.
-        self.end(net)?;
-        let new = RouteNetlinkMessage::NewRoute(self.route(net));
-        let rules = self.rules(net).into_iter();
-        let all = [new]
-            .into_iter()
-            .chain(rules.map(RouteNetlinkMessage::NewRule));
-        for one in all {
-            match change(one, NLM_F_CREATE | NLM_F_EXCL) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                    let what = format!("cannot route {net} through the tunnel");
-                    return Err(with_cure(&error, &what));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Routes `net` no longer through the device. Routes through other devices stay.
-    ///
-    /// # Errors
-    /// The kernel's error; that there is no such route is none.
-    pub(crate) fn remove(&self, net: &IpNet) -> io::Result<()> {
-        let route = RouteNetlinkMessage::DelRoute(self.route(net));
-        match self.end(net).and_then(|()| change(route, 0)) {
-            Err(error) if error.raw_os_error() != Some(nix::libc::ESRCH) => {
-                let what = format!("cannot remove the route of {net} through the tunnel");
-                Err(with_cure(&error, &what))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Removes what stays when the device disappears: the rules, if `net` is all addresses.
-    ///
-    /// # Errors
-    /// The kernel's error; that there are no such rules is none.
-    pub(crate) fn end(&self, net: &IpNet) -> io::Result<()> {
-        for rule in self.rules(net) {
-            match change(RouteNetlinkMessage::DelRule(rule), 0) {
-                Err(error) if error.raw_os_error() != Some(nix::libc::ENOENT) => return Err(error),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// The rules that a route to all addresses needs.
-    fn rules(&self, net: &IpNet) -> Vec<RuleMessage> {
-        let Some(mark) = self.table(net) else {
-            return Vec::new();
-        };
-        let rule = |flags, attributes| {
-            let mut rule = RuleMessage::default();
-            rule.header.family = family(net);
-            rule.header.action = RuleAction::ToTable;
-            rule.header.flags = flags;
-            rule.attributes = attributes;
-            rule
-        };
-        let table = |table| RuleAttribute::Table(table);
-        vec![
-            rule(
-                RuleFlags::Invert,
-                vec![RuleAttribute::FwMark(mark), table(mark)],
-            ),
-            // It comes later and so is looked at before.
-            rule(
-                RuleFlags::empty(),
-                vec![RuleAttribute::SuppressPrefixLen(0), table(u32::from(MAIN))],
-            ),
-        ]
-    }
-
-    /// The table of the route to `net`; none: the main one.
-    fn table(&self, net: &IpNet) -> Option<u32> {
-        self.mark.filter(|_| net.prefix_len() == 0)
-    }
-
-    /// The route of `net` through the device.
-    fn route(&self, net: &IpNet) -> RouteMessage {
-        let mut route = RouteMessage::default();
-        route.header.address_family = family(net);
-        route.header.destination_prefix_length = net.prefix_len();
-        route.header.protocol = RouteProtocol::Static;
-        route.header.scope = RouteScope::Link;
-        route.header.kind = RouteType::Unicast;
-        let destination = match net {
-            IpNet::V4(net) => RouteAddress::Inet(net.network()),
-            IpNet::V6(net) => RouteAddress::Inet6(net.network()),
-        };
-        route.attributes = vec![
-            RouteAttribute::Destination(destination),
-            RouteAttribute::Oif(self.device),
-        ];
-        match self.table(net) {
-            None => route.header.table = MAIN,
-            Some(table) => route.attributes.push(RouteAttribute::Table(table)),
-        }
-        route
-    }
-}
-
-fn family(net: &IpNet) -> AddressFamily {
-    match net {
-        IpNet::V4(_) => AddressFamily::Inet,
-        IpNet::V6(_) => AddressFamily::Inet6,
-    }
-}
-
-/// Gives the device of this index an address, as it had before it was down.
-///
-/// # Errors
-/// The kernel's error; that it has the address already is none.
-pub(crate) fn add_address(index: u32, net: &IpNet) -> io::Result<()> {
-    let mut address = AddressMessage::default();
-    address.header.family = family(net);
-    address.header.prefix_len = net.prefix_len();
-    address.header.index = index;
-    address.attributes = vec![
-        AddressAttribute::Address(net.addr()),
-        AddressAttribute::Local(net.addr()),
-    ];
-    let new = RouteNetlinkMessage::NewAddress(address);
-    match change(new, NLM_F_CREATE | NLM_F_EXCL) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            let what = format!("cannot give {net} to the device of the tunnel again");
-            Err(with_cure(&error, &what))
-        }
-        _ => Ok(()),
-    }
+    netlink::ask(RouteNetlinkMessage::SetLink(link), NLM_F_ACK).map(drop)
 }

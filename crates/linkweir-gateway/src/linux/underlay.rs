@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use nix::errno::Errno;
 use nix::sys::socket::{
     self, bind, recvmsg, sendmsg, setsockopt, sockopt, AddressFamily, ControlMessage,
     ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrLike, SockaddrStorage,
@@ -13,6 +14,7 @@ use nix::sys::socket::{
 
 use linkweir_plane::bytes::outbox::{Outbox, Source, Way};
 
+use crate::linux::journal::log;
 use crate::linux::paths;
 
 /// Size of the socket's receive buffer, bytes.
@@ -34,6 +36,8 @@ pub struct Underlay {
     any_address: bool,
     /// The only device that datagrams pass, and its number; none: any.
     device: Option<(String, u32)>,
+    /// The number of the tunnel's own device, which nothing may come through.
+    own: Option<u32>,
     /// An address of this end that is gone: the system chooses another.
     gone: Option<IpAddr>,
     /// The field set for the last datagram of IPv4, and of IPv6.
@@ -53,7 +57,7 @@ pub struct Received {
     pub from: SocketAddr,
     /// Where it came in, if the socket is bound to no address.
     pub to: Option<Local>,
-    /// Whether it came through another device than the only one.
+    /// Whether it came through another device than the only one, or through the tunnel's own.
     pub is_elsewhere: bool,
     /// Its differentiated services field.
     pub tos: u8,
@@ -108,6 +112,21 @@ impl Underlay {
     /// # Errors
     /// Those of the system.
     pub fn bind_with(listen: SocketAddr, offloads: bool) -> io::Result<Underlay> {
+        let any_address = listen.ip().is_unspecified();
+        // A kernel without IPv6 still carries the IPv4 of a socket for both.
+        let has_v6 = socket::socket(
+            AddressFamily::Inet6,
+            SockType::Datagram,
+            SockFlag::empty(),
+            None,
+        );
+        let none = has_v6.is_err_and(|error| error == Errno::EAFNOSUPPORT);
+        let listen = if none && any_address && listen.is_ipv6() {
+            log("this kernel has no IPv6: the tunnel's datagrams are of IPv4 only");
+            SocketAddr::from((Ipv4Addr::UNSPECIFIED, listen.port()))
+        } else {
+            listen
+        };
         let v6 = listen.is_ipv6();
         let family = if v6 {
             AddressFamily::Inet6
@@ -116,7 +135,6 @@ impl Underlay {
         };
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket: OwnedFd = socket::socket(family, SockType::Datagram, flags, None)?;
-        let any_address = listen.ip().is_unspecified();
         let dual = v6 && any_address;
         if v6 {
             setsockopt(&socket, sockopt::Ipv6V6Only, &!dual)?;
@@ -136,7 +154,12 @@ impl Underlay {
             setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BYTES)?;
         }
         bind(socket.as_raw_fd(), &SockaddrStorage::from(listen)).map_err(|error| {
-            io::Error::other(format!("cannot listen on {listen}: {}", error.desc()))
+            let cure = match error {
+                Errno::EADDRNOTAVAIL => "; no device has this address, or IPv6 is disabled on it",
+                Errno::EACCES => "; ports below 1024 need CAP_NET_BIND_SERVICE",
+                _ => "",
+            };
+            io::Error::other(format!("cannot listen on {listen}: {}{cure}", error.desc()))
         })?;
         // Kernels before 4.18 cannot segment, and those before 5.0 cannot coalesce: then each datagram is sent and received
         // by itself.
@@ -152,6 +175,7 @@ impl Underlay {
             reports_drops: false,
             any_address,
             device: None,
+            own: None,
             gone: None,
             tos: [0; 2],
             // A datagram of IPv4 on a socket of IPv6 comes with the messages of both.
@@ -183,6 +207,20 @@ impl Underlay {
         self.device = Some((name.to_string(), 0));
         self.find_device();
         Ok(())
+    }
+
+    /// Takes no datagrams that came through the tunnel's own device, which has this number: answers would go into it.
+    pub fn refuse_device(&mut self, own: u32) {
+        let mut tells =
+            !self.v6 || setsockopt(&self.socket, sockopt::Ipv6RecvPacketInfo, &true).is_ok();
+        tells &= setsockopt(&self.socket, sockopt::Ipv4PacketInfo, &true).is_ok();
+        self.own = tells.then_some(own);
+    }
+
+    /// The number of the only device that datagrams pass; none: any.
+    #[must_use]
+    pub fn device(&self) -> Option<u32> {
+        self.device.as_ref().map(|(_, number)| *number)
     }
 
     /// Finds the number of the device again, which may have come or gone.
@@ -487,7 +525,8 @@ impl Underlay {
             segment_bytes,
             from: from.ok_or_else(|| io::Error::other("a datagram without a sender"))?,
             to,
-            is_elsewhere: device.is_some() && device != through,
+            is_elsewhere: (device.is_some() && device != through)
+                || (through.is_some() && through == self.own),
             tos,
         })
     }

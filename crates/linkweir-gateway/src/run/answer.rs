@@ -8,12 +8,16 @@ use super::recording::Recording;
 use super::station::{shown, Reasons};
 use super::Gateway;
 use crate::config::{self, Config};
+use crate::linux::journal;
 use crate::show::control::{Answers, Reply, Request, Response};
-use crate::show::figures::{self, BelowShow, RecordShow, Show};
+use crate::show::figures::{self, BelowShow, NetworkShow, RecordShow, Show};
 
 impl Gateway {
     /// Serves the client with this key.
     pub(super) fn answer(&mut self, now_ns: u64, key: u64) {
+        if self.reloading.holds(now_ns) {
+            return self.control.hold(key, &self.poll);
+        }
         let Gateway {
             control,
             poll,
@@ -23,6 +27,7 @@ impl Gateway {
             dropped,
             started_ns,
             recording,
+            network,
             ..
         } = self;
         let mut answers = Figures {
@@ -33,8 +38,21 @@ impl Gateway {
             below: egress.below.as_ref(),
             record: recording.as_ref().map(Recording::show),
             dropped,
+            network,
         };
         control.serve(now_ns, key, poll, &mut answers);
+    }
+}
+
+impl Gateway {
+    /// Serves clients again that were held during a reload; returns when to look again, ns. Who asks after a reload was
+    /// signalled gets figures of the new configuration.
+    pub(super) fn release_clients(&mut self, now_ns: u64) -> Option<u64> {
+        if self.reloading.holds(now_ns) {
+            return Some(self.reloading.holds_until_ns());
+        }
+        self.control.release(&self.poll);
+        None
     }
 }
 
@@ -47,6 +65,7 @@ struct Figures<'g> {
     below: Option<&'g Below>,
     record: Option<RecordShow>,
     dropped: &'g Reasons,
+    network: &'g NetworkShow,
 }
 
 impl Answers for Figures<'_> {
@@ -84,11 +103,13 @@ impl Figures<'_> {
             across: across.map(|across| across.info.name.to_string()),
             uptime_s: self.uptime_s,
             dropped_pkts: shown(self.dropped),
+            log_lost_lines: journal::lost_lines(),
             below: self.below.map(|below| BelowShow {
                 capacity_bps: below.capacity_bps(),
                 fulls: below.fulls(),
             }),
             record: self.record.clone(),
+            network: self.network.clone(),
             peers: Vec::new(),
         }
     }

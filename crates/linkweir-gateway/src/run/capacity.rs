@@ -6,10 +6,9 @@ use linkweir_plane::bytes::superpacket::Packet;
 use linkweir_plane::feedback::{self, Message};
 
 use super::station::count;
-use super::{Gateway, COMMANDS};
-use crate::config::{self, Peer};
-use crate::linux::command::{self, Running};
-use crate::linux::journal::{log, tell, Event};
+use super::Gateway;
+use crate::config::Peer;
+use crate::linux::journal::{tell, Event};
 use crate::linux::poll::now_ns;
 
 impl Gateway {
@@ -93,62 +92,5 @@ impl Gateway {
             None => link.channel_free_ns(now_ns),
         };
         Some(due_ns.max(free_ns?))
-    }
-
-    /// Starts the programs that are due.
-    pub(super) fn start_commands(&mut self, now_ns: u64) {
-        for &at in &self.peers.with_commands {
-            let station = &mut self.peers.stations[at];
-            if station.command_at_ns.is_none_or(|at_ns| now_ns < at_ns) {
-                continue;
-            }
-            let peer = &self.config.peers[at];
-            let Some(words) = &peer.capacity.command else {
-                station.command_at_ns = None;
-                continue;
-            };
-            let folder = config::paths::folder_of(&self.file);
-            let started = Running::start(words, &folder, &peer.name).and_then(|running| {
-                self.poll
-                    .add(&running, COMMANDS + at as u64)
-                    .map(|()| running)
-            });
-            match started {
-                Ok(running) => {
-                    station.command = Some(running);
-                    station.command_at_ns = None;
-                }
-                Err(error) => {
-                    log(&format!("{}: cannot be started: {error}", words[0]));
-                    station.command_at_ns = Some(now_ns + command::RESTART_NS);
-                }
-            }
-        }
-    }
-
-    /// Reads a capacity from the program of a peer; one that ended is started again later.
-    pub(super) fn read_command(&mut self, now_ns: u64, at: usize) {
-        let Some(station) = self.peers.stations.get_mut(at) else {
-            return;
-        };
-        let Some(running) = &mut station.command else {
-            return;
-        };
-        match running.read() {
-            Ok(Some(line)) => match config::capacity_bps(&line) {
-                Ok(bps) => self.peers.set_capacity(now_ns, at, bps),
-                Err(fault) => log(&format!(
-                    "the program of peer {}: {:?}: {fault}",
-                    self.config.peers[at].name,
-                    line.trim()
-                )),
-            },
-            Ok(None) => {}
-            Err(_) => {
-                let _ = self.poll.remove(&*running);
-                station.command = None;
-                station.command_at_ns = Some(now_ns + command::RESTART_NS);
-            }
-        }
     }
 }

@@ -41,6 +41,7 @@ impl Egress {
             count_all(&mut station.dropped, "no_endpoint", packet.pkts());
             return;
         };
+        station.confirm_path();
         let way = Way {
             station: at,
             to,

@@ -2,13 +2,14 @@
 //! The keeper: a process of its own that keeps the privileges a reload needs, so that the process that handles packets has
 //! none.
 //!
-//! It reads the configuration and the keys shared with peers, and changes the routes of the gateway's device to what the
-//! configuration says. Its requests are three single bytes: whoever takes the gateway over cannot make it read another file
-//! or set another route. It ends with the gateway, however that ends.
+//! It reads the configuration and the keys shared with peers, changes the routes of the gateway's device to what the
+//! configuration says, and restores what other programs remove of them. Its requests are two single bytes: whoever takes the
+//! gateway over cannot make it read another file or set another route. It ends with the gateway, however that ends.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -17,12 +18,17 @@ use std::thread;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use nix::errno::Errno;
 use nix::sys::signal::{SigSet, Signal};
+use nix::sys::socket::{recv, socketpair, AddressFamily, MsgFlags, SockFlag, SockType};
 use zeroize::Zeroizing;
 
 use super::secrets::Secrets;
+use super::upkeep::{Report, Upkeep, REPORT_BYTES};
 use crate::config::{self, Config};
-use crate::linux::{privileges, tun};
+use crate::linux::network::Network;
+use crate::linux::poll::Poll;
+use crate::linux::privileges;
 use crate::tunnel::seal::Secret;
 
 /// The argument that makes this program a keeper.
@@ -31,20 +37,22 @@ pub const NAME: &str = "keep-for-gateway";
 const READ: u8 = b'r';
 /// Asks for the routes of the configuration that was read last.
 const ROUTE: u8 = b't';
-/// Asks for the addresses and routes that the device lost when it was down.
-const RESTORE: u8 = b'd';
+/// Keys of the gateway and of the kernel's messages among the events.
+const GATEWAY: u64 = 0;
+const NETWORK: u64 = 1;
 /// Bytes of a key in an answer: whether there is one, and the key.
 const KEY_BYTES: usize = 33;
 /// Longest text in a message, bytes.
 const TEXT_BYTES: u32 = 1 << 24;
-/// How long an answer may take: packets wait for it, and a service manager for a sign of life.
-const PATIENCE: Duration = Duration::from_secs(4);
+/// How long an answer may take. A thread waits for it, packets do not.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The gateway's end.
 pub(super) struct Keeper {
     child: Child,
-    /// None once an answer failed: the next could be that to an earlier request.
-    stream: Option<UnixStream>,
+    stream: UnixStream,
+    /// What it reports of the network.
+    reports: OwnedFd,
 }
 
 /// The prefixes behind peers that are routed into the device. The system routes the networks of the device's own addresses
@@ -59,19 +67,21 @@ pub(super) fn routes(config: &Config) -> BTreeSet<IpNet> {
 }
 
 impl Keeper {
-    /// Starts the process for the device of this index, which has the addresses and routes of the configuration. It reads
-    /// the `file` again from now on.
+    /// Starts the process, which keeps this network. It reads the `file` again from now on.
     ///
     /// # Errors
     /// Those of the system.
-    pub(super) fn start(file: &Path, index: u32, config: &Config) -> io::Result<Keeper> {
+    pub(super) fn start(file: &Path, network: &Network) -> io::Result<Keeper> {
         let (stream, theirs) = UnixStream::pair()?;
+        // Unlike a pair of datagram sockets, this one tells that the other end has gone.
+        let (family, kind) = (AddressFamily::Unix, SockType::SeqPacket);
+        let (reports, their_reports) = socketpair(family, kind, None, SockFlag::SOCK_CLOEXEC)?;
         let child = Command::new("/proc/self/exe")
             .arg(NAME)
             .arg(file)
             .env_remove("NOTIFY_SOCKET")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::null())
+            .stdout(Stdio::from(their_reports))
             // Ctrl-C at a terminal is for the gateway.
             .process_group(0)
             .spawn()
@@ -80,21 +90,49 @@ impl Keeper {
             })?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        let addresses: Vec<String> = config.addresses.iter().map(IpNet::to_string).collect();
-        let nets: Vec<String> = routes(config).iter().map(IpNet::to_string).collect();
-        let mark = config.fwmark.unwrap_or_default();
-        let first = format!(
-            "{index} {mark}\n{}\n{}",
-            addresses.join(" "),
-            nets.join("\n")
-        );
-        write_text(&stream, &first)?;
+        write_text(&stream, &write_network(network))?;
         Ok(Keeper {
             child,
-            stream: Some(stream),
+            stream,
+            reports,
         })
     }
 
+    /// The newest report of the network, if there is one since this was called last.
+    ///
+    /// # Errors
+    /// When the keeper has ended.
+    pub(super) fn report(&self) -> io::Result<Option<Report>> {
+        let mut newest = None;
+        let mut room = vec![0; REPORT_BYTES];
+        loop {
+            match recv(self.reports.as_raw_fd(), &mut room, MsgFlags::MSG_DONTWAIT) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(bytes) => newest = serde_json::from_slice(&room[..bytes]).ok().or(newest),
+                Err(Errno::EAGAIN) => return Ok(newest),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The end at which it is asked, which waits for answers.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn requests(&self) -> io::Result<Requests> {
+        Ok(Requests {
+            stream: Some(self.stream.try_clone()?),
+        })
+    }
+}
+
+/// Where the keeper is asked.
+pub(super) struct Requests {
+    /// None once an answer failed: the next could be that to an earlier request.
+    stream: Option<UnixStream>,
+}
+
+impl Requests {
     /// Reads the configuration; returns its text and the keys shared with its peers, in their order.
     ///
     /// # Errors
@@ -109,27 +147,15 @@ impl Keeper {
         })
     }
 
-    /// Changes the routes to those of the configuration read last; returns what could not be changed.
+    /// Changes the routes to those of the configuration read last. What could not be changed is in the next report.
     ///
     /// # Errors
     /// When it does not answer.
-    pub(super) fn route(&mut self) -> Result<Vec<String>, String> {
-        self.change(ROUTE)
-    }
-
-    /// Gives the device the addresses and routes again that it lost when it was down; returns what could not be done.
-    ///
-    /// # Errors
-    /// When it does not answer.
-    pub(super) fn restore(&mut self) -> Result<Vec<String>, String> {
-        self.change(RESTORE)
-    }
-
-    fn change(&mut self, request: u8) -> Result<Vec<String>, String> {
+    pub(super) fn route(&mut self) -> Result<(), String> {
         self.ask(|stream| {
-            (&mut &*stream).write_all(&[request])?;
-            let faults = read_text(stream)?;
-            Ok(Ok(faults.lines().map(str::to_string).collect()))
+            (&mut &*stream).write_all(&[ROUTE])?;
+            read_flag(stream)?;
+            Ok(Ok(()))
         })
     }
 
@@ -145,11 +171,17 @@ impl Keeper {
     }
 }
 
+impl AsFd for Keeper {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.reports.as_fd()
+    }
+}
+
 impl Drop for Keeper {
     fn drop(&mut self) {
-        // It ends once this is closed, after it has removed its rules, so that they are gone before the next gateway makes
+        // It ends once this is shut down, after it has removed its rules, so that they are gone before the next gateway makes
         // its own. If it hangs, as when its disk does, the gateway ends all the same.
-        self.stream = None;
+        let _ = self.stream.shutdown(Shutdown::Both);
         for _ in 0..100 {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;
@@ -170,78 +202,73 @@ pub fn keep(file: &Path) -> io::Result<()> {
         .collect();
     signals.thread_block()?;
     let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let first = read_text(&stream)?;
-    let mut lines = first.lines();
-    let numbers = lines.next().and_then(|line| line.split_once(' '));
-    let (device, mark) = numbers.ok_or(io::ErrorKind::InvalidData)?;
-    let parse = |number: &str| number.parse().map_err(|_| io::ErrorKind::InvalidData);
-    let routing = tun::Routing {
-        device: parse(device)?,
-        mark: Some(parse(mark)?).filter(|mark| *mark != 0),
-    };
-    let addresses = lines.next().unwrap_or_default().split_whitespace();
-    let addresses: Vec<IpNet> = addresses.filter_map(|net| net.parse().ok()).collect();
-    let mut routed: BTreeSet<IpNet> = lines.filter_map(|net| net.parse().ok()).collect();
+    let reports = io::stdout().as_fd().try_clone_to_owned()?;
+    let network = read_network(&read_text(&stream)?).ok_or(io::ErrorKind::InvalidData)?;
     privileges::keep_for_reload()?;
-    let kept = Kept {
+    let mut kept = Kept {
         file,
-        addresses,
-        routing,
+        wanted: (network.nets.clone(), network.refuses),
+        upkeep: Upkeep::new(network, reports)?,
     };
-    let served = kept.serve(&stream, &mut routed);
-    for net in &routed {
-        kept.routing.end(net)?;
-    }
-    served
+    let served = kept.serve(&stream);
+    kept.upkeep.end().and(served)
 }
 
 /// What a keeper answers about.
 struct Kept<'k> {
     file: &'k Path,
-    addresses: Vec<IpNet>,
-    routing: tun::Routing,
+    /// The prefixes that the configuration read last routes, and whether it refuses what would leave in the clear.
+    wanted: (BTreeSet<IpNet>, bool),
+    upkeep: Upkeep,
 }
 
 impl Kept<'_> {
-    /// Answers until the gateway has ended.
-    fn serve(&self, mut stream: &UnixStream, routed: &mut BTreeSet<IpNet>) -> io::Result<()> {
-        let mut wanted = routed.clone();
+    /// Answers and restores until the gateway has ended.
+    fn serve(&mut self, stream: &UnixStream) -> io::Result<()> {
+        let mut poll = Poll::new()?;
+        poll.add(stream, GATEWAY)?;
+        poll.add(&self.upkeep, NETWORK)?;
+        let mut happened = Vec::new();
         loop {
-            let mut request = [0];
-            if stream.read(&mut request)? == 0 {
-                return Ok(());
-            }
-            match request[0] {
-                READ => match read(self.file) {
-                    Ok((text, config, preshared)) => {
-                        wanted = routes(&config);
-                        stream.write_all(&[1])?;
-                        write_text(stream, &text)?;
-                        write_keys(stream, &preshared)?;
-                    }
-                    Err(fault) => {
-                        stream.write_all(&[0])?;
-                        write_text(stream, &fault)?;
-                    }
-                },
-                ROUTE => {
-                    let faults = change_routes(self.routing, routed, &wanted);
-                    write_text(stream, &faults.join("\n"))?;
+            let again_ns = self.upkeep.restore();
+            poll.wait(again_ns, &mut happened)?;
+            for key in &happened {
+                if *key == NETWORK {
+                    self.upkeep.hear();
+                } else if !self.answer(stream)? {
+                    return Ok(());
                 }
-                RESTORE => {
-                    let device = self.routing.device;
-                    let given = self.addresses.iter();
-                    let given = given.map(|net| tun::add_address(device, net));
-                    let mut faults: Vec<String> = given
-                        .filter_map(|given| Some(given.err()?.to_string()))
-                        .collect();
-                    routed.clear();
-                    faults.extend(change_routes(self.routing, routed, &wanted));
-                    write_text(stream, &faults.join("\n"))?;
-                }
-                _ => return Err(io::ErrorKind::InvalidData.into()),
             }
         }
+    }
+
+    /// Answers a request; false: the gateway has ended.
+    fn answer(&mut self, mut stream: &UnixStream) -> io::Result<bool> {
+        let mut request = [0];
+        if stream.read(&mut request)? == 0 {
+            return Ok(false);
+        }
+        match request[0] {
+            READ => match read(self.file) {
+                Ok((text, config, preshared)) => {
+                    self.wanted = (routes(&config), config.refuses_leaks);
+                    stream.write_all(&[1])?;
+                    write_text(stream, &text)?;
+                    write_keys(stream, &preshared)?;
+                }
+                Err(fault) => {
+                    stream.write_all(&[0])?;
+                    write_text(stream, &fault)?;
+                }
+            },
+            ROUTE => {
+                let (nets, refuses) = self.wanted.clone();
+                self.upkeep.change(nets, refuses);
+                stream.write_all(&[1])?;
+            }
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        }
+        Ok(true)
     }
 }
 
@@ -252,28 +279,42 @@ fn read(file: &Path) -> Result<(String, Config, Vec<Option<Secret>>), String> {
     Ok((text, config, preshared))
 }
 
-/// Changes the routes of a device from those it has to those wanted; returns what failed.
-fn change_routes(
-    routing: tun::Routing,
-    routed: &mut BTreeSet<IpNet>,
-    wanted: &BTreeSet<IpNet>,
-) -> Vec<String> {
-    let mut faults = Vec::new();
-    let gone: Vec<IpNet> = routed.difference(wanted).copied().collect();
-    for net in gone {
-        match routing.remove(&net) {
-            Ok(()) => drop(routed.remove(&net)),
-            Err(error) => faults.push(error.to_string()),
-        }
-    }
-    let new: Vec<IpNet> = wanted.difference(routed).copied().collect();
-    for net in new {
-        match routing.add(&net) {
-            Ok(()) => drop(routed.insert(net)),
-            Err(error) => faults.push(error.to_string()),
-        }
-    }
-    faults
+/// What the gateway set up, as it tells its keeper.
+fn write_network(network: &Network) -> String {
+    let Network {
+        device,
+        mtu,
+        mark,
+        refuses,
+        addresses,
+        nets,
+    } = network;
+    let mark = mark.unwrap_or_default();
+    let addresses: Vec<String> = addresses.iter().map(IpNet::to_string).collect();
+    let nets: Vec<String> = nets.iter().map(IpNet::to_string).collect();
+    format!(
+        "{device} {mtu} {mark} {}\n{}\n{}",
+        u8::from(*refuses),
+        addresses.join(" "),
+        nets.join("\n")
+    )
+}
+
+fn read_network(text: &str) -> Option<Network> {
+    let mut lines = text.lines();
+    let numbers = lines.next()?.split(' ').map(|number| number.parse().ok());
+    let [device, mtu, mark, refuses] = numbers.collect::<Option<Vec<u32>>>()?[..] else {
+        return None;
+    };
+    let addresses = lines.next().unwrap_or_default().split_whitespace();
+    Some(Network {
+        device,
+        mtu,
+        mark: Some(mark).filter(|mark| *mark != 0),
+        refuses: refuses == 1,
+        addresses: addresses.filter_map(|net| net.parse().ok()).collect(),
+        nets: lines.filter_map(|net| net.parse().ok()).collect(),
+    })
 }
 
 fn write_text(mut stream: &UnixStream, text: &str) -> io::Result<()> {
@@ -329,6 +370,25 @@ fn read_keys(mut stream: &UnixStream) -> io::Result<Vec<Option<Secret>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_keeper_keeps_what_the_gateway_set_up() {
+        for (mark, refuses) in [(None, false), (Some(51_820), true)] {
+            let network = Network {
+                device: 7,
+                mtu: 1440,
+                mark,
+                refuses,
+                addresses: vec![
+                    "10.77.0.1/24".parse().unwrap(),
+                    "fd77::1/64".parse().unwrap(),
+                ],
+                nets: BTreeSet::from(["0.0.0.0/0".parse().unwrap(), "fd99::/16".parse().unwrap()]),
+            };
+            assert_eq!(read_network(&write_network(&network)), Some(network));
+        }
+        assert_eq!(read_network("7 1440"), None);
+    }
 
     #[test]
     fn what_one_end_writes_the_other_reads() {

@@ -37,7 +37,7 @@ impl Peers {
         ) else {
             return None;
         };
-        if !session.is_open() {
+        if !session.is_open() || station.is_looped {
             return None;
         }
         let before = path.found();

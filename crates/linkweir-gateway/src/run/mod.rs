@@ -5,6 +5,7 @@
 //! leave, and sleeps until the next packet may leave.
 
 mod answer;
+mod candidates;
 mod capacity;
 pub mod described;
 mod egress;
@@ -13,22 +14,30 @@ mod handshakes;
 mod ingress;
 pub mod keeper;
 mod lengths;
+mod listening;
 mod names;
+mod network;
 mod peers;
 mod probes;
+mod programs;
 pub mod rate;
 mod receive;
 mod record;
 mod recording;
 mod reload;
+mod reloading;
 mod resolve;
+pub mod resolver;
 pub mod secrets;
 mod send;
 mod sessions;
 mod shaking;
+mod silence;
 mod station;
+mod upkeep;
 mod wakes;
 mod ways;
+mod zones;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,13 +50,16 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::config::Config;
 use crate::linux::device::Device;
-use crate::linux::journal::log;
+use crate::linux::journal::{self, log};
+use crate::linux::leads::Own;
+use crate::linux::network::{Missing, Network};
 use crate::linux::paths::{self, Changes};
 use crate::linux::poll::{now_ns, Poll};
 use crate::linux::service::Service;
 use crate::linux::underlay::Underlay;
-use crate::linux::{privileges, recordings, tun};
+use crate::linux::{privileges, recordings, signals};
 use crate::show::control::Control;
+use crate::show::figures::NetworkShow;
 use crate::tunnel::seal;
 use egress::Egress;
 use ingress::Ingress;
@@ -55,8 +67,9 @@ use keeper::Keeper;
 use names::Names;
 use peers::Peers;
 use recording::Recording;
+use reloading::Reloading;
 use secrets::Secrets;
-use station::{Reasons, Station};
+use station::Reasons;
 
 const DEVICE: u64 = 0;
 const UNDERLAY: u64 = 1;
@@ -64,8 +77,12 @@ const SIGNALS: u64 = 2;
 const CONTROL: u64 = 3;
 const PATHS: u64 = 4;
 const NAMES: u64 = 5;
-/// Keys of the programs of peers, by number, and from there on those of the clients of the control socket.
+const NETWORK: u64 = 6;
+const RELOADING: u64 = 7;
+/// Keys of what the programs of peers print and of their standard error, by number, and from there on those of the clients of
+/// the control socket.
 const COMMANDS: u64 = 1 << 16;
+const ERRORS: u64 = 1 << 24;
 const CLIENTS: u64 = 1 << 32;
 
 /// A gateway that is set up.
@@ -76,10 +93,13 @@ pub struct Gateway {
     underlay: Underlay,
     signals: SignalFd,
     keeper: Keeper,
+    reloading: Reloading,
+    /// What its keeper reported of the system's network.
+    network: NetworkShow,
     control: Control,
     /// Tells when addresses or routes of the system change.
     changes: Changes,
-    /// The resolver, where endpoints have names.
+    /// The names of endpoints, where these have any.
     names: Option<Names>,
     poll: Poll,
     peers: Peers,
@@ -94,6 +114,8 @@ pub struct Gateway {
     stop_at_ns: Option<u64>,
     /// Whether the device was up when that was last looked at.
     device_up: bool,
+    /// Whether the address that it listens on was gone when that was last looked at.
+    listen_gone: bool,
     /// When the device is read again after an error, ns.
     device_again_ns: Option<u64>,
 }
@@ -110,12 +132,15 @@ impl Gateway {
     ///
     /// # Errors
     /// What could not be set up, and why.
-    pub fn set_up(file: &Path, config: Config, secrets: Secrets) -> io::Result<Gateway> {
+    pub fn set_up(file: &Path, mut config: Config, secrets: Secrets) -> io::Result<Gateway> {
+        journal::hold();
+        signals::survive_writes()?;
         let signals = handled_signals();
         signals.thread_block()?;
         let signals =
             SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         let now_ns = now_ns();
+        zones::number(&mut config);
         let mut peers = Peers::new(now_ns, &config, secrets)?;
         let mut underlay = Underlay::bind_with(config.listen, config.offload)?;
         if let Some(mark) = config.fwmark {
@@ -132,8 +157,16 @@ impl Gateway {
             None => None,
         };
         let names = Names::find_first(now_ns, &config)?;
-        let device = create_device(&config)?;
-        let keeper = Keeper::start(file, device.index()?, &config)?;
+        let (device, network) = create_device(&config)?;
+        // From here on the keeper removes what would stay, if something else fails.
+        let keeper = Keeper::start(file, &network).inspect_err(|_| drop(network.remove()))?;
+        peers.own = Own {
+            device: network.device,
+            mark: config.fwmark,
+            port: config.listen.port(),
+            only: underlay.device(),
+        };
+        underlay.refuse_device(network.device);
         // The file of endpoints is next to the control socket, whose folder this makes.
         let group = config.control_group.as_deref();
         let control = Control::listen(&config.control, group, CONTROL, CLIENTS)?;
@@ -144,6 +177,7 @@ impl Gateway {
             }
         }
         privileges::drop_all(config.user.as_deref())?;
+        journal::start()?;
 
         let poll = Poll::new()?;
         poll.add(&device, DEVICE)?;
@@ -152,8 +186,11 @@ impl Gateway {
         poll.add(&control, CONTROL)?;
         let changes = Changes::new()?;
         poll.add(&changes, PATHS)?;
-        if let Some(names) = &names {
-            poll.add(names, NAMES)?;
+        poll.add(&keeper, NETWORK)?;
+        let reloading = Reloading::new(file.to_path_buf(), keeper.requests()?)?;
+        poll.add(&reloading, RELOADING)?;
+        if let Some(readable) = names.as_ref().and_then(Names::readable) {
+            poll.add(readable, NAMES)?;
         }
         peers.want_sessions(now_ns);
         let mut gateway = Gateway {
@@ -165,6 +202,8 @@ impl Gateway {
             underlay,
             signals,
             keeper,
+            reloading,
+            network: NetworkShow::new(),
             control,
             changes,
             names,
@@ -175,11 +214,20 @@ impl Gateway {
             dropped: Reasons::new(),
             stop_at_ns: None,
             device_up: true,
+            listen_gone: false,
             device_again_ns: None,
         };
-        gateway.find_names(now_ns).map_err(io::Error::other)?;
+        gateway.find_names(now_ns);
         gateway.start_recording(now_ns);
+        gateway.warn();
         Ok(gateway)
+    }
+
+    /// Logs what does not do what it seems to at the configured rates.
+    fn warn(&self) {
+        for warning in self.config.warnings() {
+            log(&format!("warning: {warning}"));
+        }
     }
 
     /// Carries packets until a signal stops it.
@@ -189,7 +237,7 @@ impl Gateway {
     pub fn run(mut self) -> io::Result<()> {
         let mut happened = Vec::new();
         let mut alarm_ns = Some(0);
-        let mut service = Service::ready(now_ns());
+        let mut service = Service::ready(now_ns())?;
         loop {
             self.poll.wait(alarm_ns, &mut happened)?;
             let mut now_ns = now_ns();
@@ -210,6 +258,7 @@ impl Gateway {
             let times = [
                 self.serve(now_ns),
                 self.control.tidy(now_ns, &self.poll),
+                self.release_clients(now_ns),
                 service.alive(now_ns),
                 self.write_recording(now_ns, false),
                 self.stop_at_ns,
@@ -237,6 +286,8 @@ impl Gateway {
             SIGNALS => self.handle_signals(now_ns),
             CONTROL => self.control.accept(now_ns, &self.poll),
             NAMES => self.take_names(now_ns),
+            NETWORK => self.take_network(),
+            RELOADING => self.continue_reload(now_ns),
             PATHS => {
                 let was_down = self
                     .device
@@ -244,28 +295,22 @@ impl Gateway {
                     .is_ok_and(|device| self.changes.take(device));
                 self.check_device(was_down);
                 self.underlay.find_device();
-                self.peers
-                    .stations
-                    .iter_mut()
-                    .for_each(Station::forget_path);
+                self.renumber_zones();
+                self.check_listen(now_ns);
+                self.peers.doubt_paths(self.underlay.device());
             }
             key if key >= CLIENTS => self.answer(now_ns, key),
+            key if key >= ERRORS => self.read_errors(now_ns, (key - ERRORS) as usize),
             key => self.read_command(now_ns, (key - COMMANDS) as usize),
         }
         Ok(())
     }
 
-    /// Reloads the configuration, or begins to stop: a second signal stops at once.
+    /// Begins to reload the configuration, or to stop: a second signal stops at once.
     fn handle_signals(&mut self, now_ns: u64) {
         while let Ok(Some(signal)) = self.signals.read_signal() {
             if signal.ssi_signo == Signal::SIGHUP as u32 {
-                match self.reload(now_ns) {
-                    Ok(refused) => {
-                        log(&format!("reloaded {}", self.file.display()));
-                        refused.iter().for_each(|message| log(message));
-                    }
-                    Err(message) => log(&format!("nothing changed: {message}")),
-                }
+                self.reloading.want(now_ns);
             } else if self.stop_at_ns.is_none() {
                 self.stop_at_ns = Some(now_ns + self.config.drain_ns);
                 // Packets that come from now on stay in the device.
@@ -285,32 +330,55 @@ impl Gateway {
     }
 }
 
-/// Makes the device, with routes of what is behind peers.
-fn create_device(config: &Config) -> io::Result<Device> {
+/// Makes the device, with addresses, and with routes to what is behind peers.
+fn create_device(config: &Config) -> io::Result<(Device, Network)> {
     let device = Device::create(
         &config.device,
         config.mtu,
-        &config.addresses,
         super_packet_bytes(config),
         config.offload,
     )?;
-    let routing = tun::Routing {
+    let network = Network {
         device: device.index()?,
+        mtu: config.mtu,
         mark: config.fwmark,
+        refuses: config.refuses_leaks,
+        addresses: config.addresses.clone(),
+        nets: keeper::routes(config),
     };
-    let nets = keeper::routes(config);
-    for net in &nets {
-        routing.add(net)?;
+    // Before there are rules, since with another gateway's mark they would be its own, and be removed with this one.
+    let refused = |missing: &&Missing| {
+        missing.shares_table() || config.refuses_leaks && missing.is_conflict()
+    };
+    if let Some(conflict) = network.conflicts()?.iter().find(refused) {
+        return Err(io::Error::other(conflict.to_string()));
     }
+    let set_up = network.restore().and_then(|outcome| {
+        let failed = |missing: &&Missing| matches!(missing, Missing::Failed(_));
+        match outcome.missing.iter().find(failed) {
+            Some(missing) => Err(io::Error::other(missing.to_string())),
+            None => Ok(()),
+        }
+    });
+    if let Err(error) = set_up {
+        let _ = network.remove();
+        return Err(error);
+    }
+    warn_of_strict_paths(config, &network);
+    Ok((device, network))
+}
+
+/// Says which devices drop what peers send.
+fn warn_of_strict_paths(config: &Config, network: &Network) {
     let mut strict = paths::with_strict_reverse_paths();
     strict.retain(|name| *name != config.device);
-    if nets.contains(&IpNet::from(Ipv4Net::default())) && !strict.is_empty() {
+    let all = IpNet::from(Ipv4Net::default());
+    if network.nets.contains(&all) && !strict.is_empty() {
         log(&format!(
             "net.ipv4.conf.{}.rp_filter is 1: the system drops what peers send, as it would send elsewhere by itself; set it to 2",
             strict.join(".rp_filter and net.ipv4.conf.")
         ));
     }
-    Ok(device)
 }
 
 /// Largest super-packet of the device, so that what it is cut into leaves in one system call.

@@ -14,6 +14,7 @@ use super::secrets::Secrets;
 use super::station::Station;
 use super::wakes::Wakes;
 use crate::config::{Config, Peer};
+use crate::linux::leads::Own;
 use crate::tunnel::endpoints::{Endpoints, Saver};
 use crate::tunnel::indices::Indices;
 use crate::tunnel::seal::{Identity, Key};
@@ -47,6 +48,8 @@ pub(super) struct Peers {
     pub(super) handshakes: Handshakes,
     /// Number of peers that are tried and have not answered.
     pub(super) away: usize,
+    /// Whether a peer with a name fell silent, so that its name is asked for at once.
+    pub(super) named_is_silent: bool,
     /// Peers whose capacity a program reports.
     pub(super) with_commands: Vec<usize>,
     /// Indices of sessions.
@@ -54,6 +57,8 @@ pub(super) struct Peers {
     /// When the timers of sessions are due again, ns.
     pub(super) tick_at_ns: u64,
     pub(super) scratch: Vec<u8>,
+    /// What this end's datagrams are known by.
+    pub(super) own: Own,
 }
 
 impl Peers {
@@ -98,10 +103,12 @@ impl Peers {
             wakes: Wakes::default(),
             handshakes: Handshakes::default(),
             away: 0,
+            named_is_silent: false,
             with_commands: Vec::new(),
             indices,
             tick_at_ns: now_ns,
             scratch: vec![0; SCRATCH_BYTES],
+            own: Own::default(),
         };
         peers.index(&config.peers);
         Ok(peers)
@@ -178,6 +185,18 @@ impl Peers {
         link.steer(now_ns, steer);
         if let Some(hub) = &mut self.hub {
             hub.channel_changed(now_ns, at, link);
+        }
+    }
+
+    /// Routes or addresses may have changed; datagrams leave through the device of this number `only`. Peers to which nothing
+    /// could be sent are looked at again.
+    pub(super) fn doubt_paths(&mut self, only: Option<u32>) {
+        self.own.only = only;
+        for (at, station) in self.stations.iter_mut().enumerate() {
+            station.doubt_path();
+            if station.is_looped {
+                self.wakes.wake(at);
+            }
         }
     }
 

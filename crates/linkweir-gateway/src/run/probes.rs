@@ -34,6 +34,10 @@ impl Peers {
                 sent_ns: now_ns,
                 way: way as u64,
             });
+            // Without an answer another way is used.
+            if ways.is_looped(way, &self.own) {
+                continue;
+            }
             if let Some(datagram) = session.seal(&probe.packet(), &mut self.scratch) {
                 let (to, from) = ways.place(way);
                 let _ = underlay.send(datagram, to, from, 0);
@@ -43,7 +47,9 @@ impl Peers {
             station.endpoint = Some(ways.endpoint());
             station.source = ways.source();
             // The peer sends to where the last datagram came from, so one goes out at once.
-            if let Some(datagram) = session.seal(&[], &mut self.scratch) {
+            let is_looped = ways.is_looped(to, &self.own);
+            let datagram = session.seal(&[], &mut self.scratch);
+            if let Some(datagram) = datagram.filter(|_| !is_looped) {
                 let _ = underlay.send(datagram, ways.endpoint(), ways.source(), 0);
             }
             station.path_changed(now_ns);

@@ -10,8 +10,10 @@
 //! The decisions are those of [`Echoes`]. Here are the sockets, the class and what is printed. Probes pass the class, as a
 //! gateway's marks pass its classes: they are to wait in the link's queue, not in the one above it.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use linkweir_config::units::{self, Kind};
 use linkweir_plane::echoes::Echoes;
@@ -23,8 +25,9 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::linux::echo::Echo;
 use crate::linux::poll::{now_ns, Poll};
-use crate::linux::privileges;
+use crate::linux::queue::{self, LineWriter, Queue};
 use crate::linux::shaper::{ClassId, Shaper};
+use crate::linux::{privileges, signals};
 
 const SIGNALS: u64 = 0;
 const ECHOES: u64 = 1;
@@ -34,6 +37,9 @@ const LOOK_NS: u64 = 100_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long no reflector need answer at first before that is written, ns.
 const FIRST_NS: u64 = 3 * SECOND_NS;
+/// Most lines that wait to be written, and how long the end waits for them.
+const WAITING: usize = 64;
+const PATIENCE: Duration = Duration::from_secs(1);
 /// The part by which the rate must have changed to be written.
 const SHOWN: u64 = 20;
 
@@ -81,6 +87,8 @@ struct Follower<'s> {
     gone_until_ns: Option<u64>,
     /// The last line: when, ns, what was the case, and the rate, bit/s.
     shown: Option<(u64, Status, u64)>,
+    /// Lines for standard output.
+    lines: Arc<Queue<String>>,
 }
 
 /// Follows the link until a signal ends that; the class has its earlier rate then.
@@ -93,6 +101,7 @@ pub fn run(settings: &Settings) -> io::Result<()> {
         .into_iter()
         .collect();
     signals.thread_block()?;
+    signals::survive_writes()?;
     let signals = SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
     let mut shaper = find(settings)?;
     let echo = Echo::open(
@@ -117,6 +126,9 @@ pub fn run(settings: &Settings) -> io::Result<()> {
         .set(begin_bps, begin_bps)
         .map_err(|error| refused(settings, begin_bps, &error))?;
     privileges::keep_for_devices()?;
+    let lines = Arc::new(Queue::new(WAITING, |lost| format!("{lost} lines lost")));
+    let mut output = LineWriter::of(io::stdout())?;
+    queue::start(lines.clone(), move |line| output.write(line))?;
     let mut follower = Follower {
         settings,
         shaper,
@@ -130,9 +142,12 @@ pub fn run(settings: &Settings) -> io::Result<()> {
         begun_ns: now_ns(),
         gone_until_ns: None,
         shown: None,
+        lines,
     };
     let followed = follower.follow_until(&mut poll, &signals);
-    match follower.shaper.restore() {
+    let restored = follower.shaper.restore();
+    follower.lines.flush(PATIENCE);
+    match restored {
         Err(error) if !is_gone(&error) => followed.and(Err(error)),
         _ => followed,
     }
@@ -180,7 +195,7 @@ impl Follower<'_> {
                 return Ok(());
             }
             self.look(&mut sent)?;
-            self.show()?;
+            self.show();
         }
     }
 
@@ -265,7 +280,7 @@ impl Follower<'_> {
     }
 
     /// Writes a line if something has changed, at most one a second.
-    fn show(&mut self) -> io::Result<()> {
+    fn show(&mut self) {
         let now = now_ns();
         let status = self.status();
         let Steer {
@@ -279,7 +294,7 @@ impl Follower<'_> {
             now < at_ns + SECOND_NS || (was == status && unchanged(was_bps))
         });
         if waits || keeps {
-            return Ok(());
+            return;
         }
         self.shown = Some((now, status, capacity_bps));
         let Settings { device, class, .. } = self.settings;
@@ -311,11 +326,7 @@ impl Follower<'_> {
             ),
             Status::Gone => "it is gone; looking for it once a second".to_string(),
         };
-        let mut out = io::stdout().lock();
-        match writeln!(out, "{device} {class}: {what}").and_then(|()| out.flush()) {
-            // The reader has gone, but the class still needs its rate.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            written => written,
-        }
+        // The class needs its rate, whoever reads this.
+        self.lines.push(format!("{device} {class}: {what}"));
     }
 }

@@ -81,8 +81,8 @@ impl Gateway {
         Ok(())
     }
 
-    /// Sees whether the device went down or came up: then the system has taken its routes and addresses of IPv6, which are
-    /// given back.
+    /// Sees whether the device went down or came up: then the system has taken its routes and addresses of IPv6, which the
+    /// keeper gives back.
     /// `was_down`: it was down since this was called last.
     pub(super) fn check_device(&mut self, was_down: bool) {
         let Ok(up) = self.device.index().and_then(paths::is_up) else {
@@ -101,10 +101,8 @@ impl Gateway {
             );
             return;
         }
-        let faults = self.keeper.restore().unwrap_or_else(|fault| vec![fault]);
         let what = format!("the device {name} is up again, with its addresses and routes");
         tell(Event::DeviceUp, "", &what);
-        faults.iter().for_each(|fault| log(fault));
     }
 
     /// Reads from the device again after an error.
@@ -137,6 +135,12 @@ impl Gateway {
                     count_all(&mut self.dropped, "no_peer", packet.pkts());
                     return;
                 };
+                if self.is_own(header, at) {
+                    count_all(&mut self.dropped, "looped", packet.pkts());
+                    self.peers.stations[at].looked_up = None;
+                    self.peers.wakes.wake(at);
+                    return;
+                }
                 *last = Some((header.destination, at));
                 at
             }
@@ -152,6 +156,17 @@ impl Gateway {
         } else {
             self.enqueue_as(now_ns, at, label, packet);
         }
+    }
+
+    /// Whether a packet of the device is a datagram of this end to a peer: the route to the peer was just lost, and it would
+    /// go round and round. Packets to an endpoint are never the `last`, so each of them is looked at.
+    fn is_own(&self, header: &Header, at: usize) -> bool {
+        let station = &self.peers.stations[at];
+        let to = (header.destination, header.ports);
+        let Some(endpoint) = station.endpoint.filter(|endpoint| endpoint.ip() == to.0) else {
+            return false;
+        };
+        header.protocol == packet::UDP && to.1 == Some((self.peers.own.port, endpoint.port()))
     }
 
     /// Puts a packet into the queue of this class and flow towards a peer.

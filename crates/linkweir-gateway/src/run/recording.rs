@@ -12,7 +12,7 @@ use linkweir_plane::recorder::{Block, Recorder, Tap};
 use super::described::{describe, describe_peer};
 use super::station::Station;
 use crate::config::{Config, Record};
-use crate::linux::recordings::{Job, Place, Recordings};
+use crate::linux::recordings::{self, Place, Recordings};
 use crate::show::figures::RecordShow;
 
 /// What is recorded, and where.
@@ -28,12 +28,13 @@ impl Recording {
             folder: self.recordings.place.folder.display().to_string(),
             written_bytes: status.bytes.load(Ordering::Relaxed),
             lost_blocks: status.lost_blocks.load(Ordering::Relaxed),
+            changed_files: status.changed_files.load(Ordering::Relaxed),
             fails: status.fails.load(Ordering::Relaxed),
         }
     }
 
     /// Gives finished blocks to the thread that writes them.
-    fn write(&mut self, blocks: &[Block], config: &Config) {
+    fn write(&mut self, blocks: Vec<Block>, config: &Config) {
         let addresses = config
             .record
             .as_ref()
@@ -42,13 +43,14 @@ impl Recording {
             for number in &block.peers {
                 if let Some(peer) = config.peers.get(*number as usize) {
                     let text = describe_peer(peer, addresses);
-                    self.recordings
-                        .write(Job::Peer(recording::peer(*number, &text)));
+                    self.recordings.describe(recording::peer(*number, &text));
                 }
             }
-            let bytes = recording::frame(&block.body);
-            self.recordings
-                .write(Job::Block(bytes, block.first_bin, block.bins));
+            self.recordings.write(recordings::Block {
+                bytes: recording::frame(&block.body),
+                bins: block.first_bin..block.first_bin + block.bins,
+                capacities: block.capacities.into_iter().collect(),
+            });
         }
     }
 
@@ -71,14 +73,14 @@ impl Recording {
                 if let Some(recordings) = before {
                     recordings.leave();
                 }
-                Recordings::new(place, recording::gap)
+                Recordings::new(place)
             }
         };
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         let unix_ns = since_epoch.map_or(0, |since| since.as_nanos() as u64);
         let text = describe(config, record.addresses);
         let head = recording::settings(unix_ns, record.packets, &text);
-        recordings.write(Job::Section(head, recording::stamp(unix_ns)));
+        recordings.begin(head, recording::stamp(unix_ns));
         let recorder = Rc::new(RefCell::new(Recorder::new(now_ns, record.packets)));
         let classes = config.classes.len();
         for (at, station) in stations.iter_mut().enumerate() {
@@ -112,7 +114,7 @@ impl Recording {
         };
         let due_ns = recorder.due_ns();
         drop(recorder);
-        self.write(&blocks, config);
+        self.write(blocks, config);
         due_ns
     }
 }

@@ -3,41 +3,53 @@
 
 use std::net::SocketAddr;
 
-use super::names::{self, Names};
+use super::names::{self, Names, AGAIN_NS, SILENT_AGAIN_NS};
 use super::{Gateway, NAMES};
 use crate::config::is_dual;
-use crate::linux::journal::{tell, Event};
+use crate::linux::journal::{log, tell, Event};
 
 impl Gateway {
     /// Begins to resolve names if the configuration has any, and asks for them soon.
-    pub(super) fn find_names(&mut self, now_ns: u64) -> Result<(), String> {
+    pub(super) fn find_names(&mut self, now_ns: u64) {
         if self.names.is_none() && names::of(&self.config).next().is_some() {
-            let names = Names::new(now_ns).and_then(|names| {
-                self.poll.add(&names, NAMES)?;
-                Ok(names)
-            });
-            self.names = Some(names.map_err(|error| format!("names cannot be resolved: {error}"))?);
+            self.names = Some(Names::new(now_ns));
         }
         if let Some(names) = &mut self.names {
             names.again_ns = now_ns;
         }
-        Ok(())
     }
 
-    /// Asks for the names of peers without a session when it is time.
+    /// Asks for the names of peers that have no session or do not answer, when it is time.
     pub(super) fn ask_names(&mut self, now_ns: u64) {
         let Some(names) = &mut self.names else {
             return;
         };
-        if !names.is_due(now_ns) {
+        let silent = std::mem::take(&mut self.peers.named_is_silent);
+        if !names.is_due(now_ns) && !silent {
             return;
         }
-        for (peer, station) in self.config.peers.iter().zip(&self.peers.stations) {
-            let open = station
-                .session
-                .as_ref()
-                .is_some_and(|session| session.is_open());
-            if let (Some(name), false) = (&peer.host, open) {
+        let started = names.start(self.config.user.as_deref());
+        let started = started.and_then(|started| match names.readable() {
+            Some(readable) if started => self.poll.add(readable, NAMES),
+            _ => Ok(()),
+        });
+        if let Err(error) = started {
+            log(&format!(
+                "names cannot be resolved: {error}; it is tried again every 10 s"
+            ));
+            return;
+        }
+        for (peer, station) in self.config.peers.iter().zip(&mut self.peers.stations) {
+            let Some(name) = &peer.host else {
+                continue;
+            };
+            let has_session = station.is_open() && station.endpoint.is_some();
+            let wait_ns = if has_session {
+                SILENT_AGAIN_NS
+            } else {
+                AGAIN_NS
+            };
+            if station.is_lost(now_ns) && station.candidates.ask(now_ns, wait_ns) {
                 names.ask(name);
             }
         }
@@ -49,37 +61,37 @@ impl Gateway {
             return;
         };
         let listen = self.config.listen;
-        for (name, found) in names.answers() {
+        let answers = names.answers();
+        if names.has_ended() {
+            log("the process that resolves names has ended; another one is started within 10 s");
+        }
+        for (name, found) in answers {
             let fits = |at: &SocketAddr| is_dual(listen) || at.is_ipv4() == listen.is_ipv4();
             let found = found.map(|found| found.into_iter().filter(fits).collect::<Vec<_>>());
+            let found = match found {
+                Ok(found) if found.is_empty() => {
+                    Err("it has no address of the version of IP of gateway.listen".to_string())
+                }
+                found => found,
+            };
             for (at, peer) in self.config.peers.iter().enumerate() {
                 let station = &mut self.peers.stations[at];
-                let open = station
-                    .session
-                    .as_ref()
-                    .is_some_and(|session| session.is_open());
-                if peer.host.as_ref() != Some(&name) || open {
+                if peer.host.as_ref() != Some(&name) || !station.is_lost(now_ns) {
                     continue;
                 }
-                let first = match &found {
-                    Ok(found) => found
-                        .first()
-                        .copied()
-                        .ok_or("it has no address of the version of IP of gateway.listen"),
-                    Err(error) => Err(error.as_str()),
-                };
-                match first {
-                    Ok(endpoint) if station.endpoint == Some(endpoint) => {}
-                    Ok(endpoint) => {
-                        tell(
-                            Event::EndpointFound,
-                            &peer.name,
-                            &format!("{} is {endpoint}", name.host),
-                        );
-                        station.endpoint = Some(endpoint);
-                        station.forget_path();
+                match &found {
+                    Ok(found) => {
+                        let next = station.candidates.found(found, station.endpoint);
+                        let Some(endpoint) = next.filter(|next| station.endpoint != Some(*next))
+                        else {
+                            continue;
+                        };
+                        let what = format!("{} is {endpoint}", name.host);
+                        tell(Event::EndpointFound, &peer.name, &what);
+                        station.move_to(endpoint);
                         if let Some(session) = &mut station.session {
                             session.want(now_ns);
+                            session.ask_anew();
                         }
                         self.peers.endpoints_changed = true;
                         self.peers.wakes.wake(at);

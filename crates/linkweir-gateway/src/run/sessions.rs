@@ -31,30 +31,51 @@ impl Peers {
         configured: &[Peer],
     ) -> Option<u64> {
         let station = &mut self.stations[at];
+        let heard = station.silence.look(now_ns, station.sent.pkts);
+        if let Some(endpoint) = station.endpoint.filter(|_| heard) {
+            station.candidates.answered(endpoint);
+        }
+        let silent = station.silence.is_silent(now_ns);
+        if silent && !station.was_silent && configured[at].host.is_some() {
+            self.named_is_silent = true;
+        }
+        station.was_silent = silent;
+        station.confirm_path();
+        station.check_loop(&self.own, &configured[at].name);
+        let sends = !station.is_looped;
         let Some(session) = &mut station.session else {
-            station.link.set_open(true);
+            station.link.set_open(sends);
             return None;
         };
         let mut open = session.is_open();
         if open && session.due_ns().is_some_and(|ns| ns <= now_ns) {
-            if let Some(datagram) = session.tick(now_ns, &mut self.scratch) {
+            let datagram = session.tick(now_ns, &mut self.scratch);
+            open = session.is_open();
+            if let Some(datagram) = datagram {
                 if seal::begins_handshake(datagram) {
                     self.handshakes.spent(now_ns, poll::now_ns());
+                    self.endpoints_changed |= station.count_handshake(now_ns, &configured[at]);
                 }
-                if let Some(to) = station.endpoint {
+                if let Some(to) = station.endpoint.filter(|_| sends) {
+                    station.silence.sent(now_ns);
                     let _ = underlay.send(datagram, to, station.source, 0);
                 }
             }
-            open = session.is_open();
         }
-        station.link.set_open(open);
+        station.link.set_open(open && sends);
         if open != station.was_open {
             station.was_open = open;
             station.link.record_capacity(now_ns);
-            tell_session(&configured[at], open, station.endpoint);
+            let heard_age_s = station.silence.heard_age_s(now_ns);
+            tell_session(&configured[at], open, station.endpoint, heard_age_s);
         }
+        let Some(session) = &mut station.session else {
+            return None;
+        };
         let news = std::mem::take(&mut station.has_news);
-        let known = station.endpoint.is_some();
+        // An address that leads into the tunnel counts as one that does not answer, so the next one has its turn.
+        let may_ask = sends || station.candidates.has_other();
+        let known = station.endpoint.is_some() && may_ask;
         if !open && news && known {
             session.want(now_ns);
         }
@@ -112,6 +133,9 @@ impl Peers {
                 // A socket of IPv4 cannot send to IPv6, nor the other way round.
                 station.endpoint = known
                     .filter(|at| is_dual(config.listen) || at.is_ipv4() == config.listen.is_ipv4());
+                if let Some(endpoint) = station.endpoint {
+                    station.candidates.answered(endpoint);
+                }
             }
         }
         self.saved_endpoints = Some(saved);
@@ -119,7 +143,7 @@ impl Peers {
 }
 
 /// Says that there is a session with a peer, or none any more.
-fn tell_session(peer: &Peer, open: bool, endpoint: Option<SocketAddr>) {
+fn tell_session(peer: &Peer, open: bool, endpoint: Option<SocketAddr>, heard_age_s: Option<u64>) {
     if open {
         let at = endpoint.map_or_else(String::new, |at| format!(" at {at}"));
         tell(
@@ -128,7 +152,10 @@ fn tell_session(peer: &Peer, open: bool, endpoint: Option<SocketAddr>) {
             &format!("has a session{at}"),
         );
     } else {
-        let what = "has no session any more; it did not answer for three minutes";
-        tell(Event::SessionEnded, &peer.name, what);
+        let age = heard_age_s.map_or_else(String::new, |s| {
+            format!("; the last datagram of it came {s} s ago")
+        });
+        let what = format!("has no session any more{age}");
+        tell(Event::SessionEnded, &peer.name, &what);
     }
 }

@@ -7,6 +7,7 @@ use super::handshakes::{Incoming, Turn};
 use super::peers::Peers;
 use super::station::count;
 use super::Gateway;
+use crate::config::Peer;
 use crate::linux::journal::{tell, Event};
 use crate::linux::poll;
 use crate::linux::underlay::Underlay;
@@ -20,7 +21,10 @@ impl Gateway {
         }
         match self.peers.handshakes.next() {
             Some(Turn::Incoming(incoming)) => self.open_incoming(&incoming),
-            Some(Turn::Ask(at)) => self.peers.ask(now_ns, at, &mut self.underlay),
+            Some(Turn::Ask(at)) => {
+                let peer = &self.config.peers[at];
+                self.peers.ask(now_ns, at, &mut self.underlay, peer);
+            }
             None => {}
         }
         self.peers.handshakes.spent(now_ns, poll::now_ns());
@@ -76,13 +80,13 @@ impl Gateway {
 
 impl Peers {
     /// Asks a peer for a session.
-    fn ask(&mut self, now_ns: u64, at: usize, underlay: &mut Underlay) {
+    fn ask(&mut self, now_ns: u64, at: usize, underlay: &mut Underlay, peer: &Peer) {
         let (Some(identity), station) = (&self.identity, &mut self.stations[at]) else {
             return;
         };
         station.is_asking = false;
         self.wakes.wake(at);
-        let (Some(session), Some(to)) = (&mut station.session, station.endpoint) else {
+        let (Some(session), Some(_)) = (&mut station.session, station.endpoint) else {
             return;
         };
         // A session may have begun while it waited.
@@ -90,11 +94,20 @@ impl Peers {
             return;
         }
         if let Some(datagram) = session.attempt(identity, now_ns, self.away, &mut self.scratch) {
-            match &station.ways {
+            self.endpoints_changed |= station.count_handshake(now_ns, peer);
+            station.confirm_path();
+            station.check_loop(&self.own, &peer.name);
+            let is_looped = station.is_looped;
+            let Some(to) = station.endpoint else {
+                return;
+            };
+            match &mut station.ways {
+                None if is_looped => {}
                 None => drop(underlay.send(datagram, to, station.source, 0)),
                 // Which of them works is not known yet.
                 Some(ways) => ways
-                    .all()
+                    .all(&self.own)
+                    .into_iter()
                     .for_each(|(to, from)| drop(underlay.send(datagram, to, from, 0))),
             }
         }

@@ -7,12 +7,15 @@ use std::net::{IpAddr, SocketAddr};
 
 use linkweir_core::Fault;
 
+use super::candidates::Candidates;
+use super::silence::Silence;
 use super::ways::Ways;
 
 use crate::config::{Config, Peer};
 use crate::linux::calls;
 use crate::linux::command::Running;
 use crate::linux::journal::{tell, Event};
+use crate::linux::leads::Own;
 use crate::linux::paths;
 use crate::linux::underlay::Local;
 use crate::show::figures::{self, FeedbackShow, PeerShow};
@@ -66,6 +69,18 @@ pub(super) struct Station {
     pub ways: Option<Ways>,
     /// The endpoint and the place where its last datagram came in, as of which `source` was found.
     pub came: Option<(SocketAddr, Option<Local>)>,
+    /// The endpoint, and the device it is sent from, as of which `is_looped` was found; none: routes may have changed.
+    pub looked_up: Option<(SocketAddr, u32)>,
+    /// Whether what is sent to it would come back through the tunnel's own device: then nothing is.
+    pub is_looped: bool,
+    /// Whether addresses or routes have changed since `source` was found.
+    path_is_doubted: bool,
+    /// The addresses of its name, where it has one.
+    pub candidates: Candidates,
+    /// Whether it answers.
+    pub silence: Silence,
+    /// Whether it was silent when that was last looked at.
+    pub was_silent: bool,
     /// Whether there was a session when that was last looked at.
     pub was_open: bool,
     /// Whether its reported capacity had expired then.
@@ -80,6 +95,8 @@ pub(super) struct Station {
     pub command: Option<Running>,
     /// When the program is started again, ns.
     pub command_at_ns: Option<u64>,
+    /// Lines about the program that the log left out.
+    pub unlogged_lines: u64,
     /// Counts what came from it, where it is sent reports.
     pub reporter: Option<Reporter>,
     /// Its reports, where it is sent marks.
@@ -131,6 +148,12 @@ impl Station {
             source: Source::default(),
             ways: None,
             came: None,
+            looked_up: None,
+            is_looped: false,
+            path_is_doubted: false,
+            candidates: Candidates::default(),
+            silence: Silence::default(),
+            was_silent: false,
             was_open: false,
             had_expired: false,
             has_news: false,
@@ -138,6 +161,7 @@ impl Station {
             is_tried: false,
             command: None,
             command_at_ns: peer.capacity.command.as_ref().map(|_| now_ns),
+            unlogged_lines: 0,
             reporter: peer.report.then(Reporter::default),
             feedback: None,
             path_mtu: path_mtu(now_ns, config, peer),
@@ -226,7 +250,9 @@ impl Station {
         if old.report != new.report {
             self.reporter = new.report.then(Reporter::default);
         }
-        if old.endpoint != new.endpoint || old.underlays != new.underlays {
+        let place = |peer: &Peer| (peer.endpoint, peer.host.clone(), peer.underlays.clone());
+        if place(old) != place(new) {
+            self.candidates = Candidates::default();
             self.endpoint = new.endpoint;
             self.forget_path();
             self.set_ways(now_ns, new);
@@ -236,19 +262,43 @@ impl Station {
         changed
     }
 
+    /// Whether there is a session with it.
+    pub(super) fn is_open(&self) -> bool {
+        self.session.as_ref().is_some_and(Session::is_open)
+    }
+
+    /// Whether it cannot be reached at present, as far as is known.
+    pub(super) fn is_lost(&self, now_ns: u64) -> bool {
+        self.endpoint.is_none() || !self.is_open() || self.silence.is_silent(now_ns)
+    }
+
+    /// A handshake is to be sent to it. Where it has a name, another address of that may have its turn; returns whether it has.
+    pub(super) fn count_handshake(&mut self, now_ns: u64, peer: &Peer) -> bool {
+        self.silence.sent(now_ns);
+        let (Some(host), Some(present)) = (&peer.host, self.endpoint) else {
+            return false;
+        };
+        let next = self.candidates.attempt(present);
+        if let Some(next) = next {
+            let what = format!(
+                "{} does not answer at {present}; {next} is tried",
+                host.host
+            );
+            tell(Event::EndpointFound, &peer.name, &what);
+            self.move_to(next);
+        }
+        next.is_some()
+    }
+
     /// A datagram that only the peer of this name can have sent came from there to here. Returns whether its endpoint is
     /// another now.
     pub(super) fn came(&mut self, from: SocketAddr, to: Option<Local>, name: &str) -> bool {
+        self.silence.hear();
         if self.ways.is_some() || self.came == Some((from, to)) {
             return false;
         }
         self.came = Some((from, to));
-        self.source = to
-            .filter(|to| {
-                paths::device_to(from.ip(), to.address).is_ok_and(|device| device == to.device)
-            })
-            .map(Source::from)
-            .unwrap_or_default();
+        self.find_source();
         let before = self.endpoint.replace(from);
         if let Some(before) = before.filter(|before| *before != from) {
             tell(
@@ -260,14 +310,74 @@ impl Station {
         before != Some(from)
     }
 
-    /// Routes or addresses may have changed: until its next datagram the system chooses the address to send from.
-    pub(super) fn forget_path(&mut self) {
-        self.came = None;
-        self.source = Source::default();
+    /// Finds whether what is sent to it would come back through the tunnel's own device, and says so. The system is asked once
+    /// for each endpoint, and again when routes may have changed.
+    pub(super) fn check_loop(&mut self, own: &Own, name: &str) {
+        let Some(to) = self.endpoint else {
+            self.is_looped = false;
+            return;
+        };
+        let looked_up = (to, self.source.device);
+        if self.looked_up == Some(looked_up) {
+            return;
+        }
+        self.looked_up = Some(looked_up);
+        let before = std::mem::replace(&mut self.is_looped, own.leads_into_itself(to, self.source));
+        if self.is_looped {
+            let what = format!(
+                "nothing is sent: the route to its endpoint {to} leads into the tunnel itself; \
+                 add a route to {} past the tunnel, or take it out of allowed_ips",
+                to.ip()
+            );
+            tell(Event::TunnelLooped, name, &what);
+        } else if before {
+            let what = format!("the route to its endpoint {to} leads past the tunnel again");
+            tell(Event::TunnelUnlooped, name, &what);
+            self.has_news |= self.link.waiting_pkts() > 0;
+        }
+    }
+
+    /// It is sent from the address that it last sent to while this end has the address, and the route to the peer leads
+    /// through the device of that address. Otherwise the system chooses.
+    fn find_source(&mut self) {
+        self.path_is_doubted = false;
+        let (from, to) = self.came.unzip();
+        let leads_there = |to: &Local| {
+            from.is_some_and(|from: SocketAddr| {
+                paths::device_to(from.ip(), to.address).is_ok_and(|device| device == to.device)
+            })
+        };
+        let to = to.flatten().filter(leads_there);
+        self.source = to.map(Source::from).unwrap_or_default();
+    }
+
+    /// Routes or addresses may have changed: what it is sent from is found again before the next packet.
+    pub(super) fn doubt_path(&mut self) {
+        self.path_is_doubted = true;
+        self.looked_up = None;
         if let Some(ways) = &mut self.ways {
             ways.find_devices();
             self.source = ways.source();
         }
+    }
+
+    /// Finds what it is sent from, if addresses or routes have changed.
+    pub(super) fn confirm_path(&mut self) {
+        if self.path_is_doubted && self.ways.is_none() {
+            self.find_source();
+        }
+    }
+
+    /// It is sent there from now on, until it sends from elsewhere. The system chooses the address to send from.
+    pub(super) fn move_to(&mut self, endpoint: SocketAddr) {
+        self.endpoint = Some(endpoint);
+        self.forget_path();
+    }
+
+    fn forget_path(&mut self) {
+        self.came = None;
+        self.looked_up = None;
+        self.source = Source::default();
     }
 
     /// The path to it may be another.
@@ -293,7 +403,7 @@ impl Station {
     /// When the next message to it is due, a mark or a report, ns.
     #[must_use]
     pub(super) fn due_ns(&self) -> Option<u64> {
-        self.endpoint?;
+        self.endpoint.filter(|_| !self.is_looped)?;
         if !self.session.as_ref().is_none_or(Session::is_open) {
             return None;
         }
@@ -329,12 +439,14 @@ impl Station {
 
     /// Its figures, without its part of a shared link.
     pub(super) fn show(&mut self, now_ns: u64, config: &Config, peer: &Peer) -> PeerShow {
+        let capacity_bps = self.link.capacity_bps(now_ns);
         PeerShow {
             name: peer.name.clone(),
             endpoint: self.endpoint,
             session: self.session.as_ref().map(Session::is_open),
+            looped: self.is_looped,
             handshake_age_s: self.session.as_ref().and_then(Session::age_s),
-            capacity_bps: self.link.capacity_bps(now_ns),
+            capacity_bps,
             capacity_expired: self.had_expired,
             told_bps: self.link.mux().link_bps(),
             received_pkts: self.received_pkts,
@@ -351,11 +463,13 @@ impl Station {
                 }
             }),
             path_mtu_bytes: self.path_mtu.as_ref().map(PathMtu::found),
+            program_unlogged_lines: peer.capacity.command.as_ref().map(|_| self.unlogged_lines),
             underlays: self
                 .ways
                 .as_ref()
                 .map_or_else(Vec::new, |ways| ways.show(peer)),
             classes: figures::classes(now_ns, config, &mut self.link),
+            warnings: config.warnings_at(&peer.name, capacity_bps),
         }
     }
 }

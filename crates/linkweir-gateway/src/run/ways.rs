@@ -7,6 +7,7 @@ use linkweir_plane::bytes::outbox::Source;
 use linkweir_plane::underlays::Underlays;
 
 use crate::config::Peer;
+use crate::linux::leads::Own;
 use crate::linux::paths;
 use crate::show::figures::UnderlayShow;
 
@@ -16,6 +17,8 @@ struct Place {
     /// Name of the device, and its number.
     device: Option<String>,
     number: u32,
+    /// Whether it leads into the tunnel itself; none: routes may have changed.
+    is_looped: Option<bool>,
 }
 
 /// The ways to a peer.
@@ -32,6 +35,7 @@ impl Ways {
             endpoint: underlay.endpoint,
             device: underlay.device.clone(),
             number: 0,
+            is_looped: None,
         };
         let mut ways = Ways {
             underlays: Underlays::new(now_ns, probing, peer.underlays.len()),
@@ -44,6 +48,7 @@ impl Ways {
     /// Finds the numbers of the devices, which may have come or gone.
     pub(super) fn find_devices(&mut self) {
         for place in &mut self.places {
+            place.is_looped = None;
             place.number = match &place.device {
                 Some(name) => paths::number_or_none(name),
                 None => 0,
@@ -66,6 +71,15 @@ impl Ways {
         (self.places[way].endpoint, self.source_of(way))
     }
 
+    /// Whether a way leads into the tunnel itself.
+    pub(super) fn is_looped(&mut self, way: usize, own: &Own) -> bool {
+        let (to, from) = self.place(way);
+        let place = &mut self.places[way];
+        *place
+            .is_looped
+            .get_or_insert_with(|| own.leads_into_itself(to, from))
+    }
+
     fn source_of(&self, way: usize) -> Source {
         Source {
             address: None,
@@ -73,10 +87,11 @@ impl Ways {
         }
     }
 
-    /// The endpoints of all ways, and what they send from.
-    pub(super) fn all(&self) -> impl Iterator<Item = (SocketAddr, Source)> + '_ {
-        let numbered = self.places.iter().enumerate();
-        numbered.map(|(way, place)| (place.endpoint, self.source_of(way)))
+    /// The endpoints of all ways that lead past the tunnel, and what they send from.
+    pub(super) fn all(&mut self, own: &Own) -> Vec<(SocketAddr, Source)> {
+        let ways = 0..self.places.len();
+        let past: Vec<usize> = ways.filter(|way| !self.is_looped(*way, own)).collect();
+        past.into_iter().map(|way| self.place(way)).collect()
     }
 
     /// Their figures.

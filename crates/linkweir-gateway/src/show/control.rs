@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -93,6 +93,8 @@ pub struct Control {
     next_key: u64,
     /// Key of the listening end in the poll.
     key: u64,
+    /// Clients that are not served for a while.
+    held: Vec<u64>,
     /// When clients are accepted again, ns; none: they are.
     paused_until_ns: Option<u64>,
 }
@@ -122,8 +124,7 @@ impl Control {
                 "another gateway listens there; stop it or name another path as gateway.control";
             return Err(named(io::Error::new(io::ErrorKind::AddrInUse, message)));
         }
-        // What a killed gateway left.
-        let _ = fs::remove_file(path);
+        remove_left(path).map_err(named)?;
         let bind = || UnixListener::bind(path);
         let listener = privileges::as_group(group, bind).map_err(named)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(named)?;
@@ -134,6 +135,7 @@ impl Control {
             clients: BTreeMap::new(),
             next_key: first_key,
             key,
+            held: Vec::new(),
             paused_until_ns: None,
         })
     }
@@ -181,6 +183,24 @@ impl Control {
         client.active_ns = now_ns;
         if !client.advance(key, poll, answers).unwrap_or(false) {
             self.remove(key, poll);
+        }
+    }
+
+    /// Does not serve a client until [`Control::release`].
+    pub fn hold(&mut self, key: u64, poll: &Poll) {
+        if let Some(client) = self.clients.get(&key) {
+            let _ = poll.interest(&client.stream, key, false, false);
+            self.held.push(key);
+        }
+    }
+
+    /// Serves the clients again that were held.
+    pub fn release(&mut self, poll: &Poll) {
+        for key in std::mem::take(&mut self.held) {
+            if let Some(client) = self.clients.get(&key) {
+                let writes = client.has_more();
+                let _ = poll.interest(&client.stream, key, !writes, writes);
+            }
         }
     }
 
@@ -283,10 +303,14 @@ impl Client {
             Err(error) => return Err(error),
         }
         // A request that was read already is answered when the client has room for more.
-        let more =
-            !self.answer.is_empty() || self.next_peer.is_some() || self.end_of_request().is_some();
+        let more = self.has_more();
         poll.interest(&self.stream, key, !more, more)?;
         Ok(true)
+    }
+
+    /// Whether there is something to write, or to answer.
+    fn has_more(&self) -> bool {
+        !self.answer.is_empty() || self.next_peer.is_some() || self.end_of_request().is_some()
     }
 
     /// Writes the figures of the next peers into the answer.
@@ -312,6 +336,26 @@ impl Client {
     /// Where the first request that was read ends.
     fn end_of_request(&self) -> Option<usize> {
         self.request_bytes.iter().position(|byte| *byte == b'\n')
+    }
+}
+
+/// Removes the socket of a gateway that has ended. One at which a gateway listens stays.
+///
+/// # Errors
+/// When there is something else at the path, or the system refuses.
+pub fn remove_left(path: &Path) -> io::Result<()> {
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    if !found.file_type().is_socket() {
+        let message =
+            "there is a file that is no socket; remove it, or name another path as gateway.control";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
+        _ => Ok(()),
     }
 }
 

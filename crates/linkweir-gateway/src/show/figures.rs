@@ -32,13 +32,40 @@ pub struct Show {
     pub uptime_s: f64,
     /// Packets from the device that no peer is responsible for or that are no IP, by reason.
     pub dropped_pkts: BTreeMap<String, u64>,
+    /// Lines of the log that were lost, because it was not read in time or could not be written.
+    #[serde(default)]
+    pub log_lost_lines: u64,
     /// The interface below; none without `link.below`.
     pub below: Option<BelowShow>,
     /// The flight recorder; none without `[record]`.
     #[serde(default)]
     pub record: Option<RecordShow>,
+    /// What the gateway has in the system's network.
+    #[serde(default = "NetworkShow::new")]
+    pub network: NetworkShow,
     /// Its peers.
     pub peers: Vec<PeerShow>,
+}
+
+/// Rules, routes and addresses of a gateway in the system's network.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkShow {
+    /// Whether they are watched and restored.
+    pub watched: bool,
+    /// Rules that another program removed, and that were added again.
+    pub restored_rules: u64,
+    /// Routes, likewise.
+    pub restored_routes: u64,
+    /// Addresses, likewise.
+    pub restored_addresses: u64,
+    /// How often the device's MTU was set again.
+    pub restored_mtus: u64,
+    /// Whether another program removes them as fast as they are added.
+    pub contested: bool,
+    /// Number of things that are missing and cannot be added now.
+    pub missing: u64,
+    /// The first of them, in sentences.
+    pub missing_first: Vec<String>,
 }
 
 /// The interface below.
@@ -59,6 +86,9 @@ pub struct RecordShow {
     pub written_bytes: u64,
     /// Blocks, of a second each, that the disk did not take in time.
     pub lost_blocks: u64,
+    /// Files that another program removed, replaced or changed while they were being written.
+    #[serde(default)]
+    pub changed_files: u64,
     /// Whether the last attempt to write failed.
     pub fails: bool,
 }
@@ -72,6 +102,9 @@ pub struct PeerShow {
     pub endpoint: Option<SocketAddr>,
     /// Whether there is a session; none in cleartext mode.
     pub session: Option<bool>,
+    /// Whether nothing is sent, because the route to its endpoint leads into the tunnel itself.
+    #[serde(default)]
+    pub looped: bool,
     /// How long ago its keys were agreed on, s; none without a session.
     pub handshake_age_s: Option<f64>,
     /// Capacity of the way there, bit/s.
@@ -94,11 +127,17 @@ pub struct PeerShow {
     /// The longest packet that the path to it carries, bytes; none without `probe_mtu`.
     #[serde(default)]
     pub path_mtu_bytes: Option<u32>,
+    /// Lines that its program printed and the log left out; none without `command`.
+    #[serde(default)]
+    pub program_unlogged_lines: Option<u64>,
     /// The ways to it, in the order of preference; empty where there is but one.
     #[serde(default)]
     pub underlays: Vec<UnderlayShow>,
     /// Its classes.
     pub classes: Vec<ClassShow>,
+    /// Settings that do not do at this capacity what they seem to, with the cure.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// One of several ways to a peer.
@@ -334,6 +373,10 @@ impl Show {
         if let Some(record) = &self.record {
             let _ = writeln!(text, "{}", record.text());
         }
+        text.push_str(&self.network.text());
+        if self.log_lost_lines > 0 {
+            let _ = writeln!(text, "lines of the log lost: {}", self.log_lost_lines);
+        }
         for peer in &self.peers {
             let _ = writeln!(
                 text,
@@ -342,6 +385,7 @@ impl Show {
                 peer.endpoint
                     .map_or_else(|| "an unknown endpoint".to_string(), |at| at.to_string()),
                 match (peer.session, peer.handshake_age_s) {
+                    _ if peer.looped => ", which is routed into the tunnel itself".to_string(),
                     (Some(true), Some(age_s)) => format!(", handshake {age_s:.0} s ago"),
                     (Some(false), _) => ", no session".to_string(),
                     _ => String::new(),
@@ -401,6 +445,61 @@ impl Show {
                     state.join(", ")
                 );
             }
+            for warning in &peer.warnings {
+                let _ = writeln!(text, "  warning: {warning}");
+            }
+        }
+        text
+    }
+}
+
+impl Default for NetworkShow {
+    fn default() -> NetworkShow {
+        NetworkShow::new()
+    }
+}
+
+impl NetworkShow {
+    /// Nothing was removed, and nothing is missing.
+    #[must_use]
+    pub fn new() -> NetworkShow {
+        NetworkShow {
+            watched: true,
+            restored_rules: 0,
+            restored_routes: 0,
+            restored_addresses: 0,
+            restored_mtus: 0,
+            contested: false,
+            missing: 0,
+            missing_first: Vec::new(),
+        }
+    }
+
+    /// For people: a line for each thing that is not as it was set up; mostly none.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        let counts = [
+            (self.restored_rules, "rules"),
+            (self.restored_routes, "routes"),
+            (self.restored_addresses, "addresses"),
+            (self.restored_mtus, "MTUs"),
+        ];
+        let some = counts.iter().filter(|(count, _)| *count > 0);
+        let words: Vec<String> = some
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        if !words.is_empty() {
+            let _ = writeln!(
+                text,
+                "changed by another program and restored: {}",
+                words.join(", ")
+            );
+        }
+        for sentence in &self.missing_first {
+            let _ = writeln!(text, "missing: {sentence}");
+        }
+        if !self.watched {
+            text.push_str("rules, routes and addresses are not watched; restart the gateway\n");
         }
         text
     }
@@ -416,6 +515,9 @@ impl RecordShow {
         );
         if self.lost_blocks > 0 {
             let _ = write!(text, ", {} s left out", self.lost_blocks);
+        }
+        if self.changed_files > 0 {
+            let _ = write!(text, ", {} files changed by others", self.changed_files);
         }
         if self.fails {
             text.push_str(", cannot be written now");

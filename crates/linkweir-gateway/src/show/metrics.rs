@@ -109,6 +109,12 @@ const OF_PEER: &[OfPeer] = &[
         |peer| peer.received_bytes as f64,
     ),
     (
+        "linkweir_peer_looped",
+        "gauge",
+        "1 while nothing is sent to the peer, because the route to it leads into the tunnel itself.",
+        |peer| f64::from(u8::from(peer.looped)),
+    ),
+    (
         "linkweir_peer_session",
         "gauge",
         "1 while packets can be sent to the peer.",
@@ -238,6 +244,11 @@ fn write_gateway(text: &mut String, show: &Show) {
     for (reason, count) in &show.dropped_pkts {
         dropped.sample(&[("device", device), ("reason", reason)], *count as f64);
     }
+    write_network(text, show);
+    let name = "linkweir_log_lost_lines_total";
+    let help =
+        "Lines of the log that were lost, because it was not read in time or could not be written.";
+    family(text, name, "counter", help).sample(&[("device", device)], show.log_lost_lines as f64);
     if let Some(below) = &show.below {
         let labels = [("device", device)];
         let name = "linkweir_below_full_total";
@@ -257,11 +268,37 @@ fn write_gateway(text: &mut String, show: &Show) {
         let name = "linkweir_record_lost_blocks_total";
         let help = "Blocks of recordings, of a second each, that the disk did not take in time.";
         family(text, name, "counter", help).sample(&labels, record.lost_blocks as f64);
+        let name = "linkweir_record_changed_files_total";
+        let help = "Files of recordings that another program removed, replaced or changed while they were written.";
+        family(text, name, "counter", help).sample(&labels, record.changed_files as f64);
         let name = "linkweir_record_fails";
         let help = "1 while recordings cannot be written.";
         let fails = f64::from(u8::from(record.fails));
         family(text, name, "gauge", help).sample(&labels, fails);
     }
+}
+
+/// Samples of what the gateway has in the system's network.
+fn write_network(text: &mut String, show: &Show) {
+    let device = show.device.as_str();
+    let network = &show.network;
+    let help = "What another program removed of the tunnel's network, and the gateway restored.";
+    let name = "linkweir_network_restored_total";
+    let mut restored = family(text, name, "counter", help);
+    for (what, count) in [
+        ("rule", network.restored_rules),
+        ("route", network.restored_routes),
+        ("address", network.restored_addresses),
+        ("mtu", network.restored_mtus),
+    ] {
+        restored.sample(&[("device", device), ("what", what)], count as f64);
+    }
+    let labels = [("device", device)];
+    let help = "Addresses, routes and rules of the tunnel that are missing and cannot be added.";
+    family(text, "linkweir_network_missing", "gauge", help).sample(&labels, network.missing as f64);
+    let help = "1 while the tunnel's rules, routes and addresses are watched and restored.";
+    family(text, "linkweir_network_watched", "gauge", help)
+        .sample(&labels, f64::from(u8::from(network.watched)));
 }
 
 fn write_peers(text: &mut String, show: &Show) {
@@ -286,6 +323,15 @@ fn write_peers(text: &mut String, show: &Show) {
         if let Some(bytes) = peer.path_mtu_bytes {
             let labels = [("device", device), ("peer", peer.name.as_str())];
             path_mtu.sample(&labels, bytes.into());
+        }
+    }
+    let name = "linkweir_program_unlogged_lines_total";
+    let help = "Lines that the program of a peer printed and the log left out.";
+    let mut unlogged = family(text, name, "counter", help);
+    for peer in &show.peers {
+        if let Some(lines) = peer.program_unlogged_lines {
+            let labels = [("device", device), ("peer", peer.name.as_str())];
+            unlogged.sample(&labels, lines as f64);
         }
     }
     let help = "Packets of a peer dropped outside the queues.";
@@ -512,7 +558,7 @@ pub fn serve(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::show::figures::{AcrossShow, BelowShow, LimitShow, RecordShow};
+    use crate::show::figures::{AcrossShow, BelowShow, LimitShow, NetworkShow, RecordShow};
     use std::collections::{BTreeMap, BTreeSet};
 
     fn show() -> Show {
@@ -550,14 +596,21 @@ mod tests {
             across: Some("pf".to_string()),
             uptime_s: 1.0,
             dropped_pkts: BTreeMap::from([("forged".to_string(), 7)]),
+            log_lost_lines: 11,
             below: Some(BelowShow {
                 capacity_bps: Some(8000),
                 fulls: 6,
             }),
+            network: NetworkShow {
+                restored_rules: 6,
+                missing: 2,
+                ..NetworkShow::new()
+            },
             record: Some(RecordShow {
                 folder: "/var/lib/linkweir".to_string(),
                 written_bytes: 12_345,
                 lost_blocks: 3,
+                changed_files: 2,
                 fails: true,
             }),
             peers: vec![PeerShow {
@@ -565,7 +618,9 @@ mod tests {
                 endpoint: None,
                 session: Some(false),
                 handshake_age_s: Some(3.5),
+                looped: false,
                 path_mtu_bytes: Some(1300),
+                program_unlogged_lines: Some(12),
                 capacity_expired: false,
                 capacity_bps: 20_000_000,
                 told_bps: 20_000_000,
@@ -582,6 +637,7 @@ mod tests {
                     received_bps: 800,
                     period_ns: None,
                 }),
+                warnings: Vec::new(),
                 underlays: vec![UnderlayShow {
                     name: "lte".to_string(),
                     endpoint: "192.0.2.1:51820".parse().unwrap(),
@@ -610,8 +666,15 @@ mod tests {
             "linkweir_feedback_received_bytes_per_second{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 100",
             "linkweir_below_capacity_bytes_per_second{device=\"lw0\"} 1000",
             "linkweir_below_full_total{device=\"lw0\"} 6",
+            "linkweir_network_restored_total{device=\"lw0\",what=\"rule\"} 6",
+            "linkweir_network_restored_total{device=\"lw0\",what=\"mtu\"} 0",
+            "linkweir_network_missing{device=\"lw0\"} 2",
+            "linkweir_network_watched{device=\"lw0\"} 1",
             "linkweir_record_written_bytes_total{device=\"lw0\"} 12345",
             "linkweir_record_lost_blocks_total{device=\"lw0\"} 3",
+            "linkweir_record_changed_files_total{device=\"lw0\"} 2",
+            "linkweir_log_lost_lines_total{device=\"lw0\"} 11",
+            "linkweir_program_unlogged_lines_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 12",
             "linkweir_record_fails{device=\"lw0\"} 1",
             "linkweir_underlay_round_trip_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",underlay=\"lte\"} 0.04",
             "linkweir_peer_state{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",state=\"mean\"} 8",

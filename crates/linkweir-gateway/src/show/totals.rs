@@ -15,9 +15,11 @@ pub(super) fn of_all(show: &Show) -> Show {
     let mut all = PeerShow {
         name: ALL.to_string(),
         endpoint: None,
+        looped: show.peers.iter().any(|peer| peer.looped),
         session: None,
         handshake_age_s: None,
         path_mtu_bytes: None,
+        program_unlogged_lines: None,
         capacity_expired: show.peers.iter().any(|peer| peer.capacity_expired),
         capacity_bps: 0,
         told_bps: 0,
@@ -28,12 +30,16 @@ pub(super) fn of_all(show: &Show) -> Show {
         feedback: None,
         underlays: Vec::new(),
         classes: Vec::new(),
+        warnings: Vec::new(),
     };
     for peer in &show.peers {
         all.capacity_bps += peer.capacity_bps;
         all.told_bps += peer.told_bps;
         all.received_pkts += peer.received_pkts;
         all.received_bytes += peer.received_bytes;
+        if let Some(lines) = peer.program_unlogged_lines {
+            *all.program_unlogged_lines.get_or_insert(0) += lines;
+        }
         for (reason, count) in &peer.dropped_pkts {
             *all.dropped_pkts.entry(reason.clone()).or_default() += count;
         }
@@ -54,8 +60,10 @@ pub(super) fn of_all(show: &Show) -> Show {
         across: show.across.clone(),
         uptime_s: show.uptime_s,
         dropped_pkts: show.dropped_pkts.clone(),
+        log_lost_lines: show.log_lost_lines,
         below: show.below.clone(),
         record: show.record.clone(),
+        network: show.network.clone(),
     }
 }
 

@@ -4,7 +4,7 @@
 //! Attempts begin when something is to be sent and end with an answer, or after 90 s as in WireGuard (Donenfeld 2017, section
 //! 6.4); the next packet begins them again. The protocol repeats a handshake every 5 s. Here it is repeated sooner, so that a
 //! peer that was restarted is back within a second; the more peers are away, the later, so that this stays a small part of
-//! the processor's time.
+//! the processor's time. Then attempts to several peers are made at the same times, so that the processor sleeps in between.
 
 /// Time between attempts with few peers that are away, ns. An answer must come before the next attempt but one, so this
 /// works for round trips up to 1.5 s.
@@ -13,6 +13,8 @@ const SOON_NS: u64 = 750_000_000;
 const LATER_NS: u64 = 5_000_000_000;
 /// Attempts may be so much later, ns, so that two ends do not always send at the same time.
 const JITTER_NS: u64 = 333_000_000;
+/// Where many are away, attempts are made at multiples of this, ns.
+const TOGETHER_NS: u64 = super::seal::TICK_NS;
 /// How long a peer is tried, ns.
 const GIVE_UP_NS: u64 = 90_000_000_000;
 /// Number of peers that are away from which on attempts are further apart.
@@ -53,6 +55,11 @@ impl Attempts {
         self.began_ns.map(|_| self.next_ns)
     }
 
+    /// Whether so many peers are away that each is asked less often.
+    pub(super) fn are_many(away: usize) -> bool {
+        away as u64 > FEW
+    }
+
     /// Counts an attempt now and sets the time of the next; `away` peers do not answer. False: the peer was tried for long
     /// enough, and no attempt is made.
     pub(super) fn attempt(&mut self, now_ns: u64, away: usize) -> bool {
@@ -71,12 +78,13 @@ impl Attempts {
         };
         // Any spread will do that differs from attempt to attempt; a multiplier of a known generator gives one.
         let jitter_ns = self.sent.wrapping_mul(6_364_136_223_846_793_005) >> 32;
-        let jitter_ns = if wait_ns == SOON_NS {
-            0
-        } else {
-            jitter_ns % JITTER_NS
-        };
-        self.next_ns = now_ns + wait_ns + jitter_ns;
+        self.next_ns = now_ns + wait_ns;
+        if wait_ns > SOON_NS {
+            self.next_ns += jitter_ns % JITTER_NS;
+        }
+        if Attempts::are_many(away) {
+            self.next_ns = self.next_ns.next_multiple_of(TOGETHER_NS);
+        }
         true
     }
 }
@@ -119,17 +127,21 @@ mod tests {
         let forty = times(&mut attempts, 64);
         assert!(forty
             .windows(2)
-            .all(|two| (3.0..3.34).contains(&(two[1] - two[0]))));
+            .all(|two| (3.0..3.6).contains(&(two[1] - two[0]))));
         attempts.want(0);
         let many = times(&mut attempts, 10_000);
         assert!(many
             .windows(2)
-            .all(|two| (5.0..5.34).contains(&(two[1] - two[0]))));
-        let waits: std::collections::BTreeSet<u64> = many
+            .all(|two| (5.0..5.6).contains(&(two[1] - two[0]))));
+        assert!(
+            many[1..].iter().all(|at| (at * 4.0).fract() == 0.0),
+            "together with those to other peers: {many:?}"
+        );
+        let waits: std::collections::BTreeSet<u64> = many[1..]
             .windows(2)
             .map(|two| ((two[1] - two[0]) * 1e6) as u64)
             .collect();
-        assert!(waits.len() > many.len() / 2, "not all wait equally long");
+        assert!(waits.len() > 1, "not all wait equally long");
     }
 
     #[test]

@@ -270,6 +270,8 @@ pub struct Session {
     tick_ns: u64,
     /// When the last keepalive was sent, ns. boringtun's own cannot change while a session lasts.
     kept_alive_ns: u64,
+    /// Whether new keys are asked for although there are some.
+    asks_anew: bool,
 }
 
 /// The content of a datagram.
@@ -310,6 +312,7 @@ impl Session {
             again_ns: None,
             tick_ns: 0,
             kept_alive_ns: 0,
+            asks_anew: false,
         }
     }
 
@@ -344,10 +347,15 @@ impl Session {
         }
     }
 
-    /// Whether attempts to open it are under way.
+    /// The peer may be elsewhere, where it has other keys or none: an open session asks for new ones with its next tick.
+    pub fn ask_anew(&mut self) {
+        self.asks_anew = self.is_open();
+    }
+
+    /// Whether attempts to open it are under way, or made with each keepalive.
     #[must_use]
     pub fn is_tried(&self) -> bool {
-        self.attempts.due_ns().is_some()
+        self.attempts.due_ns().or(self.again_ns).is_some()
     }
 
     /// When it needs to be served next, ns: by [`Session::tick`] if it is open, by [`Session::attempt`] otherwise.
@@ -371,15 +379,25 @@ impl Session {
         if self.is_open() {
             return None;
         }
+        // A keepalive that cannot be sent asks for a session again. Where many peers are away it asks once, as nothing waits
+        // for the answer.
+        let keepalive = self.keepalive_s.filter(|s| *s > 0);
+        let period_ns = keepalive.map(|s| u64::from(s) * 1_000_000_000);
+        let mut is_alone = false;
         if self.again_ns.is_some_and(|ns| ns <= now_ns) {
             self.again_ns = None;
+            is_alone = !self.is_tried() && Attempts::are_many(away);
             self.attempts.want(now_ns);
         }
         if !self.attempts.attempt(now_ns, away) {
-            // A keepalive that cannot be sent asks for a session again.
-            let keepalive = self.keepalive_s.filter(|s| *s > 0);
-            self.again_ns = keepalive.map(|s| now_ns + u64::from(s) * 1_000_000_000);
+            self.again_ns = period_ns.map(|ns| now_ns + ns);
             return None;
+        }
+        if is_alone {
+            let next_ns = self.attempts.due_ns().unwrap_or_default();
+            self.attempts.end();
+            self.again_ns =
+                period_ns.map(|ns| next_ns.max((now_ns + ns).next_multiple_of(TICK_NS)));
         }
         if self.is_stamped_behind() {
             self.renew(identity);
@@ -392,10 +410,8 @@ impl Session {
         if let Some(bytes) = repeated {
             return Some(&buffer[..bytes]);
         }
-        match self.tunnel.format_handshake_initiation(buffer, true) {
-            TunnResult::WriteToNetwork(datagram) => Some(datagram),
-            _ => None,
-        }
+        let bytes = self.initiation(buffer)?;
+        Some(&buffer[..bytes])
     }
 
     /// Whether the system's clock is ahead of what handshakes are stamped with: it was set since. A peer takes a handshake only
@@ -463,12 +479,22 @@ impl Session {
         self.attempts.end();
         self.again_ns = None;
         self.tick_ns = now_ns + TICK_NS;
+        let asks_anew = std::mem::take(&mut self.asks_anew);
         let bytes = match self.tunnel.update_timers(&mut *buffer) {
             TunnResult::WriteToNetwork(datagram) => datagram.len(),
+            TunnResult::Done if asks_anew => self.initiation(&mut *buffer)?,
             TunnResult::Done => self.keepalive(now_ns, &mut *buffer)?,
             _ => return None,
         };
         Some(&buffer[..bytes])
+    }
+
+    /// Writes the beginning of a handshake; returns its length.
+    fn initiation(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        match self.tunnel.format_handshake_initiation(buffer, true) {
+            TunnResult::WriteToNetwork(datagram) => Some(datagram.len()),
+            _ => None,
+        }
     }
 
     /// Writes a keepalive if one is due; returns its length.
@@ -776,7 +802,40 @@ mod tests {
                 .is_none());
             assert_eq!(session.due_ns(), again_ns);
             let Some(ns) = again_ns else { continue };
+            assert!(session.is_tried());
             assert!(session.attempt(&identity, ns, 1, &mut buffer).is_some());
+            assert!(session.due_ns() < Some(ns + 1_000_000_000));
+        }
+    }
+
+    /// A thousand are two hundred a second when each is asked every 5 s, and forty when every 25 s.
+    #[test]
+    fn where_many_are_away_a_keepalive_asks_once() {
+        const S: u64 = 1_000_000_000;
+        let identity = Identity::new([1; 32]);
+        for (keepalive_s, period_ns) in [(25, 25 * S), (1, 5 * S)] {
+            let keepalive_s = Some(keepalive_s);
+            let mut session = Session::new(&identity, identity.public(), None, keepalive_s, 7);
+            let mut buffer = [0; 2048];
+            let mut asked = |session: &mut Session, ns| {
+                session.attempt(&identity, ns, 1000, &mut buffer).is_some()
+            };
+            session.want(0);
+            assert!(asked(&mut session, 0));
+            assert!(!asked(&mut session, 90 * S));
+            for _ in 0..3 {
+                let ns = session.due_ns().unwrap();
+                assert!(asked(&mut session, ns) && session.is_tried());
+                let wait_ns = session.due_ns().unwrap() - ns;
+                let period_ns = period_ns..period_ns + 700_000_000;
+                assert!(period_ns.contains(&wait_ns), "{wait_ns}");
+            }
+            // A packet is not kept waiting.
+            let ns = session.due_ns().unwrap() - S;
+            session.want(ns);
+            assert_eq!(session.due_ns(), Some(ns));
+            assert!(asked(&mut session, ns));
+            assert!(session.due_ns().unwrap() < ns + 6 * S);
         }
     }
 

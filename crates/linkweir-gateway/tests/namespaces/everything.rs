@@ -11,26 +11,26 @@ use crate::place::{Namespace, Tunnel, STRICT};
 use crate::PATIENCE;
 
 /// Somewhere in the internet.
-const FAR: &str = "203.0.113.7";
-const FAR_V6: &str = "2001:db8:ffff::7";
+pub const FAR: &str = "203.0.113.7";
+pub const FAR_V6: &str = "2001:db8:ffff::7";
 
-fn rules(namespace: &Namespace) -> String {
+pub fn rules(namespace: &Namespace) -> String {
     let of = |version| namespace.run("ip", &[version, "rule"]).stdout;
     String::from_utf8([of("-4"), of("-6")].concat()).unwrap()
 }
 
-fn text(tunnel: &Tunnel) -> String {
+pub fn text(tunnel: &Tunnel) -> String {
     fs::read_to_string(tunnel.folder.path("1.toml")).unwrap()
 }
 
 /// Gives the first end another configuration, which it reads.
-fn rewrite(tunnel: &Tunnel, text: &str) {
+pub fn rewrite(tunnel: &Tunnel, text: &str) {
     tunnel.folder.write("1.toml", text);
     tunnel.gateways[0].signal(Signal::SIGHUP);
 }
 
 /// A tunnel to a peer that leads to all addresses.
-fn to_all(more: &'static str) -> Tunnel {
+pub fn to_all(more: &'static str) -> Tunnel {
     Tunnel::sealed(STRICT, move |text, last| match last {
         1 => text
             .replace(

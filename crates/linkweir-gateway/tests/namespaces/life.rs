@@ -129,7 +129,7 @@ fn status<const N: usize>(pid: u32, names: [&str; N]) -> [Vec<String>; N] {
 }
 
 /// The processes that a process started.
-fn children(pid: u32) -> Vec<u32> {
+pub fn children(pid: u32) -> Vec<u32> {
     let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
     let pids = list.split_whitespace().map(|pid| pid.parse().unwrap());
     pids.collect()
@@ -703,7 +703,8 @@ pub fn a_program_is_started_where_it_was_found() {
     let file = folder.write("1.toml", &text);
     let check = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"));
-        command.arg("check").arg(&file).output().unwrap()
+        let check = command.args(["check", "--cleartext"]).arg(&file);
+        check.output().unwrap()
     };
     let output = check();
     assert_eq!(output.status.code(), Some(2));

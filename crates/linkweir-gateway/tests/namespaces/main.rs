@@ -13,17 +13,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use libtest_mimic::{Arguments, Trial};
+use names::long as names_long;
 
+mod addresses;
 mod below;
 mod carry;
+mod clear;
+mod container;
 mod emulated;
 mod everything;
 mod failover;
 mod flood;
 mod flows;
 mod interop;
+mod large;
 mod life;
+mod log;
+mod long;
+mod looped;
 mod monitoring;
+mod names;
 mod observe;
 mod ordinary;
 mod outage;
@@ -34,6 +43,9 @@ mod recorded;
 mod resume;
 mod sealed;
 mod shared;
+mod soak;
+mod taken;
+mod uplink;
 
 /// Longest time to wait for anything.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
@@ -46,7 +58,22 @@ const ANYWHERE: [&str; 3] = [
 ];
 
 /// Tests that need another program, and its Debian package.
-const PROGRAMS: [(&str, &str, &str); 11] = [
+const PROGRAMS: [(&str, &str, &str); 14] = [
+    (
+        "clear::a_restart_of_systemd_networkd_takes_nothing_along",
+        "networkctl",
+        "systemd",
+    ),
+    (
+        "addresses::events_of_other_programs_do_not_change_the_address_that_a_hub_answers_from",
+        "iptables",
+        "iptables",
+    ),
+    (
+        "addresses::an_address_that_comes_again_is_sent_from_again",
+        "iptables",
+        "iptables",
+    ),
     (
         "ordinary::a_hub_with_several_addresses_answers_from_the_one_that_was_asked",
         "iptables",
@@ -101,6 +128,10 @@ macro_rules! trials {
 
 /// All tests.
 const TESTS: &[(&str, fn())] = &trials! {
+    addresses {
+        events_of_other_programs_do_not_change_the_address_that_a_hub_answers_from,
+        an_address_that_comes_again_is_sent_from_again,
+    }
     below {
         packets_queue_under_the_policy_when_the_interface_is_full,
         datagrams_dropped_by_the_interface_are_sent_again,
@@ -130,6 +161,25 @@ const TESTS: &[(&str, fn())] = &trials! {
         reports_need_both_ends,
         no_marks_are_sent_in_an_outage,
         forged_messages_from_hosts_are_dropped,
+    }
+    clear {
+        nothing_leaves_in_the_clear_while_a_part_is_missing,
+        rules_that_all_go_at_once_come_again,
+        a_restart_of_systemd_networkd_takes_nothing_along,
+        gateways_leave_each_others_rules_alone,
+        a_foreign_route_is_named_and_ours_is_added_when_it_goes,
+        what_another_program_changes_of_the_device_is_restored,
+        prefixes_are_refused_while_their_route_is_missing,
+        a_reload_may_allow_leaks_and_refuse_them,
+        a_foreign_route_in_the_tunnels_table_is_noticed,
+        two_programs_do_not_fight_at_full_speed,
+        the_watch_sleeps_while_nothing_changes,
+        the_end_of_the_keeper_is_said,
+    }
+    container {
+        without_ipv6_it_carries_ipv4_and_later_both,
+        a_missing_capability_is_named,
+        without_a_list_of_users_it_becomes_nobody_all_the_same,
     }
     emulated {
         packets_cross_in_order_and_no_sooner_than_the_delay,
@@ -184,6 +234,20 @@ const TESTS: &[(&str, fn())] = &trials! {
         programs_end_with_all_they_started,
         the_groups_of_its_user_are_kept,
     }
+    log {
+        a_log_that_is_not_read_stops_nothing,
+        a_journal_that_is_stuck_stops_nothing,
+        a_terminal_in_the_background_stops_nothing,
+        a_service_manager_that_is_stuck_stops_nothing,
+        a_program_that_floods_delays_no_packet,
+        what_a_program_prints_does_not_fill_the_log,
+    }
+    looped {
+        datagrams_do_not_go_round_when_the_uplink_is_lost,
+        a_name_that_leads_into_the_tunnel_is_said,
+        a_peer_that_sends_through_the_tunnel_does_not_move_into_it,
+        a_way_that_leads_into_the_tunnel_is_not_used,
+    }
     observe {
         the_control_socket_answers_right_and_wrong_questions,
         idle_clients_lock_nobody_out,
@@ -196,9 +260,21 @@ const TESTS: &[(&str, fn())] = &trials! {
         show_watch_repeats_the_figures,
         metrics_pass_promtool,
     }
+    long {
+        all_rules_that_go_at_once_are_back_soon,
+        ten_minutes_of_events_take_nothing_from_voice_and_leak_nothing,
+    }
     monitoring {
         alerts_tell_hosts_apart,
         each_query_of_the_board_has_an_answer_and_each_alert_is_evaluated,
+    }
+    names {
+        silent_name_servers_of_other_peers_delay_no_name,
+        the_next_address_of_a_name_is_tried_when_one_does_not_answer,
+        who_asks_for_names_has_no_capabilities,
+    }
+    names_long {
+        a_hub_that_moves_while_there_is_a_session_is_found_within_30_s,
     }
     ordinary {
         a_hub_with_several_addresses_answers_from_the_one_that_was_asked,
@@ -222,6 +298,7 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_class_follows_a_link_and_has_its_rate_again_after_the_end,
         a_device_that_comes_again_and_reflectors_that_are_silent_are_waited_for,
         reflectors_of_ipv6_answer_too,
+        output_that_is_not_read_stops_nothing,
         what_is_missing_is_said_with_its_cure,
         a_class_that_may_not_be_changed_is_named_with_the_cure,
     }
@@ -229,6 +306,8 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_recording_holds_what_the_figures_show,
         a_recording_goes_on_in_another_file_after_a_reload_and_a_restart,
         a_disk_that_is_full_or_missing_costs_no_packet,
+        a_file_that_is_removed_is_followed_by_one_that_can_be_read_alone,
+        a_limit_of_file_sizes_ends_nothing,
     }
     resume {
         whichever_end_starts_first,
@@ -257,6 +336,19 @@ const TESTS: &[(&str, fn())] = &trials! {
     shared {
         peers_of_a_hub_share_one_link_by_their_air_time,
         a_faster_channel_is_free_at_once,
+    }
+    taken {
+        a_device_of_the_same_name_is_left_alone,
+        a_file_in_place_of_the_control_socket_is_left_alone,
+        an_address_that_is_gone_is_named_and_used_again,
+        a_link_local_endpoint_names_its_device,
+        a_thousand_dead_endpoints_wake_it_a_few_times_a_second,
+    }
+    large {
+        packets_pass_while_a_reload_changes_60000_routes,
+    }
+    soak {
+        a_minute_of_events_takes_nothing_from_voice_and_leaks_nothing,
     }
 };
 

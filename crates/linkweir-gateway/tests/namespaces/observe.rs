@@ -454,6 +454,7 @@ pub fn metrics_pass_promtool() {
     // Peers that share a link have no reports, this interface had room, no path was probed, and no class
     // has `flows`.
     show.peers[0].path_mtu_bytes = Some(1300);
+    show.peers[0].program_unlogged_lines = Some(0);
     show.peers[0].classes[0].flows = Some("drr".to_string());
     show.peers[0].across = Some(AcrossShow {
         airtime_ns: 1,

@@ -119,7 +119,7 @@ ssize_t read(int fd, void *to, size_t bytes)
 "#;
 
 /// A library that takes the place of functions of the C library in a program that is started with it.
-fn preloaded(folder: &Folder, name: &str, source: &str) -> PathBuf {
+pub fn preloaded(folder: &Folder, name: &str, source: &str) -> PathBuf {
     let source = folder.write(&format!("{name}.c"), source);
     let library = folder.path(&format!("{name}.so"));
     let mut compiler = Command::new("cc");
@@ -159,7 +159,7 @@ pub fn an_error_of_the_device_is_counted_and_not_the_end() {
 }
 
 /// Stands in for a server of names: it answers with the address in a file.
-const NAME_SERVER: &str = r#"
+pub const NAME_SERVER: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <netdb.h>
@@ -365,7 +365,7 @@ fn inside(at: usize) -> String {
 }
 
 /// A peer that is away, with an endpoint or without.
-fn absent(at: usize, known: bool) -> String {
+pub fn absent(at: usize, known: bool) -> String {
     let endpoint = if known {
         format!("endpoint = \"192.0.2.2:{}\"\n", 20_000 + at)
     } else {

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{channel, Sender};
 use std::thread;
@@ -322,10 +322,20 @@ impl Gateway {
     }
 
     /// The same with a command of one's own.
-    pub fn started(namespace: &Namespace, mut command: Command, control: &Path) -> Gateway {
+    pub fn started(namespace: &Namespace, command: Command, control: &Path) -> Gateway {
+        Gateway::logged(namespace, command, control).0
+    }
+
+    /// The same, and its standard error if that is a pipe.
+    pub fn logged(
+        namespace: &Namespace,
+        mut command: Command,
+        control: &Path,
+    ) -> (Gateway, Option<ChildStderr>) {
         command.stdin(Stdio::null());
-        let child =
+        let mut child =
             namespace.inside(move || command.spawn().expect("setpriv of util-linux is installed"));
+        let error = child.stderr.take();
         let mut gateway = Gateway {
             child,
             control: control.to_path_buf(),
@@ -338,7 +348,7 @@ impl Gateway {
             assert!(begun.elapsed() < PATIENCE, "the gateway does not answer");
             thread::sleep(Duration::from_millis(5));
         }
-        gateway
+        (gateway, error)
     }
 
     pub fn pid(&self) -> u32 {

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 
+use crate::log::full_pipe;
 use crate::place::{program, Namespace};
 use crate::PATIENCE;
 
@@ -178,7 +179,15 @@ impl Follower {
 
     fn stop(mut self) {
         kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM).unwrap();
-        assert!(self.child.wait().unwrap().success(), "{}", self.lines());
+        let begun = Instant::now();
+        let status = loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => break status,
+                None => thread::sleep(Duration::from_millis(5)),
+            }
+            assert!(begun.elapsed() < PATIENCE, "it does not end");
+        };
+        assert!(status.success(), "{}", self.lines());
     }
 }
 
@@ -220,6 +229,38 @@ impl Drop for Load {
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.thread.take().map(thread::JoinHandle::join);
     }
+}
+
+/// The class follows the link, and has its rate again after the end.
+pub fn output_that_is_not_read_stops_nothing() {
+    let link = Link::new("8mbit");
+    let before = link.class();
+    let (_reader, writer) = full_pipe();
+    let mut command = program();
+    command
+        .args(["rate", "--device", "out", "--reflector", "198.51.100.2"])
+        .stdin(Stdio::null())
+        .stdout(writer);
+    let child = link.here.inside(move || command.spawn().unwrap());
+    let follower = Follower {
+        child,
+        lines: Arc::default(),
+    };
+    let load = Load::new(&link);
+    let mut rates = Vec::new();
+    let begun = Instant::now();
+    // It moves the rate all the time; a line is due every second at most.
+    while rates.len() < 40 {
+        assert!(begun.elapsed() < PATIENCE, "the rate stays: {rates:?}");
+        thread::sleep(Duration::from_millis(100));
+        let mbit = link.mbit();
+        if rates.last() != Some(&mbit) {
+            rates.push(mbit);
+        }
+    }
+    drop(load);
+    follower.stop();
+    assert_eq!(link.class(), before);
 }
 
 pub fn a_class_follows_a_link_and_has_its_rate_again_after_the_end() {

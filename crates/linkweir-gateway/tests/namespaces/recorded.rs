@@ -245,3 +245,89 @@ pub fn a_disk_that_is_full_or_missing_costs_no_packet() {
     gateway.signal(Signal::SIGTERM);
     gateway.ended();
 }
+
+/// The capacity that a file states by itself.
+fn capacity_in(file: &Path) -> Vec<u64> {
+    let recording = Recording::new(vec![fs::read(file).unwrap()]).unwrap();
+    let changes = recording.capacity("other", recording.span_ns());
+    changes.into_iter().map(|(_, bps)| bps).collect()
+}
+
+pub fn a_file_that_is_removed_is_followed_by_one_that_can_be_read_alone() {
+    let tunnel = recording(STRICT, "");
+    let (a, b) = (
+        tunnel.here.socket("10.77.0.1:1000"),
+        tunnel.there.socket(TO),
+    );
+    let folder = tunnel.folder.path("rec");
+    let next_after = |before: Option<&PathBuf>| {
+        let begun = Instant::now();
+        loop {
+            comes_through(&a, &b, TO, b"recorded");
+            let found = files(&folder);
+            // More than the beginning is in it.
+            let last = found.last().filter(|file| Some(*file) > before);
+            if let Some(file) = last.filter(|file| !capacity_in(file).is_empty()) {
+                return file.clone();
+            }
+            assert!(begun.elapsed() < PATIENCE, "{found:?}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let first = next_after(None);
+    fs::remove_file(&first).unwrap();
+    let second = next_after(Some(&first));
+    assert_eq!(capacity_in(&second), [20_000_000]);
+    fs::write(&second, "cut").unwrap();
+    let third = next_after(Some(&second));
+    assert_eq!(capacity_in(&third), [20_000_000]);
+    assert_eq!(fs::read(&second).unwrap(), b"cut", "it is left alone");
+    let record = tunnel.gateways[0].show().record.unwrap();
+    assert_eq!((record.changed_files, record.fails), (2, false));
+    assert_eq!(record.lost_blocks, 0);
+}
+
+/// SIGXFSZ would end the gateway when it writes to a log or a recording that is too long.
+pub fn a_limit_of_file_sizes_ends_nothing() {
+    let mut tunnel = recording(STRICT, "packets = true\n");
+    tunnel.gateways[0].signal(Signal::SIGKILL);
+    tunnel.gateways[0].ended();
+    let folder = tunnel.folder.path("rec");
+    fs::remove_dir_all(&folder).unwrap();
+    const LIMIT_BYTES: usize = 20_000;
+    let log = tunnel.folder.write("log", &"x".repeat(LIMIT_BYTES - 10));
+    let log = fs::OpenOptions::new().append(true).open(log).unwrap();
+    let mut command = std::process::Command::new("prlimit");
+    command.arg(format!("--fsize={LIMIT_BYTES}"));
+    command.args(["setpriv", "--pdeathsig", "KILL"]);
+    command
+        .arg(env!("CARGO_BIN_EXE_linkweir-gateway"))
+        .args(["up", "--cleartext"])
+        .arg(tunnel.folder.path("1.toml"))
+        .stderr(log);
+    let control = tunnel.folder.path("control1");
+    tunnel.gateways[0] = Gateway::started(&tunnel.here, command, &control);
+    let (a, b) = (
+        tunnel.here.socket("10.77.0.1:1000"),
+        tunnel.there.socket(TO),
+    );
+    let begun = Instant::now();
+    while files(&folder).len() < 3 {
+        assert!(begun.elapsed() < PATIENCE, "{:?}", files(&folder));
+        // A second of them has room in a file.
+        for _ in 0..20 {
+            let _ = a.send_to(&[7; 100], TO);
+        }
+        comes_through(&a, &b, TO, b"all the same");
+        thread::sleep(Duration::from_millis(10));
+    }
+    for file in files(&folder).iter().take(2) {
+        assert_eq!(capacity_in(file), [20_000_000]);
+        assert!(file.metadata().unwrap().len() <= LIMIT_BYTES as u64);
+    }
+    tunnel.here.ip(&["link", "set", "lw0", "down"]);
+    tunnel.here.ip(&["link", "set", "lw0", "up"]);
+    let show = tunnel.gateways[0].wait_until("the log is full", |show| show.log_lost_lines > 0);
+    assert_eq!(show.record.unwrap().lost_blocks, 0);
+    comes_through(&a, &b, TO, b"afterwards");
+}

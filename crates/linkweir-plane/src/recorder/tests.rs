@@ -221,6 +221,30 @@ fn changes_of_the_capacity_are_recorded_when_they_happen() {
     assert_eq!(recording.capacity("peer0", (0, 800 * MS)), expected);
 }
 
+/// Whoever loses a block knows which capacities changed in it.
+#[test]
+fn a_block_names_the_capacities_that_changed_in_it() {
+    let config = Links::parse(GROUND);
+    let recorder = Rc::new(RefCell::new(Recorder::new(0, false)));
+    let mut links = [0, 1].map(|_| Link::new(0, config.of_peer(0)).unwrap());
+    for (peer, link) in (0..).zip(&mut links) {
+        link.record_to(Some(Tap::new(recorder.clone(), peer, 3)));
+    }
+    links[0].set_capacity(MS, 7_000_000);
+    links[0].arrive(2 * MS, 0, 100, &[0; 100]);
+    links[1].arrive(3 * MS, 0, 100, &[0; 100]);
+    links[0].set_capacity(4 * MS, 5_000_000);
+    links[0].set_capacity(1500 * MS, 0);
+    links[1].arrive(2500 * MS, 0, 100, &[0; 100]);
+    let mut recorder = recorder.borrow_mut();
+    let changes: Vec<_> = recorder
+        .take_all(2600 * MS)
+        .map(|block| (block.first_bin, block.capacities))
+        .collect();
+    let first = vec![(0, 7_000_000), (1, 20_000_000), (0, 5_000_000)];
+    assert_eq!(changes, [(0, first), (150, vec![(0, 0)]), (250, vec![])]);
+}
+
 #[test]
 fn idle_peers_take_no_memory_and_blocks_are_due() {
     let recorder = Rc::new(RefCell::new(Recorder::new(0, false)));

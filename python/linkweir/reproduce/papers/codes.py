@@ -471,8 +471,11 @@ def _own(paper: Paper, policies: Sequence[str], options: CodesOptions) -> tuple[
 
 
 def _rivals(paper: Paper, options: CodesOptions, among: Sequence[int] | None = None) -> tuple[FigureCase, ...]:
-    """Runs of the policies beyond the paper's own, where there are some `among` these numbers of users."""
-    if options.csi_age != FLIGHT:
+    """Runs of the policies beyond the paper's own, where there are some `among` these numbers of users.
+
+    As published they get older knowledge than PF in any case, so there they are run at the default age only.
+    """
+    if options.csi_age != FLIGHT and options.mode == "published":
         return ()
     table_users = paper.table_users[options.mode]
     users = (paper.quick_users if options.quick else paper.rival_users)[options.mode]

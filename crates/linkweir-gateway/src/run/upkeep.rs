@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Keeps what the gateway set up in the system's network as it is: the keeper hears of changes, adds what other programs
+//! removed, and reports it to the gateway.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use ipnet::IpNet;
+use nix::errno::Errno;
+use nix::sys::socket::{send, MsgFlags};
+use serde::{Deserialize, Serialize};
+
+use crate::linux::network::{Missing, Network, Outcome, Restored, Touched};
+use crate::linux::poll::now_ns;
+use crate::linux::watch::Watch;
+
+/// Most sentences about what is missing in a report.
+const SENTENCES: usize = 64;
+/// When a report is sent again that the gateway had no room for, ns.
+const RESEND_NS: u64 = 1_000_000_000;
+/// Largest report, bytes: so many sentences of 500 bytes each.
+pub(super) const REPORT_BYTES: usize = 1 << 15;
+/// Longest sentence in a report, characters.
+const SENTENCE: usize = 400;
+
+/// What the keeper reports. Counters begin at 0 when the gateway starts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Report {
+    /// Rules that other programs removed, and that were added again.
+    pub(super) rules: u64,
+    /// Routes, likewise.
+    pub(super) routes: u64,
+    /// Addresses, likewise.
+    pub(super) addresses: u64,
+    /// How often the device's MTU was set again.
+    pub(super) mtus: u64,
+    /// Whether another program removes them again and again.
+    pub(super) contested: bool,
+    /// Number of things that are missing and cannot be added now.
+    pub(super) missing: u64,
+    /// The first of them, in sentences.
+    pub(super) sentences: Vec<String>,
+}
+
+/// What is kept, and how.
+pub(super) struct Upkeep {
+    network: Network,
+    watch: Watch,
+    touched: Touched,
+    pace: Pace,
+    restored: Restored,
+    missing: BTreeSet<Missing>,
+    report: Report,
+    reports: OwnedFd,
+    /// When the report is sent again, ns.
+    resend_ns: Option<u64>,
+}
+
+impl Upkeep {
+    /// Watches from now on, and compares everything soon.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn new(network: Network, reports: OwnedFd) -> io::Result<Upkeep> {
+        Ok(Upkeep {
+            network,
+            watch: Watch::new()?,
+            touched: Touched::ALL,
+            pace: Pace::default(),
+            restored: Restored::default(),
+            missing: BTreeSet::new(),
+            report: Report::default(),
+            reports,
+            resend_ns: None,
+        })
+    }
+
+    /// Takes the kernel's messages.
+    pub(super) fn hear(&mut self) {
+        let (network, missing) = (&self.network, !self.missing.is_empty());
+        let mut touched = self.touched;
+        self.watch.take(|message| {
+            let more = message.map_or(Touched::ALL, |message| network.touched(&message, missing));
+            touched = touched.and(more);
+        });
+        self.touched = touched;
+    }
+
+    /// Adds what is missing, if it is time; returns when to call this again, ns.
+    pub(super) fn restore(&mut self) -> Option<u64> {
+        let now_ns = now_ns();
+        if self.resend_ns.is_some_and(|ns| ns <= now_ns) {
+            self.send_report();
+        }
+        if self.touched.any() && self.pace.again_ns <= now_ns {
+            let restored = self.restore_touched();
+            self.restored.add(restored);
+            let some = restored != Restored::default();
+            self.pace.spent(now_ns, self::now_ns(), some);
+            self.send_report();
+        }
+        let again_ns = self.touched.any().then_some(self.pace.again_ns);
+        again_ns.into_iter().chain(self.resend_ns).min()
+    }
+
+    fn restore_touched(&mut self) -> Restored {
+        let touched = std::mem::take(&mut self.touched);
+        let mut outcome = Outcome::default();
+        let done = if touched.rest {
+            self.network.restore().map(|all| {
+                self.missing = all.missing.clone();
+                outcome = all;
+            })
+        } else {
+            self.network.add_rules(&mut outcome).map(|()| {
+                self.missing.extend(outcome.missing.iter().cloned());
+            })
+        };
+        if let Err(error) = done {
+            // Without its device the gateway ends, which is no fault of the network.
+            if error.raw_os_error() != Some(nix::libc::ENODEV) {
+                let what = format!("the tunnel's rules, routes and addresses cannot be compared with the system's: {error}");
+                self.missing.insert(Missing::Failed(what));
+            }
+        }
+        outcome.restored
+    }
+
+    /// Routes these prefixes from now on, and `refuses` what would leave in the clear.
+    pub(super) fn change(&mut self, nets: BTreeSet<IpNet>, refuses: bool) {
+        if let Err(error) = self.network.change(nets, refuses) {
+            let what = format!("cannot remove routes: {error}");
+            self.missing.insert(Missing::Failed(what));
+        }
+        self.touched = Touched::ALL;
+        self.restore_touched();
+        self.send_report();
+    }
+
+    /// Removes what would stay.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn end(&self) -> io::Result<()> {
+        self.network.remove()
+    }
+
+    /// Reports to the gateway if there is news.
+    fn send_report(&mut self) {
+        let sentences = self.missing.iter().take(SENTENCES).map(|missing| {
+            let sentence = missing.to_string();
+            sentence.chars().take(SENTENCE).collect()
+        });
+        let report = Report {
+            rules: self.restored.rules,
+            routes: self.restored.routes,
+            addresses: self.restored.addresses,
+            mtus: self.restored.mtus,
+            contested: self.pace.is_contested(),
+            missing: self.missing.len() as u64,
+            sentences: sentences.collect(),
+        };
+        if report == self.report && self.resend_ns.is_none() {
+            return;
+        }
+        let bytes = serde_json::to_vec(&report).unwrap_or_default();
+        self.report = report;
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        self.resend_ns = match send(self.reports.as_raw_fd(), &bytes, flags) {
+            Err(Errno::EAGAIN) => Some(now_ns() + RESEND_NS),
+            // If the gateway has gone, this process ends, too.
+            _ => None,
+        };
+    }
+}
+
+impl AsFd for Upkeep {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.watch.as_fd()
+    }
+}
+
+/// How soon things are added again, so that two programs of which each wants its way do not take the processor.
+#[derive(Default)]
+struct Pace {
+    /// When they may be added next, ns.
+    again_ns: u64,
+    /// The pause after they were added last, ns.
+    pause_ns: u64,
+}
+
+impl Pace {
+    /// The first pause, the longest, and the time without removals after which the first holds again, ns.
+    const LEAST_NS: u64 = 1_000_000;
+    const MOST_NS: u64 = 100_000_000;
+    const QUIET_NS: u64 = 10_000_000_000;
+    /// A pause is at least so many times as long as the work before it.
+    const REST: u64 = 4;
+
+    /// Counts work; `restored`: something had been removed.
+    fn spent(&mut self, began_ns: u64, ended_ns: u64, restored: bool) {
+        if restored {
+            let quiet = began_ns > self.again_ns + Pace::QUIET_NS;
+            let pause_ns = if quiet { 0 } else { self.pause_ns * 2 };
+            self.pause_ns = pause_ns.clamp(Pace::LEAST_NS, Pace::MOST_NS);
+        }
+        let rest_ns = Pace::REST * (ended_ns - began_ns);
+        let pause_ns = if restored { self.pause_ns } else { 0 };
+        self.again_ns = ended_ns + pause_ns.max(rest_ns);
+    }
+
+    /// Whether another program removes things as fast as they are added.
+    fn is_contested(&self) -> bool {
+        self.pause_ns == Pace::MOST_NS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_removes_again_and_again_is_answered_ten_times_a_second() {
+        let mut pace = Pace::default();
+        let (mut now_ns, mut count) = (20_000_000_000, 0);
+        while now_ns < 30_000_000_000 {
+            pace.spent(now_ns, now_ns, true);
+            now_ns = pace.again_ns;
+            count += 1;
+        }
+        // 1, 2, 4 ... 64 ms, then 100 ms.
+        assert_eq!(count, 7 + 99);
+        assert!(pace.is_contested());
+        pace.spent(
+            now_ns + Pace::QUIET_NS + 1,
+            now_ns + Pace::QUIET_NS + 1,
+            true,
+        );
+        assert_eq!(pace.again_ns, now_ns + Pace::QUIET_NS + 1 + Pace::LEAST_NS);
+        assert!(!pace.is_contested());
+    }
+
+    #[test]
+    fn comparing_takes_at_most_a_fifth_of_the_time() {
+        let mut pace = Pace::default();
+        pace.spent(1_000_000, 51_000_000, false);
+        assert_eq!(pace.again_ns, 251_000_000);
+        assert!(!pace.is_contested());
+    }
+}

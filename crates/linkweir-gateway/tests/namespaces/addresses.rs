@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A hub with several addresses, and events of other programs: which address it sends from.
+
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use crate::life::comes_through;
+use crate::place::{Socket, Tunnel, STRICT};
+
+const TO: &str = "10.77.0.2:2000";
+const BACK: &str = "10.77.0.1:1000";
+
+/// A hub with a second address, which a client behind a stateful firewall has asked.
+fn asked_at_its_second_address() -> Tunnel {
+    let mut tunnel = Tunnel::sealed(STRICT, |text, last| match last {
+        1 => text
+            .replace("endpoint = \"192.0.2.2:51820\"\n", "")
+            .replace("listen = \"192.0.2.1:", "listen = \"0.0.0.0:"),
+        _ => text.replace("192.0.2.1:51820", "192.0.2.11:51820"),
+    });
+    tunnel
+        .here
+        .ip(&["address", "add", "192.0.2.11/24", "dev", "out"]);
+    let input = ["-A", "INPUT", "-i", "out", "-p", "udp"];
+    let stateful = ["-m", "conntrack", "!", "--ctstate", "ESTABLISHED"];
+    let rule = [&input[..], &stateful, &["-j", "DROP"]].concat();
+    assert!(tunnel.there.run("iptables", &rule).status.success());
+    tunnel.gateways[1].signal(Signal::SIGKILL);
+    tunnel.gateways[1].ended();
+    tunnel.restart(2);
+    tunnel
+}
+
+/// Sends so many datagrams from the hub to the client, with an event before each tenth; returns how many come. The client
+/// sends nothing.
+fn streamed(a: &Socket, b: &Socket, count: usize, mut event: impl FnMut(usize)) -> usize {
+    for at in 0..count {
+        if at % 10 == 0 {
+            event(at / 10);
+            // The gateway learns of it.
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        a.send_to(&at.to_le_bytes(), TO).unwrap();
+    }
+    b.set_read_timeout(Some(Duration::from_millis(300)))
+        .unwrap();
+    let mut buffer = [0; 100];
+    std::iter::from_fn(|| b.recv(&mut buffer).ok()).count()
+}
+
+/// A renewed lease, a route of a router's advertisement, and a container's cable.
+pub fn events_of_other_programs_do_not_change_the_address_that_a_hub_answers_from() {
+    let tunnel = asked_at_its_second_address();
+    let here = &tunnel.here;
+    let (a, b) = (here.socket(BACK), tunnel.there.socket(TO));
+    comes_through(&b, &a, BACK, b"asked");
+    let lease = ["192.0.2.11/24", "dev", "out", "valid_lft", "3600"];
+    let lease = [
+        &["address", "replace"][..],
+        &lease,
+        &["preferred_lft", "3600"],
+    ]
+    .concat();
+    let route = "2001:db8:1::/64";
+    let came = streamed(&a, &b, 300, |at| match at % 5 {
+        0 => here.ip(&lease),
+        1 => here.ip(&["-6", "route", "add", route, "via", "2001:db8::2"]),
+        2 => here.ip(&["-6", "route", "del", route]),
+        3 => here.ip(&["link", "add", "veth0", "type", "veth", "peer", "veth1"]),
+        _ => here.ip(&["link", "del", "veth0"]),
+    });
+    assert_eq!(came, 300);
+}
+
+/// Some programs remove an address and add it again. While it is gone the system chooses; afterwards it is used again.
+pub fn an_address_that_comes_again_is_sent_from_again() {
+    let tunnel = asked_at_its_second_address();
+    let here = &tunnel.here;
+    let (a, b) = (here.socket(BACK), tunnel.there.socket(TO));
+    comes_through(&b, &a, BACK, b"asked");
+    let second = |word: &str| here.ip(&["address", word, "192.0.2.11/24", "dev", "out"]);
+    let came = streamed(&a, &b, 100, |at| match at {
+        2 => second("del"),
+        4 => second("add"),
+        _ => {}
+    });
+    // Those of two events left from another address, which the firewall does not let in.
+    assert_eq!(came, 80);
+}
