@@ -96,7 +96,7 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
         "routing": set(),
         "tos": set(),
         "waits": set(),
-        "starved": {"linkweir_core"},
+        "starved": {"linkweir_core", "reservation"},
         "classify": {"bytes", "linkweir_config::matching"},
         "mss": {"bytes"},
         "pace": VALUES,
@@ -104,7 +104,8 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
     },
     "linkweir-gateway": {
         "tunnel": set(),
-        "linux": {"linkweir_plane::bytes"},
+        # The format of the files that it writes.
+        "linux": {"linkweir_plane::bytes", "linkweir_config::recording"},
         "config": {"tunnel", "linkweir_plane", "linkweir_core", "linkweir_config", "toml"},
         "show": {"linux", "config", "linkweir_plane", "linkweir_core", "linkweir_config"},
         "run": {"tunnel", "linux", "config", "show", "linkweir_plane", "linkweir_core", "linkweir_config"},

@@ -14,7 +14,7 @@ pub const KEYS: [&str; 6] = ["limit", "limit_bytes", "max_age", "full", "least",
 /// A limit by time, ns.
 const TIME_NS: (u64, u64) = (1_000_000, 60_000_000_000);
 /// How long packets may wait, ns.
-const AGE_NS: (u64, u64) = (1_000_000, 3_600_000_000_000);
+pub const AGE_NS: (u64, u64) = (1_000_000, 3_600_000_000_000);
 /// Greatest least share of all classes together, millionths.
 pub const MOST_LEAST_PPM: u32 = 900_000;
 const ENDS: [&str; 2] = ["tail", "head"];

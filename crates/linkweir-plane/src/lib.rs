@@ -20,6 +20,7 @@ pub mod mss;
 pub mod pace;
 pub mod path_mtu;
 pub mod recorder;
+pub mod reservation;
 pub mod routing;
 pub mod setup;
 mod starved;

@@ -17,6 +17,7 @@ use crate::classify::Label;
 use crate::deciding::{Deciding, Out};
 use crate::feedback::Steer;
 use crate::recorder::{self, Tap};
+use crate::reservation::Reservation;
 use crate::setup::{Capacity, Class, LinkSetup, Scheduler};
 use crate::starved::Starved;
 use crate::waits::Waits;
@@ -157,7 +158,7 @@ impl Link {
             open: true,
             events: setup.shared.then(Vec::new),
             waits: vec![None; setup.classes.len()],
-            starved: Starved::new(setup.classes.len()),
+            starved: Starved::new(Reservation::all(setup.scheduler, setup.classes.len())),
             tap: None,
         })
     }
@@ -505,7 +506,9 @@ impl Link {
         self.waits[class]
             .get_or_insert_default()
             .record(now_ns, departure.sojourn_ns, pkts as u64);
-        self.starved.left(now_ns, class, self.mux.queues());
+        let sent = (class, departure.bytes);
+        let link_bps = self.mux.link_bps();
+        self.starved.left(now_ns, sent, link_bps, self.mux.queues());
         if let Some(tap) = &mut self.tap {
             tap.sent(now_ns, class, pkts as u32, departure.bytes);
         }
@@ -524,8 +527,8 @@ impl Link {
         self.waits[class].as_deref()
     }
 
-    /// For how long packets of a class waited while only other classes sent, ns, beginning with the second second of each
-    /// time.
+    /// For how long packets of a class waited while only other classes sent, ns, without the first second of each time, what
+    /// its reserved rate covers, and the turns of others.
     #[must_use]
     pub fn starved_ns(&self, class: usize) -> u64 {
         self.starved.total_ns(class)
@@ -646,6 +649,8 @@ impl Link {
         }
         self.mux
             .change(now_ns, &scheduler.params, &scheduler.qparams)?;
+        self.starved
+            .change(&Reservation::all(scheduler, classes.len()));
         for (at, class) in classes.iter().enumerate() {
             self.mux.set_limit(at, applied(class.limit));
         }

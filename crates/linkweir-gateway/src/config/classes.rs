@@ -17,18 +17,27 @@ const LIMIT_BYTES: u64 = 1_000_000_000;
 const DEFAULT_PKTS: u64 = 1000;
 /// How long packets of a class of voice may wait by default, ns: a call can use nothing older.
 const VOICE_AGE_NS: u64 = 200_000_000;
+/// On a slow link they may wait for as long as so many of the largest packets take: one that is being sent when a packet comes
+/// must not be the end of it.
+const VOICE_AGE_PKTS: u64 = 2;
 /// The code point of voice, expedited forwarding (RFC 3246).
 const EF: u8 = 46;
 
-/// Reads all classes; also returns the rows of policy parameters.
+/// Reads all classes; also returns the rows of policy parameters. The largest packet occupies the slowest link for `full_ns`.
 pub(super) fn read(
     sections: &mut [Section<'_, '_>],
     info: &'static PolicyInfo,
+    full_ns: u64,
 ) -> Result<(Vec<Class>, Rules, Vec<u64>), Fault> {
     let mut classes: Vec<Class> = Vec::new();
     let mut qparams = Vec::new();
     let mut rules: Vec<Rule> = Vec::new();
     let mut rest = None;
+    // In whole milliseconds, as people write it.
+    let voice_age_ms = full_ns.saturating_mul(VOICE_AGE_PKTS).div_ceil(1_000_000);
+    let voice_age_ns = voice_age_ms
+        .saturating_mul(1_000_000)
+        .clamp(VOICE_AGE_NS, queue::AGE_NS.1);
     for (at, section) in sections.iter_mut().enumerate() {
         let entry = section.need("name", "\"ef\"")?;
         let name = word(&entry)?;
@@ -43,7 +52,7 @@ pub(super) fn read(
         let own = matching::read(section, at, &rules, &names)?;
         if own.rest {
             if let Some(earlier) = rest.and_then(|at: usize| classes.get(at)) {
-                let message = if own.rules.is_empty() {
+                let message = if section.find("match").is_none() {
                     "is missing, and only one class takes what no other does"
                 } else {
                     "ends with {}, and only one class takes what no other does"
@@ -65,7 +74,7 @@ pub(super) fn read(
             bytes: LIMIT_BYTES,
             default_pkts: DEFAULT_PKTS,
             least_bytes: 0,
-            default_age_ns: is_voice.then_some(VOICE_AGE_NS),
+            default_age_ns: is_voice.then_some(voice_age_ns),
         };
         let limit = queue::read(section, bounds)?;
         let flows = queue::isolation(section, info.name, info.nests())?;

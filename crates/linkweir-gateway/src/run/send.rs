@@ -6,6 +6,7 @@ use linkweir_plane::below;
 use linkweir_plane::bytes::packet;
 use linkweir_plane::bytes::superpacket::Packet;
 use linkweir_plane::link::Next;
+use linkweir_plane::reservation::Reservation;
 use linkweir_plane::setup::Wire;
 use linkweir_plane::tos::{self, Model};
 
@@ -137,11 +138,15 @@ impl Gateway {
     /// Says that a class gets nothing, as in a fade below what is reserved for others.
     fn tell_starved(&mut self, now_ns: u64, at: usize, class: usize) {
         let bps = self.peers.stations[at].link.known_bps(now_ns);
+        let others = (0..self.config.classes.len()).filter(|other| *other != class);
+        let reserved_bps = others
+            .filter_map(|other| Reservation::of(&self.config.scheduler, other))
+            .fold(0u64, |sum, of| sum.saturating_add(of.rate_bps(bps)));
         let what = format!(
-            "class {} has sent nothing for 1 s, though it has packets and other classes send; the link carries {}: \
-             reserve less for the others, or give the class a least share, such as least = \"5%\"",
+            "class {} has sent nothing for 1 s, though it has packets and other classes send; the link carries {}{}",
             self.config.classes[class].name,
             units::show_whole(bps, Kind::Rate),
+            cure_of_starvation(bps, reserved_bps),
         );
         tell(Event::ClassStarved, &self.config.peers[at].name, &what);
     }
@@ -242,11 +247,42 @@ impl Gateway {
     }
 }
 
+/// What helps a class that gets nothing of a link of `bps` of which so much is reserved for the others.
+fn cure_of_starvation(bps: u64, reserved_bps: u64) -> String {
+    let least = "give the class a least share, such as least = \"5%\"";
+    if reserved_bps < bps {
+        return format!(
+            ", and classes that go first take all of it: {least}, or send less in these"
+        );
+    }
+    let reserved = units::show_whole(reserved_bps, Kind::Rate);
+    format!(", and {reserved} are reserved for the others: reserve less for them, or {least}")
+}
+
 /// The differentiated services field of a packet that was parsed before.
 fn tos_of(packet: &[u8]) -> u8 {
     if packet[0] >> 4 == 4 {
         packet[1]
     } else {
         packet[0] << 4 | packet[1] >> 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn less_is_to_be_reserved_only_where_others_reserve_all() {
+        let fade = cure_of_starvation(3_000_000, 5_000_000);
+        assert!(
+            fade.contains("5Mbit are reserved for the others: reserve less for them"),
+            "{fade}"
+        );
+        for reserved_bps in [0, 2_999_999] {
+            let urgent = cure_of_starvation(3_000_000, reserved_bps);
+            assert!(!urgent.contains("reserve less"), "{urgent}");
+            assert!(urgent.contains("least = \"5%\""), "{urgent}");
+        }
     }
 }

@@ -135,6 +135,9 @@ pub struct PeerShow {
     pub underlays: Vec<UnderlayShow>,
     /// Its classes.
     pub classes: Vec<ClassShow>,
+    /// Settings that do not do at this capacity what they seem to, with the cure.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// One of several ways to a peer.
@@ -370,10 +373,10 @@ impl Show {
         if let Some(record) = &self.record {
             let _ = writeln!(text, "{}", record.text());
         }
+        text.push_str(&self.network.text());
         if self.log_lost_lines > 0 {
             let _ = writeln!(text, "lines of the log lost: {}", self.log_lost_lines);
         }
-        text.push_str(&self.network.text());
         for peer in &self.peers {
             let _ = writeln!(
                 text,
@@ -441,6 +444,9 @@ impl Show {
                     micros(class.recent_max_ns),
                     state.join(", ")
                 );
+            }
+            for warning in &peer.warnings {
+                let _ = writeln!(text, "  warning: {warning}");
             }
         }
         text

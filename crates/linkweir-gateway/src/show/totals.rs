@@ -30,6 +30,7 @@ pub(super) fn of_all(show: &Show) -> Show {
         feedback: None,
         underlays: Vec::new(),
         classes: Vec::new(),
+        warnings: Vec::new(),
     };
     for peer in &show.peers {
         all.capacity_bps += peer.capacity_bps;

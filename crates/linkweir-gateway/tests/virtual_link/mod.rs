@@ -88,6 +88,12 @@ impl VirtualLink {
         }
     }
 
+    /// Packets of a class that left, and those that were too old.
+    pub fn sent_and_aged_pkts(&mut self, class: usize) -> (u64, u64) {
+        let counters = self.link.mux().counters(class);
+        (counters.sent_pkts, counters.dropped_age_pkts)
+    }
+
     /// The recording until now, which began at this time.
     pub fn recording(mut self, began_unix_ns: u64) -> Vec<u8> {
         let rest = self

@@ -635,6 +635,53 @@ fn a_class_with_a_least_share_gets_it_in_a_fade_below_the_reservation() {
     }
 }
 
+/// On a slow link a class gets its reserved rate in turns that are far apart. That is neither starvation of the class nor of
+/// those that wait for its turn.
+#[test]
+fn classes_that_get_their_rates_in_turns_are_not_starved() {
+    for (capacity_bps, starved) in [(64_000, None), (19_000, Some(2))] {
+        let links = GROUND
+            .replace("20Mbit", "64kbit")
+            .replace("5Mbit", "20kbit")
+            .replace("memory = \"1s\"\n", "");
+        let mut link = link(&Links::parse(&links));
+        link.set_capacity(0, capacity_bps);
+        let (mut now_ns, mut told, mut sent) = (0, None, [0u64; 3]);
+        let mut gap_ns = 0;
+        let mut last_ns = 0;
+        while now_ns < 300_000 * MS {
+            for class in [1, 2] {
+                while link.mux().queues()[class].backlog_pkts < 4 {
+                    link.arrive(now_ns, class, 1500, &[class as u8]);
+                }
+            }
+            match link.next(now_ns, |_| false) {
+                Next::Send(packet, _) => {
+                    let class = usize::from(packet[0]);
+                    sent[class] += 1500 * 8;
+                    if class == 1 {
+                        gap_ns = gap_ns.max(now_ns - last_ns);
+                        last_ns = now_ns;
+                    }
+                }
+                Next::At(ns) => now_ns = ns,
+                Next::Nothing => panic!("something waits"),
+            }
+            told = told.or(link.take_starved());
+        }
+        assert_eq!(told, starved, "at {capacity_bps}");
+        let starved_ns = [1, 2].map(|class| link.starved_ns(class));
+        if starved.is_some() {
+            assert!(starved_ns[1] > 200_000 * MS, "{starved_ns:?}");
+            continue;
+        }
+        assert_eq!(starved_ns, [0, 0]);
+        assert!(gap_ns > 7_000 * MS, "the turns are far apart: {gap_ns}");
+        let af_bps = sent[1] / 300;
+        assert!((19_500..=21_500).contains(&af_bps), "{af_bps}");
+    }
+}
+
 /// Feedback paces at another rate than the capacity that it estimates. Only its reports take over from another source.
 #[test]
 fn feedback_steers_the_pace_and_the_scheduler_gets_the_capacity() {
