@@ -29,6 +29,7 @@ use crate::config::{self, Config};
 use crate::linux::network::Network;
 use crate::linux::poll::Poll;
 use crate::linux::privileges;
+use crate::show::control;
 use crate::tunnel::seal::Secret;
 
 /// The argument that makes this program a keeper.
@@ -71,7 +72,7 @@ impl Keeper {
     ///
     /// # Errors
     /// Those of the system.
-    pub(super) fn start(file: &Path, network: &Network) -> io::Result<Keeper> {
+    pub(super) fn start(file: &Path, control: &Path, network: &Network) -> io::Result<Keeper> {
         let (stream, theirs) = UnixStream::pair()?;
         // Unlike a pair of datagram sockets, this one tells that the other end has gone.
         let (family, kind) = (AddressFamily::Unix, SockType::SeqPacket);
@@ -79,6 +80,7 @@ impl Keeper {
         let child = Command::new("/proc/self/exe")
             .arg(NAME)
             .arg(file)
+            .arg(control)
             .env_remove("NOTIFY_SOCKET")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::from(their_reports))
@@ -195,7 +197,7 @@ impl Drop for Keeper {
 ///
 /// # Errors
 /// When it was not started by a gateway, or the system refuses.
-pub fn keep(file: &Path) -> io::Result<()> {
+pub fn keep(file: &Path, control: &Path) -> io::Result<()> {
     // A service manager ends all processes of a service at once; this one is needed until the gateway has ended.
     let signals: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]
         .into_iter()
@@ -211,7 +213,19 @@ pub fn keep(file: &Path) -> io::Result<()> {
         upkeep: Upkeep::new(network, reports)?,
     };
     let served = kept.serve(&stream);
-    kept.upkeep.end().and(served)
+    let ended = kept.upkeep.end();
+    remove_socket(control);
+    ended.and(served)
+}
+
+/// Removes the control socket, which the gateway may not. One that was killed listens there for a moment more.
+fn remove_socket(control: &Path) {
+    for _ in 0..50 {
+        if control::remove_left(control).unwrap_or(true) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// What a keeper answers about.
