@@ -111,7 +111,7 @@ impl Changes {
         Ok(Changes { socket })
     }
 
-    /// Takes what was told; returns whether the device of this number was down meanwhile, or may have been.
+    /// Takes what was told; returns whether the device of this number was down meanwhile.
     pub(crate) fn take(&mut self, device: u32) -> bool {
         let mut room = vec![0; MESSAGE_BYTES];
         let mut was_down = false;
@@ -120,7 +120,7 @@ impl Changes {
                 Ok(bytes) => was_down |= tells_down(&room[..bytes.min(MESSAGE_BYTES)], device),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // There was more to tell than the system keeps.
-                Err(_) => was_down = true,
+                Err(_) => {}
             }
         }
         was_down

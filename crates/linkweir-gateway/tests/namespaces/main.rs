@@ -339,6 +339,8 @@ const TESTS: &[(&str, fn())] = &trials! {
     }
     taken {
         a_device_of_the_same_name_is_left_alone,
+        the_control_socket_goes_with_the_gateway,
+        a_device_that_is_up_again_was_down_before,
         a_file_in_place_of_the_control_socket_is_left_alone,
         an_address_that_is_gone_is_named_and_used_again,
         a_link_local_endpoint_names_its_device,
