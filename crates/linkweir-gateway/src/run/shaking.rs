@@ -86,7 +86,6 @@ impl Peers {
         };
         station.is_asking = false;
         self.wakes.wake(at);
-        let is_looped = station.is_looped;
         let (Some(session), Some(_)) = (&mut station.session, station.endpoint) else {
             return;
         };
@@ -97,11 +96,12 @@ impl Peers {
         if let Some(datagram) = session.attempt(identity, now_ns, self.away, &mut self.scratch) {
             self.endpoints_changed |= station.count_handshake(now_ns, peer);
             station.confirm_path();
+            station.check_loop(&self.own, &peer.name);
             let Some(to) = station.endpoint else {
                 return;
             };
             match &mut station.ways {
-                None if is_looped => {}
+                None if station.is_looped => {}
                 None => drop(underlay.send(datagram, to, station.source, 0)),
                 // Which of them works is not known yet.
                 Some(ways) => ways

@@ -69,6 +69,8 @@ pub(super) struct Station {
     pub ways: Option<Ways>,
     /// The endpoint and the place where its last datagram came in, as of which `source` was found.
     pub came: Option<(SocketAddr, Option<Local>)>,
+    /// The mark of datagrams to it, which may have routes of their own.
+    mark: Option<u32>,
     /// Whether addresses or routes have changed since `source` was found.
     path_is_doubted: bool,
     /// The addresses of its name, where it has one.
@@ -148,6 +150,7 @@ impl Station {
             source: Source::default(),
             ways: None,
             came: None,
+            mark: config.fwmark,
             path_is_doubted: false,
             candidates: Candidates::default(),
             silence: Silence::default(),
@@ -317,7 +320,8 @@ impl Station {
         let (from, to) = self.came.unzip();
         let leads_there = |to: &Local| {
             from.is_some_and(|from: SocketAddr| {
-                paths::device_to(from.ip(), to.address).is_ok_and(|device| device == to.device)
+                paths::device_to(from.ip(), Some(to.address), self.mark)
+                    .is_ok_and(|device| device == to.device)
             })
         };
         let to = to.flatten().filter(leads_there);
