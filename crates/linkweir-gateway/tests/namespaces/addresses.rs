@@ -18,7 +18,9 @@ fn asked_at_its_second_address(behind: &str) -> Tunnel {
             .replace("endpoint = \"192.0.2.2:51820\"\n", "")
             .replace("listen = \"192.0.2.1:", "listen = \"0.0.0.0:")
             .replace("10.78.2.0/24", behind),
-        _ => text.replace("192.0.2.1:51820", "192.0.2.11:51820"),
+        _ => text
+            .replace("listen = \"192.0.2.2:", "listen = \"0.0.0.0:")
+            .replace("192.0.2.1:51820", "192.0.2.11:51820"),
     });
     tunnel
         .here
@@ -91,10 +93,23 @@ pub fn an_address_that_comes_again_is_sent_from_again() {
     assert!((50..=51).contains(&streamed(&a, &b, 50, |_| {})));
 }
 
-/// Where everything is behind the client, the hub's own datagrams have a mark and routes of their own.
+/// Where everything is behind the client, the hub's own datagrams have a mark and routes of their own; here the client is
+/// reached by the default route.
 pub fn a_hub_with_all_addresses_behind_a_peer_answers_from_the_address_that_was_asked() {
-    let tunnel = asked_at_its_second_address("0.0.0.0/0");
+    let mut tunnel = asked_at_its_second_address("0.0.0.0/0");
+    tunnel
+        .here
+        .ip(&["route", "add", "default", "via", "192.0.2.2"]);
+    let far = "198.51.100.2";
+    tunnel.there.ip(&["address", "add", far, "dev", "out"]);
+    let route = ["route", "add", "192.0.2.11", "dev", "out", "src", far];
+    tunnel.there.ip(&route);
+    tunnel.gateways[1].signal(Signal::SIGKILL);
+    tunnel.gateways[1].ended();
+    tunnel.restart(2);
     let (a, b) = (tunnel.here.socket(BACK), tunnel.there.socket(TO));
     comes_through(&b, &a, BACK, b"asked");
+    let endpoint = tunnel.gateways[0].show().peers[0].endpoint;
+    assert_eq!(endpoint, "198.51.100.2:51820".parse().ok());
     comes_through(&a, &b, TO, b"answered");
 }
