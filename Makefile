@@ -8,7 +8,7 @@
 # make notebooks  runs the notebooks of the documentation and keeps what they show
 # make pictures  draws the plots of the documentation again; as root also the picture of the gateway's page
 # make bench   speed, compared with other programs, in one run
-# make fuzz    fuzz the core, then the reader of measured series (SECONDS=60 each)
+# make fuzz    fuzz the core, the reader of measured series, and those of other files (SECONDS=60 each)
 # make prove   prove the core's guarantees with Rocq, and the absence of run-time errors with Frama-C
 # make mutate  mutation tests of the core
 # make format  format all sources
@@ -294,9 +294,11 @@ fuzz:
 	RUSTFLAGS="$(COVERAGE)" cargo build --locked --release --quiet --target "$(HOST)" --target-dir build/fuzz/target \
 		--manifest-path crates/linkweir-config/fuzz/Cargo.toml
 	python3 crates/linkweir-config/fuzz/seeds.py build/fuzz/seeds
-	@mkdir -p build/fuzz/corpus
-	build/fuzz/target/$(HOST)/release/read -max_len=4096 -max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=1024 \
-		-print_final_stats=1 -artifact_prefix=build/fuzz/ build/fuzz/corpus build/fuzz/seeds
+	set -e; for target in read files; do \
+		mkdir -p build/fuzz/corpus/$$target build/fuzz/tmp; \
+		TMPDIR=build/fuzz/tmp build/fuzz/target/$(HOST)/release/$$target -max_len=4096 -max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=1024 \
+			-print_final_stats=1 -artifact_prefix=build/fuzz/$$target- build/fuzz/corpus/$$target build/fuzz/seeds/$$target; \
+	done
 
 prove:
 	./setup.sh prove

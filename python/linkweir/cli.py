@@ -26,7 +26,7 @@ from linkweir import _native
 from linkweir.commands.trace_keys import TraceKeys, trace_keys
 from linkweir.fault import DirectoryError, PlanError
 from linkweir.policy import IN_SIMULATOR, Parameter
-from linkweir.present import emit, emit_json, say, show_readings, show_result, usable_streams
+from linkweir.present import emit, emit_json, say, show_readings, show_result, show_told, usable_streams
 from linkweir.result import Interrupted
 
 if sys.version_info >= (3, 11):
@@ -246,9 +246,7 @@ def _check(
         return
     counts = f"{len(sound.classes)} classes, {len(sound.flows)} flows, {sound.duration_s:g} s, policy {sound.policy}"
     emit(f"{scenario}: valid: {counts}\n")
-    show_readings(sound)
-    for note in sound.notes:
-        emit(f"note: {note}\n")
+    show_told([(sound.readings, sound.notes)])
 
 
 @app.command("bounds")
@@ -301,7 +299,7 @@ def _bounds(
     if as_json:
         emit_json({**plain, "attacks": attacks} if attack else plain)
         return
-    show_readings(sound)
+    show_told([(sound.readings, sound.notes)])
     show(found)
     if attack:
         show_attacks(attacks)

@@ -8,6 +8,7 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from linkweir.scenario import Scenario
 from linkweir.terminal import print_table
 
 _MOST_ROWS = 50
+_MOST_TOLD = 20
 _IMPORTANT = (
     "rate_bps",
     "loss",
@@ -111,6 +113,20 @@ def show_readings(scenario: Scenario) -> None:
     """Prints what the measured series of a scenario were taken for."""
     for line in scenario.readings:
         emit(f"read: {line}\n")
+
+
+def show_told(scenarios: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
+    """Prints the readings and notes of several scenarios, each once; of many the first, and how many more there are."""
+    readings: dict[str, None] = {}
+    notes: dict[str, None] = {}
+    for own_readings, own_notes in scenarios:
+        readings.update(dict.fromkeys(own_readings))
+        notes.update(dict.fromkeys(own_notes))
+    for word, lines in (("read", list(readings)), ("note", list(notes))):
+        for line in lines[:_MOST_TOLD]:
+            emit(f"{word}: {line}\n")
+        if len(lines) > _MOST_TOLD:
+            emit(f"{word}: {len(lines) - _MOST_TOLD} more of other cases\n")
 
 
 def _print_rows(

@@ -238,7 +238,8 @@ def test_each_rule_has_scenarios_of_which_the_advice_is_followed() -> None:
     page = (REPOSITORY / "docs/reference/diagnosis.md").read_text()
     documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     assert documented - {"unjudged"} == {kind for kind, _ in BY_HAND.values()} | {"trace"}
-    assert len(GENERATED) + len(BY_HAND) + len(SHIPPED) >= 40
+    in_the_normal_run = len(list(GENERATED)[::_EVERY]) + len(BY_HAND) + len(SHIPPED)
+    assert in_the_normal_run >= 40
 
 
 @pytest.mark.parametrize(

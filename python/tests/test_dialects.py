@@ -15,7 +15,9 @@ from typer.testing import CliRunner
 import linkweir
 from linkweir import ScenarioError, cli, traces
 from linkweir.comparison.plan import prepare
+from linkweir.lab.fault import LaboratoryError
 from linkweir.sizing import shortage
+from linkweir.sweeps.plan import Plan
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -34,6 +36,13 @@ class = "a"
 kind = "cbr"
 rate = "10kbit"
 """
+
+
+class _NoLaboratory:
+    """In the place of the laboratory, which needs a kernel: what is printed before a run is all that is asked for."""
+
+    def run(self, *_: object, **__: object) -> None:
+        raise LaboratoryError("no kernel")
 
 
 def _steps(scenario: linkweir.Scenario) -> list[tuple[float, float]]:
@@ -89,11 +98,23 @@ def test_a_dialect_is_read_the_same_everywhere(name: str, tmp_path: Path, monkey
     assert scenario.readings == in_place.readings == list(facts.readings) == [reading]
     options = [word for key, value in keys.items() for word in ("--trace-key", f"{key} = {json.dumps(value)}")]
     commands = [["trace", "show", str(path)], ["check", str(file), "--trace", str(path)]]
+    own = tmp_path / "own.toml"  # with the keys of the trace in the scenario, for commands without options for them
+    own.write_text(written, encoding="utf-8")
+    plan = tmp_path / "plan.toml"
+    plan.write_text('scenario = "own.toml"\nseeds = [1, 2]\n', encoding="utf-8")
+    assert [case.readings for case in Plan.load(plan).cases] == [(reading,)]
+    for command in (["sweep", str(plan), "--dry-run"], ["lab", "run", str(own)], ["check", str(own)]):
+        monkeypatch.setattr("linkweir.lab.choice.experiments", lambda *args, **more: _NoLaboratory())
+        monkeypatch.setattr(sys, "argv", ["linkweir", *command])
+        found = CliRunner().invoke(cli.app, command)
+        assert found.output.count(f"read: {reading}\n") == 1, (command, found.output)
     whole = name in ("gzip.csv.gz", "decimal-comma-three.csv", "gap-outage.csv")
     if whole:  # these take longer
         commands.append(["plan", "pss", "--link", "5Mbit", "--rate", "1Mbit", "--trace", str(path)])
         commands.append(["run", str(file), "--trace", str(path), "--out", str(tmp_path / "run")])
         commands.append(["bounds", str(file), "--trace", str(path)])
+        compared = ["compare", str(file), "--traces", str(path), "--policies", "fifo,drr", "--seeds", "2"]
+        commands.append([*compared, "--out", str(tmp_path / "compared")])
     for command in commands if all(isinstance(value, str) for value in keys.values()) else []:
         monkeypatch.setattr(sys, "argv", ["linkweir", *command])  # by which commands are found
         found = CliRunner().invoke(cli.app, [*command, *options])
@@ -167,6 +188,31 @@ def test_what_is_doubtful_is_said(content: str, keys: dict[str, object], doubt: 
     text = f'duration = "100s"\n[link]\nrate = "1Mbit"\n{REST}'
     notes = linkweir.Scenario.parse(text, trace=path, trace_keys=keys).notes
     assert any(one.startswith("link.trace: ") and doubt in one for one in notes)
+
+
+def test_every_command_says_what_is_doubtful_of_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "".join(f"{t},5\n" for t in (0, 1, 2, 3, 4, 34, 35))
+    (tmp_path / "x.csv").write_text(f"t_s,x_mbit\n{lines}", encoding="utf-8")
+    own = tmp_path / "own.toml"
+    own.write_text(f'duration = "2s"\n[link]\ntrace = "x.csv"\n{REST}', encoding="utf-8")
+    plan = tmp_path / "plan.toml"
+    plan.write_text('scenario = "own.toml"\n[grid]\n"link.delay" = ["1ms", "2ms"]\n', encoding="utf-8")
+    trace = str(tmp_path / "x.csv")
+    for command in (
+        ["run", str(own), "--out", str(tmp_path / "run")],
+        ["check", str(own)],
+        ["compare", str(own), "--policies", "fifo,drr", "--seeds", "2", "--out", str(tmp_path / "compared")],
+        ["sweep", str(plan), "--out", str(tmp_path / "swept")],
+        ["lab", "run", str(own)],
+        ["trace", "show", trace],
+        ["plan", "pss", "--link", "5Mbit", "--rate", "1Mbit", "--trace", trace],
+        ["bounds", str(own)],
+    ):
+        monkeypatch.setattr("linkweir.lab.choice.experiments", lambda *args, **more: _NoLaboratory())
+        monkeypatch.setattr(sys, "argv", ["linkweir", *command])
+        found = CliRunner().invoke(cli.app, command)
+        assert found.output.count("read: ") == 1, (command, found.output)
+        assert found.output.count("no lines for 30s before line 7") == 1, (command, found.output)
 
 
 def test_delays_longer_than_the_run_are_said(tmp_path: Path) -> None:

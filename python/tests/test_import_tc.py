@@ -351,6 +351,16 @@ def test_an_export_for_every_address_of_one_version_compares_no_address() -> Non
     assert '{ source = "::/0" }' in gateway_configuration(scenario).text
 
 
+def test_an_export_names_code_points_as_the_plugins_of_tc_do() -> None:
+    """By kernel/tc/plugin.c: EF, VA, LE, CS0 .. CS7, AF11 .. AF43, or numbers; the last of one code point counts."""
+    match = [{"dscp": ["DF", "VOICE-ADMIT", "EF"]}], [{"dscp": ["AF11", "LE", 46, 63]}], [{}]
+    classes = [{"name": f"class-{number}", "match": rules} for number, rules in enumerate(match)]
+    assert Filters("d0", sorting(classes)).words() == [
+        *("dscp", "CS0=1,VA=1,EF=1,AF11=2,LE=2,63=2"),
+        *("default", "3"),
+    ]
+
+
 def test_the_class_of_the_rest_keeps_its_rules_in_every_host(tmp_path: Path) -> None:
     match = [{"dscp": "EF", "order": 1}, {}]
     classes = [{"name": "a", "match": match}, {"name": "b", "match": [{"protocol": "udp", "order": 2}]}]

@@ -104,7 +104,8 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
     },
     "linkweir-gateway": {
         "tunnel": set(),
-        "linux": {"linkweir_plane::bytes"},
+        # The format of the files that it writes.
+        "linux": {"linkweir_plane::bytes", "linkweir_config::recording"},
         "config": {"tunnel", "linkweir_plane", "linkweir_core", "linkweir_config", "toml"},
         "show": {"linux", "config", "linkweir_plane", "linkweir_core", "linkweir_config"},
         "run": {"tunnel", "linux", "config", "show", "linkweir_plane", "linkweir_core", "linkweir_config"},

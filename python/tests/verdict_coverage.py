@@ -214,10 +214,10 @@ def page(found: Sequence[Coverage], runs: int, blocks: int) -> str:
         "",
         f"The rule allows a wrong verdict in 2.5 % of blocks. Of {blocks} blocks, chance can make this",
         f"{100 * Count(0, blocks).allowed:.1f} % (three standard deviations). Where a promise is exactly the truth,",
-        'both "kept" and "missed" count as wrong. "Wrong kept" is the worse share of two promises, one at the truth and',
-        'one that the truth misses by a tenth of a standard deviation. "Wrong missed" is the same on the other side.',
-        '"Different" is how often a policy, compared with itself with other seeds, is called better, in half as many',
-        "pairs of blocks.",
+        'both "kept" and "missed" count as wrong. "Wrong kept" is the worse share of two promises, one at the truth',
+        'and one that the truth misses by a tenth of a standard deviation. "Wrong missed" is the same on the other',
+        'side. "Different" is how often a policy, compared with itself with other seeds, is called better, in half as',
+        "many pairs of blocks.",
         "",
         f"The worst of {len(found)} combinations of scenario, class, measure and size: "
         f'wrong "kept" {_worst(found, "kept")}, wrong "missed" {_worst(found, "missed")}, '

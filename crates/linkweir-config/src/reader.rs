@@ -251,11 +251,7 @@ impl<'s, 'i> Entry<'s, 'i> {
             )
         };
         match self.decimal(kind)?.whole() {
-            Some((0, false)) => Err(self.fault(format!(
-                "is less than half of {one}, the smallest step, and would count as 0; write {zero}, or {one} or more",
-                one = units::show_whole(1, kind),
-                zero = units::show_whole(0, kind),
-            ))),
+            Some((0, false)) => Err(self.too_small(kind)),
             Some((_, false)) if matches!(kind, Kind::Size | Kind::Packets) => {
                 Err(self.fault(format!("must be whole; {}", range())))
             }
@@ -277,9 +273,21 @@ impl<'s, 'i> Entry<'s, 'i> {
             .ok_or_else(|| self.fault(format!("must be whole and -{shown} .. {shown}")))
     }
 
-    /// A quantity in base units.
+    fn too_small(&self, kind: Kind) -> Fault {
+        self.fault(format!(
+            "is less than half of {one}, the smallest step, and would count as 0; write {zero}, or {one} or more",
+            one = units::show_whole(1, kind),
+            zero = units::show_whole(0, kind),
+        ))
+    }
+
+    /// A quantity in base units. Times count in whole ns.
     pub fn quantity(&self, kind: Kind, min: f64, max: f64) -> Result<f64, Fault> {
-        let value = self.decimal(kind)?.real();
+        let decimal = self.decimal(kind)?;
+        if kind == Kind::Seconds && decimal.shifted(9).whole() == Some((0, false)) {
+            return Err(self.too_small(Kind::Time));
+        }
+        let value = decimal.real();
         if (min..=max).contains(&value) {
             Ok(value)
         } else {

@@ -13,7 +13,7 @@ import typer
 
 from linkweir.lab import choice, kernel
 from linkweir.lab.exported import marked
-from linkweir.present import show_result
+from linkweir.present import show_result, show_told
 from linkweir.provenance import free_directory
 from linkweir.scenario import Scenario
 
@@ -91,7 +91,10 @@ def run(
     _refuse(_faults(on, where))
     directory = free_directory(f"{scenario.stem}-{where}") if out is None else out
     made = choice.experiments(on, where, gateway, exported=exported, say=_say)
-    wanted = marked(Scenario.load(scenario, seed=seed)) if exported else scenario
+    sound = Scenario.load(scenario, seed=seed)
+    if not as_json:
+        show_told([(sound.readings, sound.notes)])
+    wanted = marked(sound) if exported else scenario
     result = made.run(wanted, seed=seed, out=directory, force=force)
     show_result(result, as_json=as_json)
 

@@ -12,12 +12,12 @@ from typing import Annotated, Any
 
 import typer
 
-from linkweir import _native, quantity, traces
+from linkweir import _native, quantity
 from linkweir.bounds.answer import envelope
 from linkweir.bounds.curve import Curve
 from linkweir.bounds.wishes import Link, Wish, wishes
 from linkweir.commands import plan_pds, plan_table
-from linkweir.commands.trace_keys import TraceKeys, trace_keys
+from linkweir.commands.trace_keys import TraceKeys, show_trace, trace_keys
 from linkweir.quantity import OptionError
 from linkweir.sizing import defaults, shortage
 from linkweir.sizing.answer import answer
@@ -158,11 +158,8 @@ def pss(
     except (OptionError, _native.ScenarioError) as fault:
         typer.echo(f"linkweir plan pss: {fault}", err=True)
         raise typer.Exit(2) from None
-    if trace is not None and not as_json:
-        read = traces.reading(trace, keys=described)
-        typer.echo(f"read: {read.text}")
-        for doubt in read.doubts:
-            typer.echo(f"note: {doubt}")
+    if not as_json:
+        show_trace(trace, described)
     if as_json:
         typer.echo(json.dumps(found, indent=2, allow_nan=False))
     else:

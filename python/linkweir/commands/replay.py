@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from linkweir import _native
+from linkweir.commands.trace_keys import show_trace
 from linkweir.present import emit, emit_json, say, show_result
 from linkweir.provenance import free_directory
 from linkweir.recording import Recording
@@ -90,6 +91,8 @@ def replay(
             closed=closed,
             rtt=rtt,
         )
+    if not as_json:
+        show_trace(trace)
     try:
         result = run(made.scenario, out=directory, force=force)
     except Interrupted as interrupted:

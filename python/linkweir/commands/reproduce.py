@@ -12,6 +12,7 @@ import typer
 
 from linkweir import _native
 from linkweir.commands.reproduction import Request, refuse, reproduce
+from linkweir.commands.trace_keys import show_trace
 from linkweir.lab.gateways import OverGateways
 from linkweir.quantity import OptionError
 from linkweir.reproduce import ef_delay, virtual
@@ -77,6 +78,7 @@ def _command(paper: str) -> Callable[[Callable[..., None]], Callable[..., None]]
             request = Request(paper, **common)
             if faults := request.faults():
                 refuse(paper, *faults)
+            show_trace(request.trace, err=True)  # tables may be Markdown or JSON
             function(request, **given)
 
         # typer reads names, types and defaults of the options from here

@@ -12,7 +12,7 @@ import typer
 
 from linkweir.commands.executor import executor_of
 from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
-from linkweir.present import shown_stem
+from linkweir.present import show_told, shown_stem
 from linkweir.provenance import REPORT
 from linkweir.sweeps.execute import run_plan
 from linkweir.sweeps.outcome import RUNS, Sweep, SweepInterrupted
@@ -47,6 +47,8 @@ def sweep(
     The same command resumes a sweep that was interrupted: it runs only what is missing.
     """
     made = Plan.load(plan, seed=seed)
+    if not as_json:
+        show_told((case.readings, case.notes) for case in made.cases)
     if dry_run:
         _list(made, as_json=as_json)
         return

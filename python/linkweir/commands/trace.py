@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from linkweir.commands.trace_keys import TraceKeys, trace_keys
+from linkweir.commands.trace_keys import TraceKeys, show_reading, trace_keys
 from linkweir.present import emit, emit_json
 from linkweir.provenance import write_whole
 from linkweir.traces import exported, reading
@@ -40,9 +40,7 @@ def show(
     if as_json:
         emit_json(dataclasses.asdict(found))
         return
-    emit(f"read: {found.text}\n")
-    for doubt in found.doubts:
-        emit(f"note: {doubt}\n")
+    show_reading(found)
 
 
 @app.command("export")

@@ -10,6 +10,7 @@ import numbers
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -133,6 +134,7 @@ def prepare(
     variants = []
     cases = []
     readings: dict[str, None] = {}
+    told: Counter[str] = Counter()
     for label, policy, changes in listed:
         fitted = fitting.fit(written, policy, nominal_bps, brought)
         if policy != brought:  # whose parameters are not known here
@@ -142,6 +144,7 @@ def prepare(
         for link in links:
             settled = _checked(changed, path, link, label, written, trace_keys)
             readings.update(dict.fromkeys(settled.readings))
+            told.update(settled.notes)
             cases.append(({"policy": label, "trace": link.label}, settled))
         assert settled is not None
         own_keys = (
@@ -166,7 +169,11 @@ def prepare(
             *promises_of(written, nominal_bps),
             *_given_promises(promises, list(copies), with_tcp),
         ),
-        notes=tuple(_notes(written, links, nominal_bps, copies)),
+        # What is noted under every policy is no matter of one of them.
+        notes=(
+            *_notes(written, links, nominal_bps, copies),
+            *(note for note, count in told.items() if count >= len(listed)),
+        ),
         readings=tuple(readings),
     )
     return Plan.of_scenarios(own.name, cases, count), facts

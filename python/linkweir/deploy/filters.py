@@ -13,6 +13,8 @@ from linkweir.fault import unfit
 
 _WITH_PORTS = {"tcp": 6, "udp": 17, "sctp": 132}
 _PROTOCOLS = {"icmp": (1, 58), "esp": (50,), "gre": (47,)}
+_NAMES_OF_TC = {"DF": "CS0", "VOICE-ADMIT": "VA"}
+"""Code points that the plugins of tc (kernel/tc/plugin.c) have other names for."""
 MOST_FILTERS = 4096
 """Rules that would need more filters are refused: the kernel tries one after the other for each packet."""
 
@@ -26,13 +28,14 @@ class Filters:
 
     def words(self) -> list[str] | None:
         """Words for a queueing discipline of linkweir, if code points alone decide; otherwise None."""
-        pairs: dict[str, int] = {}
+        pairs: dict[int, str] = {}
         for rule, number in in_order(self.sorting.rules):
             if set(rule) - {"order"} != {"dscp"}:
                 return None
             for point in values(rule, "dscp"):
-                pairs.setdefault(str(point), number + 1)
-        shown = ",".join(f"{point}={number}" for point, number in pairs.items())
+                # the plugin takes the last of several; a rule that is tried earlier must win
+                pairs.setdefault(number_of(point), f"{_NAMES_OF_TC.get(point, point)}={number + 1}")
+        shown = ",".join(pairs.values())
         return (["dscp", shown] if pairs else []) + ["default", str(self.sorting.rest + 1)]
 
     def lines(self, parent: str, places: Mapping[int, str]) -> list[str]:

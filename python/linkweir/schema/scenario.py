@@ -149,7 +149,7 @@ def _random(value: Schema) -> Schema:
         drawn("pareto", "shape", required=("distribution",)),
         drawn("lognormal", "deviation", required=("distribution", "deviation")),
         table({"cdf": forms["cdf"]}, ["cdf"]),
-        table({"file": forms["file"]}, ["file"]),
+        table({key: forms[key] for key in ("file", "decimal")}, ["file"]),
     )
 
 

@@ -46,6 +46,8 @@ class Case:
         text: the scenario with these values and every default written out.
         seed: the scenario's own.
         inputs: files the scenario names: name in `text`, path it was read from, content.
+        readings: what each measured series was taken for, a line each.
+        notes: where something is not as the scenario's writer may expect, a sentence each.
         shown: `values`, and the scenario's own values of the keys that only other cases change.
     """
 
@@ -55,6 +57,8 @@ class Case:
     text: str = field(repr=False)
     seed: int
     inputs: tuple[tuple[str, str, bytes], ...] = field(repr=False)
+    readings: tuple[str, ...] = field(repr=False)
+    notes: tuple[str, ...] = field(repr=False)
     shown: Values = field(repr=False)
 
     def __str__(self) -> str:
@@ -450,10 +454,13 @@ def _case(number: int, label: str, values: Values, place: _Place, bases: _Bases)
     return Case(number, label, values, *_kept_of(scenario, bases.contents), {})
 
 
-def _kept_of(scenario: Scenario, contents: dict[bytes, bytes]) -> tuple[str, int, tuple[tuple[str, str, bytes], ...]]:
+_Kept = tuple[str, int, tuple[tuple[str, str, bytes], ...], tuple[str, ...], tuple[str, ...]]
+
+
+def _kept_of(scenario: Scenario, contents: dict[bytes, bytes]) -> _Kept:
     """The parts of a scenario that a case keeps; files of the same content are kept once."""
     inputs = tuple((name, source, contents.setdefault(content, content)) for name, source, content in scenario.inputs)
-    return scenario.resolved, scenario.seed, inputs
+    return scenario.resolved, scenario.seed, inputs, tuple(scenario.readings), tuple(scenario.notes)
 
 
 def _attributed(

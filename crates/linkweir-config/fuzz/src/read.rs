@@ -16,7 +16,7 @@ fuzz_target!(|input: &[u8]| {
     let (keys, content) = cut.map_or((&b""[..], input), |at| (&input[..at], &input[at + 1..]));
     let keys = String::from_utf8_lossy(keys).replace(';', "\n");
     let hints = Hints::parse(&keys).unwrap_or_default();
-    let _ = parse_delays(content, Path::new("delays.csv"));
+    let _ = parse_delays(content, Path::new("delays.csv"), hints.decimal);
     let Ok(trace) = parse(content, Path::new("trace"), &hints) else {
         return;
     };

@@ -65,6 +65,13 @@ impl Clock {
         Ok(ns)
     }
 
+    /// Whether a field is written as a time, even one that is unclear or that no calendar has.
+    pub fn is_time(field: &str) -> bool {
+        Clock::default()
+            .at(field)
+            .map_or_else(|what| what != UNKNOWN, |_| true)
+    }
+
     fn at(&mut self, field: &str) -> Result<i128, String> {
         if has_leap_second(field) {
             return Err(LEAP_SECOND.to_string());
@@ -133,12 +140,19 @@ const UNKNOWN: &str =
 const LEAP_SECOND: &str =
     "is a leap second, which the clocks of other stamps leave out; write second 59, or 00 of the next minute";
 
-/// Whether a time of day, like `23:59:60.5`, has the second 60, which the parser of ISO 8601 would read as 59.
+/// Whether a time of day, like `23:59:60.5` or `235960`, has the second 60, which the parser of ISO 8601 would read as 59.
 fn has_leap_second(field: &str) -> bool {
     let mut clocks = field.split(['T', 't', ' ', '_']);
-    clocks.any(|word| {
+    let with_colons = clocks.any(|word| {
         word.split(|c: char| !c.is_ascii_digit()).nth(2) == Some("60") && word.contains(':')
-    })
+    });
+    let basic = field
+        .split_once(['T', 't', ' ', '_'])
+        .is_some_and(|(_, clock)| {
+            let digits = clock.split(|c: char| !c.is_ascii_digit()).next();
+            digits.is_some_and(|digits| digits.len() == 6 && digits.ends_with("60"))
+        });
+    with_colons || basic
 }
 
 fn zone_named(name: &str) -> Result<TimeZone, String> {
@@ -410,6 +424,8 @@ mod tests {
             ("2016-12-31T23:59:60Z", "is a leap second"),
             ("2016-12-31 23:59:60.5", "is a leap second"),
             ("23:59:60", "is a leap second"),
+            ("20161231T235960Z", "is a leap second"),
+            ("20161231T235960.5+00", "is a leap second"),
         ] {
             let found = one(field).unwrap_err();
             assert!(found.contains(expected), "{field}: {found}");

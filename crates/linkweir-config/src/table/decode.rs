@@ -12,10 +12,7 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// When it is no text, or more than `most_bytes` of it.
 pub fn text(bytes: &[u8], most_bytes: u64) -> Result<Cow<'_, str>, (Option<usize>, String)> {
     if bytes.starts_with(&GZIP) {
-        let mut plain = Vec::new();
-        flate2::read::MultiGzDecoder::new(bytes)
-            .take(most_bytes + 1)
-            .read_to_end(&mut plain)
+        let plain = unzipped(bytes, most_bytes + 1)
             .map_err(|error| (None, format!("is not complete gzip: {error}")))?;
         if plain.len() as u64 > most_bytes {
             let message = format!(
@@ -30,6 +27,20 @@ pub fn text(bytes: &[u8], most_bytes: u64) -> Result<Cow<'_, str>, (Option<usize
         return Ok(Cow::Owned(plain_text(&plain)?.into_owned()));
     }
     plain_text(bytes)
+}
+
+/// Unpacks the files that follow one another, up to so many bytes. Tapes and disks pad the last one with zeros, which gzip
+/// ignores, too.
+fn unzipped(bytes: &[u8], most_bytes: u64) -> std::io::Result<Vec<u8>> {
+    let mut plain = Vec::new();
+    let mut rest = bytes;
+    while rest.iter().any(|byte| *byte != 0) && (plain.len() as u64) < most_bytes {
+        let mut file = flate2::bufread::GzDecoder::new(rest);
+        let room = most_bytes - plain.len() as u64;
+        file.by_ref().take(room).read_to_end(&mut plain)?;
+        rest = file.into_inner();
+    }
+    Ok(plain)
 }
 
 fn plain_text(bytes: &[u8]) -> Result<Cow<'_, str>, (Option<usize>, String)> {

@@ -202,15 +202,24 @@ fn outside_quotes(line: &str, mark: char) -> bool {
 
 /// A field in quotes ends at the first quote that the separator or the end of the line follows.
 fn split_quoted<'t>(line: &'t str, mark: char, fields: &mut Vec<&'t str>) {
+    let ends = |text: &'t str, at: usize| {
+        let after = text[at + 1..].trim_start_matches(' ');
+        (after.is_empty() || after.starts_with(mark)).then_some((at, after))
+    };
+    // Bytes from the last quote that ends a field to the line's end: behind it no field needs to look for one.
+    let last = line
+        .rmatch_indices('"')
+        .find(|(at, _)| ends(line, *at).is_some());
+    let last = last.map(|(at, _)| line.len() - at);
+    let may_end = |inside: &&str| last.is_some_and(|last| inside.len() >= last);
     let mut rest = line;
     loop {
         // Blanks are no part of a field, except where they separate fields.
         let trimmed = rest.trim_start_matches(' ');
-        if let Some(inside) = trimmed.strip_prefix('"') {
-            let end = inside.match_indices('"').find_map(|(at, _)| {
-                let after = inside[at + 1..].trim_start_matches(' ');
-                (after.is_empty() || after.starts_with(mark)).then_some((at, after))
-            });
+        if let Some(inside) = trimmed.strip_prefix('"').filter(may_end) {
+            let end = inside
+                .match_indices('"')
+                .find_map(|(at, _)| ends(inside, at));
             if let Some((at, after)) = end {
                 fields.push(inside[..at].trim());
                 match after.strip_prefix(mark) {
@@ -334,6 +343,18 @@ mod tests {
         assert_eq!(comma.fields("1,,"), ["1", "", ""]);
         let blank = of("t rate\n\"1 2\"  3\n");
         assert_eq!(blank.fields("\"1 2\"  3"), ["1 2", "3"]);
+    }
+
+    /// Were the rest of the line searched for a quote in every field, these would take minutes.
+    #[test]
+    fn long_lines_of_open_quotes_are_split_in_one_pass() {
+        let comma = of("a,b\n1,2\n");
+        let open = "\"x,".repeat(500_000);
+        assert_eq!(comma.fields(&open).len(), 500_001);
+        let closed = format!("{open}\"a, b\",c");
+        let fields = comma.fields(&closed);
+        assert_eq!(fields.len(), 2);
+        assert_eq!(fields[1], "c");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use crate::fault::{shorten, Fault};
 use crate::reader::nearest;
 use crate::table::header::{self, RateUnit};
-use crate::table::Dialect;
+use crate::table::{Clock, Dialect};
 
 use super::described::Hints;
 use super::file::Reader;
@@ -136,7 +136,11 @@ impl Reader {
             .into_iter()
             .flatten()
             .any(|place| matches!(place, Place::Named(_)));
-        let has_header = is_named || dialect.number(first[capacity]).is_err();
+        let is_header = || {
+            let mut times = time.iter().map(|time| first[time.index]);
+            may_name(first[capacity], dialect) && times.all(|field| may_name(field, dialect))
+        };
+        let has_header = is_named || is_header();
         if has_header && is_named {
             self.once(line, first)?;
         }
@@ -163,7 +167,7 @@ impl Reader {
             );
             return Err(self.fault(line, message));
         }
-        let has_header = dialect.number(first[0]).is_err();
+        let has_header = may_name(first[0], dialect);
         let stated = match header::rate_unit(first[0]) {
             RateUnit::Is(unit) if has_header => Some(unit),
             _ => None,
@@ -318,6 +322,17 @@ impl Reader {
         let missing = || self.fault(line, format!("has no column {name}; expected {header}"));
         names.iter().position(|n| *n == name).ok_or_else(missing)
     }
+}
+
+/// Whether a field of the first line may be the name of a column: neither a number nor a time, nor a word for a missing value.
+fn may_name(field: &str, dialect: &Dialect) -> bool {
+    const MISSING: [&str; 9] = [
+        "nan", "inf", "infinity", "na", "n/a", "null", "nil", "none", "missing",
+    ];
+    let begins =
+        field.starts_with(|letter: char| letter.is_alphabetic() || "#_([\"".contains(letter));
+    let is_missing = MISSING.contains(&field.to_lowercase().as_str());
+    begins && !is_missing && dialect.number(field).is_err() && !Clock::is_time(field)
 }
 
 fn names_of(first: &[&str], has_header: bool) -> Vec<String> {

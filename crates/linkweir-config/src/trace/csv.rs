@@ -6,6 +6,7 @@ use crate::fault::{shorten, Fault};
 use crate::reader::nearest;
 use crate::signal::{Capacity, Signal};
 use crate::table::{data_lines, Dialect};
+use crate::units::{self, Kind};
 
 use super::columns::{ColumnUse, Columns, Role, TimeUse, HEADER};
 use super::described::Hints;
@@ -13,7 +14,7 @@ use super::file::Reader;
 use super::format::{Format, TraceEnd, FORMATS};
 use super::found::Trace;
 use super::rows::{is_milliseconds, join, Table};
-use super::understood::Understood;
+use super::understood::{mean_of, Series, Understood};
 
 const DELAY_COLUMNS: [&str; 3] = ["t_s", "to_satellite_s", "to_ground_s"];
 const DELAYS_HEADER: &str = "a header t_s,to_satellite_s,to_ground_s";
@@ -21,7 +22,7 @@ const DELAYS_HEADER: &str = "a header t_s,to_satellite_s,to_ground_s";
 impl Reader {
     pub(super) fn csv(&self, text: &str, format: Format, hints: &Hints) -> Result<Trace, Fault> {
         let metadata = self.metadata(text, format)?;
-        let dialect = self.dialect_of(text, hints.decimal)?;
+        let dialect = self.dialect(text, hints.decimal)?;
         let mut lines = data_lines(text).peekable();
         let Some(&(first_line, first)) = lines.peek() else {
             return Err(self.whole_fault(format!("is empty; it must hold {FORMATS}")));
@@ -77,14 +78,18 @@ impl Reader {
     }
 
     /// Delays to the last satellite and from there to the ground.
-    pub(super) fn delays(&self, text: &str) -> Result<[Signal; 2], Fault> {
+    pub(super) fn delays(
+        &self,
+        text: &str,
+        decimal: Option<char>,
+    ) -> Result<([Signal; 2], Series), Fault> {
         let metadata = self.metadata(text, Format::Linkweir)?;
         if metadata.end() == Some(TraceEnd::Stop) {
             return Err(
                 self.whole_fault("has end=stop, but delays cannot stop: write loop or hold")
             );
         }
-        let dialect = self.dialect(text)?;
+        let dialect = self.dialect(text, decimal)?;
         let mut lines = data_lines(text);
         let Some((line, header)) = lines.next() else {
             return Err(self.whole_fault(format!("is empty; it must hold {DELAYS_HEADER}")));
@@ -118,9 +123,11 @@ impl Reader {
             period: metadata.period,
             repeats: true,
         };
-        let (signals, _) = self.signals(lines, &table)?;
-        <[Signal; 2]>::try_from(signals)
-            .map_err(|_| self.fault(line, format!("must be {DELAYS_HEADER}")))
+        let (signals, understood) = self.signals(lines, &table)?;
+        let signals = <[Signal; 2]>::try_from(signals)
+            .map_err(|_| self.fault(line, format!("must be {DELAYS_HEADER}")))?;
+        let series = delays_series(&signals, understood, table.end, table.period);
+        Ok((signals, series))
     }
 
     /// Refuses metadata by which the last values do not stay.
@@ -189,6 +196,35 @@ impl Reader {
             }
         }
         Ok(metadata)
+    }
+}
+
+/// What delays were taken for.
+fn delays_series(
+    signals: &[Signal; 2],
+    understood: Understood,
+    end: TraceEnd,
+    period: Option<(usize, u64)>,
+) -> Series {
+    let points = |signal: &Signal| match signal {
+        Signal::Steps { points, .. } => points.to_vec(),
+        _ => Vec::new(),
+    };
+    let times_ns: Vec<u64> = points(&signals[0]).iter().map(|point| point.0).collect();
+    let series = Series::at(&times_ns);
+    let length_ns = period.map(|(_, ns)| ns).or(series.length_ns);
+    let [to_satellite, to_ground] = signals.each_ref().map(|signal| {
+        let mean_us = (mean_of(&points(signal), length_ns) * 1e6).round();
+        units::show_real(mean_us / 1e6, Kind::Seconds)
+    });
+    Series {
+        notation: "delays".to_string(),
+        columns: understood.columns,
+        start: understood.start,
+        length_ns,
+        end: end.name().to_string(),
+        mean: format!("{to_satellite} to the satellite, {to_ground} to the ground"),
+        ..series
     }
 }
 

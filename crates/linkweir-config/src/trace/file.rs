@@ -98,11 +98,13 @@ impl Reader {
         Ok(text)
     }
 
-    /// How a table of which no key says how it is written separates its fields and decimals.
-    pub fn dialect(&self, text: &str) -> Result<Dialect, Fault> {
-        Dialect::find(text, None).map_err(|(line, message)| {
-            let cure = "write decimals with a point, and no mark between thousands";
-            self.fault(line, format!("{message}; {cure}"))
+    /// How the file separates fields and decimals, unless `decimal` says it.
+    pub fn dialect(&self, text: &str, decimal: Option<char>) -> Result<Dialect, Fault> {
+        Dialect::find(text, decimal).map_err(|(line, message)| {
+            self.fault(
+                line,
+                format!("{message}; write decimal = \",\", or take the commas out"),
+            )
         })
     }
 

@@ -43,6 +43,21 @@ impl Trace {
         format!("{}: {shown}", path.display())
     }
 
+    /// What of the file is doubtful or was not read as it lies, a sentence each.
+    pub fn doubts(&self) -> impl Iterator<Item = &String> {
+        self.understood.doubts.iter().chain(&self.notes)
+    }
+
+    /// What the file at `path` was taken for and what of it is doubtful, a line each.
+    pub fn told(&self, path: &Path) -> Vec<String> {
+        let reading = format!("read: {}", self.reading(path));
+        let note = |doubt| format!("note: {}: {doubt}", path.display());
+        [reading]
+            .into_iter()
+            .chain(self.doubts().map(note))
+            .collect()
+    }
+
     /// Writes the keys with which [`Described`](super::Described) reads the same again.
     pub fn write(&self, section: &mut Section<'_, '_>) {
         section.write("trace_format", quote(self.format.name()));

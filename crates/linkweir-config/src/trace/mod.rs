@@ -29,12 +29,16 @@ mod named;
 mod recognise;
 mod recorded;
 mod rows;
+mod spans;
+#[cfg(test)]
+mod tests;
 mod understood;
 
 use std::path::Path;
 
 use crate::fault::Fault;
 use crate::limits;
+use crate::reader::{quote, Section};
 use crate::signal::{Capacity, Signal};
 
 pub use choices::{Covers, EarlierTimes, EqualTimes, Gap};
@@ -43,7 +47,7 @@ pub use file::{read_limited, read_text, Reader};
 pub use format::{Format, TraceEnd};
 pub use found::Trace;
 pub use named::{Column, NamedColumns, Place};
-pub use understood::Understood;
+pub use understood::{Series, Understood};
 
 /// Reads a trace file.
 ///
@@ -83,12 +87,34 @@ pub fn parse(bytes: &[u8], path: &Path, hints: &Hints) -> Result<Trace, Fault> {
 }
 
 /// Reads the content of a file of delays through a constellation, to the last satellite and from there to the ground, in
-/// seconds; `path` is for messages only.
-pub fn parse_delays(bytes: &[u8], path: &Path) -> Result<[Signal; 2], Fault> {
+/// seconds, and what it was taken for; `path` is for messages only, and `decimal` is the mark in front of decimals, if the
+/// user names it.
+///
+/// # Errors
+/// The first line that is wrong.
+pub fn parse_delays(
+    bytes: &[u8],
+    path: &Path,
+    decimal: Option<char>,
+) -> Result<([Signal; 2], Series), Fault> {
     let reader = Reader {
         path: path.to_path_buf(),
     };
-    reader.delays(&reader.text(bytes)?)
+    reader.delays(&reader.text(bytes)?, decimal)
+}
+
+/// The mark in front of decimals of the files that a table names, if the table names it.
+///
+/// # Errors
+/// It is neither a point nor a comma.
+pub fn decimal(section: &mut Section<'_, '_>) -> Result<Option<char>, Fault> {
+    const MARKS: [&str; 2] = [".", ","];
+    let Some(entry) = section.find("decimal") else {
+        return Ok(None);
+    };
+    let mark = MARKS[entry.choice(&MARKS)?];
+    section.write("decimal", quote(mark));
+    Ok(mark.chars().next())
 }
 
 impl Reader {

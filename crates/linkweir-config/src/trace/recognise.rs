@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::fault::{shorten, Fault};
 use crate::table::header::{self, RateUnit};
-use crate::table::{data_lines, Dialect};
+use crate::table::{data_lines, Clock};
 use crate::units::Decimal;
 
 use super::columns::{is_mbit, MBIT_TIMES};
@@ -48,17 +48,23 @@ impl Reader {
         if is_mahimahi_name(&self.path) && Decimal::parse(first.trim()).is_ok() {
             return Ok(Recognised::plain(Format::Mahimahi));
         }
-        let dialect = self.dialect_of(text, hints.decimal)?;
+        let dialect = self.dialect(text, hints.decimal)?;
         let names = dialect.fields(first);
         if names.contains(&"capacity_bps") {
             return Ok(Recognised::plain(Format::Linkweir));
         }
-        if names.iter().all(|name| dialect.number(name).is_ok()) {
-            return if names.len() == 1 {
-                self.list(text).map(Recognised::plain)
-            } else {
-                Err(self.fault(line, headless(names.len())))
-            };
+        let is_number = |name: &&str| dialect.number(name).is_ok();
+        if let ([_], true) = (&names[..], names.iter().all(is_number)) {
+            return self.list(text).map(Recognised::plain);
+        }
+        let is_time: Vec<bool> = names.iter().map(|name| Clock::is_time(name)).collect();
+        if names.len() > 1
+            && names
+                .iter()
+                .zip(&is_time)
+                .all(|(name, time)| *time || is_number(name))
+        {
+            return Err(self.fault(line, headless(&is_time)));
         }
         if names.iter().any(|name| is_mbit(name))
             && names.iter().any(|name| MBIT_TIMES.contains(name))
@@ -151,16 +157,6 @@ impl Reader {
             loss: None,
         })
     }
-
-    /// How the file separates fields and decimals, unless `decimal` says it.
-    pub(super) fn dialect_of(&self, text: &str, decimal: Option<char>) -> Result<Dialect, Fault> {
-        Dialect::find(text, decimal).map_err(|(line, message)| {
-            self.fault(
-                line,
-                format!("{message}; write decimal = \",\", or take the commas out"),
-            )
-        })
-    }
 }
 
 fn is_mahimahi_name(path: &Path) -> bool {
@@ -175,10 +171,20 @@ fn is_mahimahi_name(path: &Path) -> bool {
         .is_some_and(|ending| MAHIMAHI.contains(&ending))
 }
 
-/// What to do about a table without a header.
-fn headless(columns: usize) -> String {
+/// What to do about a table without a header; `is_time` says which of its columns have times as clocks write them.
+fn headless(is_time: &[bool]) -> String {
+    let times: Vec<usize> = (1..=is_time.len()).filter(|at| is_time[at - 1]).collect();
+    let capacity =
+        (1..=is_time.len()).find(|at| !is_time[at - 1] && (*at > 1 || is_time.contains(&true)));
+    let time = match times[..] {
+        [] => "1".to_string(),
+        [date, clock] => format!("[{date}, {clock}]"),
+        [time, ..] => time.to_string(),
+    };
     format!(
-        "has no header, so its {columns} columns have no names and units; write their numbers: columns = {{ t = 1, \
-         capacity = {{ column = 2, unit = \"Mbit\" }} }}"
+        "has no header, so its {} columns have no names and units; write their numbers: columns = {{ t = {time}, \
+         capacity = {{ column = {}, unit = \"Mbit\" }} }}",
+        is_time.len(),
+        capacity.unwrap_or(2)
     )
 }

@@ -45,8 +45,7 @@ const SLIVER: u64 = 10;
 struct Iperf3 {
     #[serde(default)]
     start: Start,
-    #[serde(default)]
-    intervals: Vec<Interval>,
+    intervals: Option<Vec<Interval>>,
     error: Option<String>,
     /// The server's file inside the client's.
     server_output_json: Option<Box<Iperf3>>,
@@ -198,38 +197,51 @@ fn beginning(text: &str) -> Option<usize> {
     None
 }
 
-/// The documents of a text, one after the other, with a note on text that belongs to none.
+/// The documents of a program in a text, one after the other, with notes on text that belongs to none. Other objects of
+/// JSON are none. Behind the first document, reading ends when much more was read than the text is long: each attempt may
+/// read up to the end.
 fn documents<T: DeserializeOwned>(
     reader: &Reader,
     text: &str,
-    program: &str,
+    (program, is_one): (&str, fn(&T) -> bool),
     notes: &mut Vec<String>,
 ) -> Result<Vec<T>, Fault> {
-    let line_of = |at: usize| 1 + text[..at].bytes().filter(|byte| *byte == b'\n').count();
+    const NOTES: usize = 3;
+    let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let line_of = |at: usize| 1 + ends.partition_point(|end| *end < at);
+    let mut skipped = 0;
     let mut skip = |from: usize, to: usize| {
-        let skipped = text[from..to].trim_start();
-        if !skipped.trim_end().is_empty() {
-            let line = line_of(to - skipped.len());
-            let shown = shorten(skipped);
+        let rest = text[from..to].trim_start();
+        if rest.trim_end().is_empty() {
+            return;
+        }
+        skipped += 1;
+        if skipped <= NOTES {
+            let (line, shown) = (line_of(to - rest.len()), shorten(rest));
             notes.push(format!(
                 "line {line}: text that is no complete JSON of {program} is skipped: {shown}"
             ));
         }
     };
+    let mut left_bytes = text.len().saturating_mul(8);
     let mut found = Vec::new();
     // End of the last document, and where the next one may begin.
-    let (mut end, mut from) = (0, beginning(text).unwrap_or(0));
+    let first = beginning(text).unwrap_or(0);
+    let (mut end, mut from) = (0, first);
     loop {
         let mut documents = serde_json::Deserializer::from_str(&text[from..]).into_iter::<T>();
         match documents.next() {
             None => break,
             Some(Ok(document)) => {
-                skip(end, from);
-                found.push(document);
-                from += documents.byte_offset();
-                end = from;
+                let until = from + documents.byte_offset();
+                if is_one(&document) {
+                    skip(end, from);
+                    found.push(document);
+                    end = until;
+                }
+                from = until;
             }
-            Some(Err(error)) if found.is_empty() => {
+            Some(Err(error)) if from == first => {
                 // The error's own place is relative to where the document begins.
                 let what = error.to_string();
                 let what = what.split(" at line ").next().unwrap_or_default();
@@ -240,19 +252,40 @@ fn documents<T: DeserializeOwned>(
                 let line = line.map(|line| line_of(from) + line - 1);
                 return Err(Fault::in_file(reader.path.clone(), line, message));
             }
-            Some(Err(_)) => {
+            Some(Err(error)) => {
+                let line = line_of(from) + error.line().saturating_sub(1);
+                let read_to = ends.get(line - 1).copied().unwrap_or(text.len());
                 let next = text[from..].find('\n').map(|at| from + at + 1);
                 let next = next.and_then(|next| Some(next + beginning(&text[next..])?));
-                let Some(next) = next else { break };
-                from = next;
+                let (Some(next), Some(left)) =
+                    (next, left_bytes.checked_sub(read_to.saturating_sub(from)))
+                else {
+                    break;
+                };
+                (from, left_bytes) = (next, left);
             }
         }
     }
     skip(end, text.len());
+    if skipped > NOTES {
+        notes.push(format!("{} more such texts are skipped", skipped - NOTES));
+    }
+    if found.is_empty() {
+        return Err(reader.whole_fault(format!("holds no JSON of {program}")));
+    }
     Ok(found)
 }
 
 impl Iperf3 {
+    /// Whether an object of JSON is what iperf3 writes for a test.
+    fn is_test(&self) -> bool {
+        self.intervals.is_some() || self.error.is_some()
+    }
+
+    fn intervals(&self) -> &[Interval] {
+        self.intervals.as_deref().unwrap_or_default()
+    }
+
     /// The sum of a column in an interval.
     fn sum<'i>(interval: &'i Interval, column: &str) -> Option<&'i Sum> {
         match column {
@@ -263,7 +296,7 @@ impl Iperf3 {
 
     /// Whether the values of a column are those of a sender, if the file says so.
     fn sends(&self, column: &str) -> Option<bool> {
-        let sum = self.intervals.iter().find_map(|i| Self::sum(i, column))?;
+        let sum = self.intervals().iter().find_map(|i| Self::sum(i, column))?;
         sum.sender.or_else(|| {
             let start = &self.start;
             let reverse = start.test_start.reverse? != 0;
@@ -275,12 +308,12 @@ impl Iperf3 {
 
     /// Whether each interval has this column, from a receiver.
     fn received(&self, column: &str) -> bool {
-        let mut sums = self.intervals.iter().map(|i| Self::sum(i, column));
+        let mut sums = self.intervals().iter().map(|i| Self::sum(i, column));
         self.sends(column) == Some(false) && sums.all(|sum| sum.is_some())
     }
 
     fn end_s(&self) -> f64 {
-        let last = self.intervals.last();
+        let last = self.intervals().last();
         last.and_then(|last| Some(last.sum.as_ref()?.end))
             .unwrap_or(0.0)
     }
@@ -288,7 +321,7 @@ impl Iperf3 {
 
 fn iperf3(reader: &Reader, text: &str, wanted: Option<&'static str>) -> Result<Recording, Fault> {
     let mut notes = Vec::new();
-    let mut tests: Vec<Iperf3> = documents(reader, text, "iperf3", &mut notes)?;
+    let mut tests: Vec<Iperf3> = documents(reader, text, ("iperf3", Iperf3::is_test), &mut notes)?;
     let count = tests.len();
     let longest = (0..count)
         .rev()
@@ -297,7 +330,7 @@ fn iperf3(reader: &Reader, text: &str, wanted: Option<&'static str>) -> Result<R
     let mut test = tests.swap_remove(longest);
     if let Some(error) = &test.error {
         let error = shorten(error);
-        let Some(last) = test.intervals.len().checked_sub(1) else {
+        let Some(last) = test.intervals().len().checked_sub(1) else {
             return Err(reader.whole_fault(format!("iperf3 says it failed: {error}")));
         };
         notes.push(format!(
@@ -344,7 +377,7 @@ fn iperf3(reader: &Reader, text: &str, wanted: Option<&'static str>) -> Result<R
     // Number of the interval, from where, until when, ns, and bytes.
     let mut spans: Vec<(usize, u64, u64, u64)> = Vec::new();
     let mut end_ns = 0;
-    for (i, interval) in test.intervals.iter().enumerate() {
+    for (i, interval) in test.intervals().iter().enumerate() {
         let place = format!("intervals[{i}].{column}");
         let sum = Iperf3::sum(interval, column).ok_or_else(|| {
             reader.whole_fault(format!("{place} is missing: choose another trace_column"))
@@ -463,7 +496,7 @@ impl Poll {
 fn starlink(reader: &Reader, text: &str, column: &'static str) -> Result<Recording, Fault> {
     let mut notes = Vec::new();
     let text = with_null_for_nan(text);
-    let files: Vec<Starlink> = documents(reader, &text, "Starlink", &mut notes)?;
+    let files: Vec<Starlink> = documents(reader, &text, ("Starlink", |_| true), &mut notes)?;
     let count = files.len();
     let mut parts: Vec<Poll> = Vec::new();
     for file in files {

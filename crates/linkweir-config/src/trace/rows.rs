@@ -16,12 +16,9 @@ use super::columns::{ColumnUse, Columns, Role, TimeUse};
 use super::described::Hints;
 use super::file::Reader;
 use super::format::{Format, TraceEnd};
+use super::spans::{Spans, GAP, LEAST};
 use super::understood::Understood;
 
-/// A time without lines is a gap if it is longer than so many usual intervals.
-const GAP: u64 = 3;
-/// Fewest lines of which an interval is usual.
-const LEAST: usize = 4;
 /// Times without a unit may be ms if lines are so far apart.
 const FAR_NS: u64 = 30_000_000_000;
 /// Later times are those of clocks, ns.
@@ -50,11 +47,23 @@ struct Rows {
     values: Vec<Vec<f64>>,
     /// First time, as it is written.
     start: String,
+    /// What the first line covers if lines cover the time before them, ns: as much as the second.
+    lead_ns: u64,
     /// Whether times are those of clocks that do not name their zone.
     is_local: bool,
     /// Whether times are numbers.
     is_number: bool,
     changed: Vec<String>,
+}
+
+impl Rows {
+    /// Makes times relative to the first, which is the earliest.
+    fn begin_at_zero(&mut self) {
+        let origin_ns = self.times_ns[0];
+        for time_ns in &mut self.times_ns {
+            *time_ns -= origin_ns;
+        }
+    }
 }
 
 impl Reader {
@@ -71,11 +80,9 @@ impl Reader {
         if table.hints.earlier_times == EarlierTimes::Sort {
             self.sort(&mut rows, table)?;
         }
+        rows.begin_at_zero();
         merge(&mut rows, table);
-        let origin_ns = rows.times_ns[0].min(first_ns);
-        for time_ns in &mut rows.times_ns {
-            *time_ns -= origin_ns;
-        }
+        rows.begin_at_zero();
         self.steps(rows, table, first_ns)
     }
 
@@ -92,11 +99,13 @@ impl Reader {
             lines: Vec::new(),
             values: vec![Vec::new(); columns.values.len()],
             start: String::new(),
+            lead_ns: 0,
             is_local: false,
             is_number: true,
             changed: Vec::new(),
         };
         let mut order = Order::new(table);
+        let mut earliest_ns = None;
         let mut fields: Vec<&str> = Vec::new();
         let mut both;
         for (line, text) in lines {
@@ -139,7 +148,9 @@ impl Reader {
                     let placed = order
                         .place(stamp_ns, field, rows.times_ns.last().copied())
                         .map_err(|message| self.field_fault(line, name, field, message))?;
-                    if rows.lines.is_empty() {
+                    let is_sorted = hints.earlier_times == EarlierTimes::Sort;
+                    if earliest_ns.is_none_or(|earliest| is_sorted && stamp_ns < earliest) {
+                        earliest_ns = Some(stamp_ns);
                         rows.start = shorten(field);
                         rows.is_local = !is_number && !names_zone(field) && hints.zone.is_none();
                     }
@@ -212,9 +223,10 @@ impl Reader {
         let count = times_ns.len();
         let last_ns = times_ns[count - 1];
         let step_ns = (count > 1).then(|| last_ns - times_ns[count - 2]);
-        // What the first line covers if it covers the time before it: as much as the second.
+        let spans = Spans::of(times_ns);
         let lead_ns = match (hints.covers, columns.time.is_some()) {
-            (Covers::Before, true) if count > 1 => times_ns[1],
+            (Covers::Before, true) if count > 1 && spans.is_gap(rows.lead_ns) => spans.usual_ns,
+            (Covers::Before, true) if count > 1 => rows.lead_ns,
             (Covers::Before, true) => {
                 return Err(self.whole_fault(
                     "has one line only, so covers = \"before\" does not say how long it lasts",
@@ -235,7 +247,6 @@ impl Reader {
             (None, _) => step_ns.map(|step| last_ns + step),
         };
         let end = self.after(table.end, round_ns)?;
-        let spans = Spans::of(times_ns);
         // Our own notation has a line per change, so that a long time without one is no gap unless the user says so.
         let looks_for_gaps =
             hints.gap.is_some() || (*format != Format::Linkweir && spans.is_regular);
@@ -344,11 +355,19 @@ impl Reader {
             }
             let total = list.iter().filter(|value| **value >= 1.0).count();
             if column.role == Role::Loss && total > 0 {
+                let (everything, cure) = match column.unit.as_str() {
+                    "%" => ("100 %", String::new()),
+                    _ => (
+                        "1",
+                        format!(
+                            "; if it is in percent, write loss = {{ column = {}, unit = \"%\" }} in columns",
+                            quote(name)
+                        ),
+                    ),
+                };
                 doubts.push(format!(
-                    "{name} is 1, so that everything is lost, in {total} of {} lines; if it is in percent, write loss = {{ \
-                     column = {}, unit = \"%\" }} in columns",
-                    list.len(),
-                    quote(name)
+                    "{name} is {everything}, so that everything is lost, in {total} of {} lines{cure}",
+                    list.len()
                 ));
             }
         }
@@ -615,24 +634,41 @@ impl<'t> Order<'t> {
     }
 }
 
-/// Makes one line of those that have the same time, or spreads them until the next time.
+/// Makes one line of those that have the same time, or spreads them over the interval to which they belong.
 fn merge(rows: &mut Rows, table: &Table<'_>) {
     let rule = table.hints.equal_times;
+    let covers = table.hints.covers;
+    let at_first = rows.times_ns.iter().take_while(|ns| **ns == 0).count();
+    let first_step_ns = rows.times_ns.get(at_first).copied().unwrap_or(0);
+    let is_spread = rule == EqualTimes::Spread;
+    rows.lead_ns = match is_spread {
+        true => first_step_ns - part(first_step_ns, at_first - 1, at_first),
+        false => first_step_ns,
+    };
     let is_equal = rows.times_ns.windows(2).any(|pair| pair[0] == pair[1]);
     if !is_equal {
         return;
     }
+    // What is spread over the time before the first line gets room there.
+    let room_ns = match covers {
+        Covers::Before if is_spread => first_step_ns,
+        _ => 0,
+    };
     let mut merged = Rows {
         times_ns: Vec::new(),
         lines: Vec::new(),
         values: vec![Vec::new(); rows.values.len()],
         start: std::mem::take(&mut rows.start),
+        lead_ns: rows.lead_ns,
         changed: std::mem::take(&mut rows.changed),
         is_local: rows.is_local,
         is_number: rows.is_number,
     };
     let mut from = 0;
-    let mut step_ns = 1_000_000_000;
+    let mut step_ns = match covers {
+        Covers::After => 1_000_000_000,
+        Covers::Before => first_step_ns,
+    };
     while from < rows.times_ns.len() {
         let time_ns = rows.times_ns[from];
         let same = rows.times_ns[from..]
@@ -640,13 +676,17 @@ fn merge(rows: &mut Rows, table: &Table<'_>) {
             .take_while(|ns| **ns == time_ns);
         let until = from + same.count();
         let count = until - from;
-        if let Some(next_ns) = rows.times_ns.get(until) {
-            step_ns = next_ns - time_ns;
+        match (covers, rows.times_ns.get(until)) {
+            (Covers::After, Some(next_ns)) => step_ns = next_ns - time_ns,
+            (Covers::Before, _) if from > 0 => step_ns = time_ns - rows.times_ns[from - 1],
+            _ => {}
         }
-        if rule == EqualTimes::Spread {
+        if is_spread {
             for at in from..until {
-                let after = u128::from(step_ns) * (at - from) as u128 / count as u128;
-                let ns = time_ns + after as u64;
+                let ns = match covers {
+                    Covers::After => time_ns + part(step_ns, at - from, count),
+                    Covers::Before => time_ns + room_ns - part(step_ns, until - 1 - at, count),
+                };
                 if merged.times_ns.last() == Some(&ns) {
                     continue; // more lines than nanoseconds
                 }
@@ -676,49 +716,9 @@ fn merge(rows: &mut Rows, table: &Table<'_>) {
     *rows = merged;
 }
 
-/// The times between lines.
-struct Spans {
-    /// Their median, ns.
-    usual_ns: u64,
-    /// Whether three of four are nearly the median.
-    is_regular: bool,
-}
-
-impl Spans {
-    fn of(times_ns: &[u64]) -> Spans {
-        let mut spans: Vec<u64> = times_ns.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        if times_ns.len() < LEAST {
-            return Spans {
-                usual_ns: u64::MAX / GAP,
-                is_regular: false,
-            };
-        }
-        let middle = spans.len() / 2;
-        let (_, usual_ns, _) = spans.select_nth_unstable(middle);
-        let usual_ns = *usual_ns;
-        let near = spans
-            .iter()
-            .filter(|span| span.abs_diff(usual_ns) <= usual_ns / 2)
-            .count();
-        Spans {
-            usual_ns,
-            is_regular: 4 * near >= 3 * spans.len(),
-        }
-    }
-
-    fn is_gap(&self, span_ns: u64) -> bool {
-        span_ns > self.usual_ns.saturating_mul(GAP)
-    }
-
-    /// The lines that gaps follow.
-    fn gaps(&self, times_ns: &[u64]) -> Vec<usize> {
-        let spans = times_ns.windows(2).map(|pair| pair[1] - pair[0]);
-        spans
-            .enumerate()
-            .filter(|(_, span)| self.is_gap(*span))
-            .map(|(at, _)| at)
-            .collect()
-    }
+/// So many of `count` equal parts of a time, ns.
+fn part(span_ns: u64, parts: usize, count: usize) -> u64 {
+    (u128::from(span_ns) * parts as u128 / count as u128) as u64
 }
 
 /// Values as steps: from each line to the next, or with a lead from the line before. In the gaps of `outages` a value lasts as

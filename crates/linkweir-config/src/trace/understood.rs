@@ -1,8 +1,89 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a trace was taken for, in words that its user can check.
+//! What a file was taken for, in words that its user can check.
+
+use std::path::Path;
 
 use crate::signal::{Capacity, End, Signal};
 use crate::units::{self, Kind};
+
+use super::spans::Spans;
+
+/// What a measured series is, in one line without a point at its end: a trace, delays, attenuations or a fading.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// The notation, or what the file holds.
+    pub notation: String,
+    /// The columns and their units.
+    pub columns: String,
+    /// Values, one per line or interval.
+    pub values: usize,
+    /// The usual time from one to the next, ns.
+    pub usual_ns: Option<u64>,
+    /// The first time, as it is written; empty if lines have none.
+    pub start: String,
+    /// How long one round is, ns; None where nothing says it.
+    pub length_ns: Option<u64>,
+    /// What follows.
+    pub end: String,
+    /// The mean, with its unit.
+    pub mean: String,
+    /// Times without lines, longer than three times the usual interval.
+    pub gaps: usize,
+    /// The longest of them, ns.
+    pub longest_gap_ns: u64,
+}
+
+impl Series {
+    /// Of values at these times, ns; the last counts as long as the one before.
+    pub fn at(times_ns: &[u64]) -> Series {
+        let spans = Spans::of(times_ns);
+        let gaps = spans.gaps(times_ns);
+        let longest = gaps.iter().map(|at| times_ns[at + 1] - times_ns[*at]).max();
+        let length_ns = match times_ns {
+            [first, .., before, last] => Some(2 * last - before - first),
+            [first, last] => Some(2 * (last - first)),
+            _ => None,
+        };
+        Series {
+            values: times_ns.len(),
+            usual_ns: spans.is_known().then_some(spans.usual_ns),
+            length_ns,
+            gaps: gaps.len(),
+            longest_gap_ns: longest.unwrap_or(0),
+            ..Series::default()
+        }
+    }
+
+    /// With the file's name in front.
+    pub fn of_file(&self, path: &Path) -> String {
+        format!("{}: {}", path.display(), self.show())
+    }
+
+    /// In one line, without a point at its end.
+    pub fn show(&self) -> String {
+        let time = |ns| units::show_whole(ns, Kind::Time);
+        let mut parts = vec![self.notation.clone(), self.columns.clone()];
+        let every = self
+            .usual_ns
+            .map_or_else(String::new, |ns| format!(", mostly every {}", time(ns)));
+        let noun = if self.values == 1 { "value" } else { "values" };
+        parts.push(format!("{} {noun}{every}", self.values));
+        if !self.start.is_empty() {
+            parts.push(format!("from {}", self.start));
+        }
+        if let Some(ns) = self.length_ns {
+            parts.push(format!("{} long", time(ns)));
+        }
+        parts.push(format!("then {}", self.end));
+        parts.push(format!("mean {}", self.mean));
+        parts.push(match self.gaps {
+            0 => "no gaps".to_string(),
+            1 => format!("1 gap of {}", time(self.longest_gap_ns)),
+            many => format!("{many} gaps of up to {}", time(self.longest_gap_ns)),
+        });
+        parts.join("; ")
+    }
+}
 
 /// What a trace was taken for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,7 +134,7 @@ impl Understood {
                 Understood {
                     values: points.len(),
                     length_ns,
-                    mean_bps: mean_bps(points, length_ns),
+                    mean_bps: mean_of(points, length_ns),
                     ..Understood::default()
                 }
             }
@@ -63,31 +144,19 @@ impl Understood {
 
     /// In one line, without a point at its end.
     pub fn show(&self, notation: &str, end: &str) -> String {
-        let mut parts = vec![notation.to_string(), self.columns.clone()];
-        let every = self.usual_ns.map_or_else(String::new, |ns| {
-            format!(", mostly every {}", units::show_whole(ns, Kind::Time))
-        });
-        parts.push(format!("{} values{every}", self.values));
-        if !self.start.is_empty() {
-            parts.push(format!("from {}", self.start));
-        }
-        if let Some(ns) = self.length_ns {
-            parts.push(format!("{} long", units::show_whole(ns, Kind::Time)));
-        }
-        parts.push(format!("then {end}"));
-        parts.push(format!("mean {}", rounded(self.mean_bps)));
-        parts.push(match self.gaps {
-            0 => "no gaps".to_string(),
-            1 => format!(
-                "1 gap of {}",
-                units::show_whole(self.longest_gap_ns, Kind::Time)
-            ),
-            many => format!(
-                "{many} gaps of up to {}",
-                units::show_whole(self.longest_gap_ns, Kind::Time)
-            ),
-        });
-        parts.join("; ")
+        let series = Series {
+            notation: notation.to_string(),
+            columns: self.columns.clone(),
+            values: self.values,
+            usual_ns: self.usual_ns,
+            start: self.start.clone(),
+            length_ns: self.length_ns,
+            end: end.to_string(),
+            mean: rounded(self.mean_bps),
+            gaps: self.gaps,
+            longest_gap_ns: self.longest_gap_ns,
+        };
+        series.show()
     }
 }
 
@@ -99,7 +168,7 @@ fn rounded(bps: f64) -> String {
 }
 
 /// Mean over a round; without one, the only value.
-fn mean_bps(points: &[(u64, f64)], length_ns: Option<u64>) -> f64 {
+pub(super) fn mean_of(points: &[(u64, f64)], length_ns: Option<u64>) -> f64 {
     let Some(length_ns) = length_ns.filter(|ns| *ns > 0) else {
         return points.first().map_or(0.0, |point| point.1);
     };

@@ -56,12 +56,14 @@ pub struct Peer {
 type Read<'s, 'i> = (Vec<Peer>, Vec<Vec<u64>>, Vec<Option<Section<'s, 'i>>>);
 
 /// Reads all peers; `link` is the capacity of those that do not give their own, `across` the policy among them.
+/// What traces were taken for is added to `told`.
 pub(super) fn read<'s, 'i>(
     sections: &mut [Section<'s, 'i>],
     mode: Mode,
     listen: SocketAddr,
     link: Option<&Capacity>,
     across: Option<&Across<'_, '_>>,
+    told: &mut Vec<String>,
 ) -> Result<Read<'s, 'i>, Fault> {
     let mut peers: Vec<Peer> = Vec::new();
     let mut known = Known::default();
@@ -123,7 +125,7 @@ pub(super) fn read<'s, 'i>(
             Some(entry) => entry.flag()?,
             None => false,
         };
-        let capacity = match (capacity::read(section)?, link) {
+        let capacity = match (capacity::read(section, told)?, link) {
             (Some(capacity), _) => capacity,
             (None, Some(capacity)) => capacity.clone(),
             (None, None) => {
@@ -270,24 +272,6 @@ pub(super) fn slowest_bps(peers: &[Peer]) -> u64 {
     capacities.min().unwrap_or_default()
 }
 
-/// Refuses a peer behind which one of this end's own addresses would be: what is sent there never leaves this host.
-pub(super) fn own_addresses(
-    peers: &[Peer],
-    sections: &[Section<'_, '_>],
-    own: &[IpNet],
-) -> Result<(), Fault> {
-    for (peer, section) in peers.iter().zip(sections) {
-        let mut hosts = own.iter().map(|net| IpNet::from(net.addr()));
-        if let Some(host) = hosts.find(|host| peer.allowed.contains(host)) {
-            return Err(section.fault_at(
-                "allowed_ips",
-                format!("{host} is an address of this gateway itself; leave it out, or correct gateway.address"),
-            ));
-        }
-    }
-    Ok(())
-}
-
 /// Refuses underlays that would be sent through the tunnel's own `device`.
 pub(super) fn underlays_outside(
     peers: &[Peer],
@@ -301,6 +285,24 @@ pub(super) fn underlays_outside(
                 "device = \"{device}\" is the tunnel itself; name the device towards the peer"
             );
             return Err(section.fault_at("underlays", message));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a peer behind which one of this end's own addresses would be: what is sent there never leaves this host.
+pub(super) fn own_addresses(
+    peers: &[Peer],
+    sections: &[Section<'_, '_>],
+    own: &[IpNet],
+) -> Result<(), Fault> {
+    for (peer, section) in peers.iter().zip(sections) {
+        let mut hosts = own.iter().map(|net| IpNet::from(net.addr()));
+        if let Some(host) = hosts.find(|host| peer.allowed.contains(host)) {
+            return Err(section.fault_at(
+                "allowed_ips",
+                format!("{host} is an address of this gateway itself; leave it out, or correct gateway.address"),
+            ));
         }
     }
     Ok(())

@@ -65,10 +65,6 @@ pub(crate) enum Event {
     DeviceDown,
     /// It is up again.
     DeviceUp,
-    /// The address that the gateway listens on has gone.
-    ListenGone,
-    /// It is there again.
-    ListenBack,
     /// Another program removed rules, routes or addresses, which were added again.
     NetworkRestored,
     /// It does so as fast as they are added.
@@ -79,6 +75,10 @@ pub(crate) enum Event {
     RouteMissing,
     /// All are there again.
     RouteFound,
+    /// The address that the gateway listens on has gone.
+    ListenGone,
+    /// It is there again.
+    ListenBack,
     /// Recordings cannot be written.
     RecordFailed,
     /// They are written again.
@@ -109,13 +109,13 @@ impl Event {
             Event::ClassStarved => "class_starved",
             Event::DeviceDown => "device_down",
             Event::DeviceUp => "device_up",
-            Event::ListenGone => "listen_gone",
-            Event::ListenBack => "listen_back",
             Event::NetworkRestored => "network_restored",
             Event::NetworkContested => "network_contested",
             Event::NetworkUnwatched => "network_unwatched",
             Event::RouteMissing => "route_missing",
             Event::RouteFound => "route_found",
+            Event::ListenGone => "listen_gone",
+            Event::ListenBack => "listen_back",
             Event::RecordFailed => "record_failed",
             Event::RecordResumed => "record_resumed",
             Event::RecordChanged => "record_changed",

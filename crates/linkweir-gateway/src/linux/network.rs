@@ -260,6 +260,7 @@ impl Network {
         self.refuses = refuses;
         let gone = Network {
             nets: before.nets.difference(&self.nets).copied().collect(),
+            addresses: Vec::new(),
             ..before.clone()
         };
         let allowed = if before.refuses && !refuses {
@@ -360,11 +361,13 @@ impl Network {
         .collect()
     }
 
-    /// The routes that lead nowhere, of prefixes in the main table.
+    /// The routes that lead nowhere, of prefixes in the main table and of the networks of the device's addresses.
     fn unreachable(&self) -> impl Iterator<Item = RouteMessage> + '_ {
-        let nets = self.nets.iter().filter(|_| self.refuses);
+        let own: BTreeSet<IpNet> = self.own().map(|own| own.net).collect();
+        let nets: BTreeSet<IpNet> = self.nets.union(&own).copied().collect();
+        let nets = nets.into_iter().filter(|_| self.refuses);
         nets.filter(|net| self.table(net) == MAIN).map(|net| {
-            let mut route = route_to(net, LAST);
+            let mut route = route_to(&net, LAST);
             route.header.table = MAIN as u8;
             route.header.protocol = PROTOCOL;
             route.header.scope = RouteScope::Universe;

@@ -15,6 +15,9 @@ use crate::show::figures::{self, BelowShow, NetworkShow, RecordShow, Show};
 impl Gateway {
     /// Serves the client with this key.
     pub(super) fn answer(&mut self, now_ns: u64, key: u64) {
+        if self.reloading.holds(now_ns) {
+            return self.control.hold(key, &self.poll);
+        }
         let Gateway {
             control,
             poll,
@@ -38,6 +41,18 @@ impl Gateway {
             network,
         };
         control.serve(now_ns, key, poll, &mut answers);
+    }
+}
+
+impl Gateway {
+    /// Serves clients again that were held during a reload; returns when to look again, ns. Who asks after a reload was
+    /// signalled gets figures of the new configuration.
+    pub(super) fn release_clients(&mut self, now_ns: u64) -> Option<u64> {
+        if self.reloading.holds(now_ns) {
+            return Some(self.reloading.holds_until_ns());
+        }
+        self.control.release(&self.poll);
+        None
     }
 }
 

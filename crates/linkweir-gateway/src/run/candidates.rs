@@ -73,6 +73,11 @@ impl Candidates {
         next.filter(|address| *address != present)
     }
 
+    /// Whether there is another address to try.
+    pub(super) fn has_other(&self) -> bool {
+        self.order.len() > 1
+    }
+
     /// The peer answered from there.
     pub(super) fn answered(&mut self, from: SocketAddr) {
         self.answered = Some(from);

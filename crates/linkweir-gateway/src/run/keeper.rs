@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -43,14 +44,13 @@ const NETWORK: u64 = 1;
 const KEY_BYTES: usize = 33;
 /// Longest text in a message, bytes.
 const TEXT_BYTES: u32 = 1 << 24;
-/// How long an answer may take: packets wait for it, and a service manager for a sign of life.
-const PATIENCE: Duration = Duration::from_secs(4);
+/// How long an answer may take. A thread waits for it, packets do not.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The gateway's end.
 pub(super) struct Keeper {
     child: Child,
-    /// None once an answer failed: the next could be that to an earlier request.
-    stream: Option<UnixStream>,
+    stream: UnixStream,
     /// What it reports of the network.
     reports: OwnedFd,
 }
@@ -93,7 +93,7 @@ impl Keeper {
         write_text(&stream, &write_network(network))?;
         Ok(Keeper {
             child,
-            stream: Some(stream),
+            stream,
             reports,
         })
     }
@@ -115,6 +115,24 @@ impl Keeper {
         }
     }
 
+    /// The end at which it is asked, which waits for answers.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn requests(&self) -> io::Result<Requests> {
+        Ok(Requests {
+            stream: Some(self.stream.try_clone()?),
+        })
+    }
+}
+
+/// Where the keeper is asked.
+pub(super) struct Requests {
+    /// None once an answer failed: the next could be that to an earlier request.
+    stream: Option<UnixStream>,
+}
+
+impl Requests {
     /// Reads the configuration; returns its text and the keys shared with its peers, in their order.
     ///
     /// # Errors
@@ -161,9 +179,9 @@ impl AsFd for Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        // It ends once this is closed, after it has removed its rules, so that they are gone before the next gateway makes
+        // It ends once this is shut down, after it has removed its rules, so that they are gone before the next gateway makes
         // its own. If it hangs, as when its disk does, the gateway ends all the same.
-        self.stream = None;
+        let _ = self.stream.shutdown(Shutdown::Both);
         for _ in 0..100 {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;

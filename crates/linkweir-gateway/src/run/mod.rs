@@ -25,6 +25,7 @@ mod receive;
 mod record;
 mod recording;
 mod reload;
+mod reloading;
 mod resolve;
 pub mod resolver;
 pub mod secrets;
@@ -66,6 +67,7 @@ use keeper::Keeper;
 use names::Names;
 use peers::Peers;
 use recording::Recording;
+use reloading::Reloading;
 use secrets::Secrets;
 use station::Reasons;
 
@@ -76,6 +78,7 @@ const CONTROL: u64 = 3;
 const PATHS: u64 = 4;
 const NAMES: u64 = 5;
 const NETWORK: u64 = 6;
+const RELOADING: u64 = 7;
 /// Keys of what the programs of peers print and of their standard error, by number, and from there on those of the clients of
 /// the control socket.
 const COMMANDS: u64 = 1 << 16;
@@ -90,6 +93,7 @@ pub struct Gateway {
     underlay: Underlay,
     signals: SignalFd,
     keeper: Keeper,
+    reloading: Reloading,
     /// What its keeper reported of the system's network.
     network: NetworkShow,
     control: Control,
@@ -183,6 +187,8 @@ impl Gateway {
         let changes = Changes::new()?;
         poll.add(&changes, PATHS)?;
         poll.add(&keeper, NETWORK)?;
+        let reloading = Reloading::new(file.to_path_buf(), keeper.requests()?)?;
+        poll.add(&reloading, RELOADING)?;
         if let Some(readable) = names.as_ref().and_then(Names::readable) {
             poll.add(readable, NAMES)?;
         }
@@ -196,6 +202,7 @@ impl Gateway {
             underlay,
             signals,
             keeper,
+            reloading,
             network: NetworkShow::new(),
             control,
             changes,
@@ -251,6 +258,7 @@ impl Gateway {
             let times = [
                 self.serve(now_ns),
                 self.control.tidy(now_ns, &self.poll),
+                self.release_clients(now_ns),
                 service.alive(now_ns),
                 self.write_recording(now_ns, false),
                 self.stop_at_ns,
@@ -279,6 +287,7 @@ impl Gateway {
             CONTROL => self.control.accept(now_ns, &self.poll),
             NAMES => self.take_names(now_ns),
             NETWORK => self.take_network(),
+            RELOADING => self.continue_reload(now_ns),
             PATHS => {
                 let was_down = self
                     .device
@@ -297,18 +306,11 @@ impl Gateway {
         Ok(())
     }
 
-    /// Reloads the configuration, or begins to stop: a second signal stops at once.
+    /// Begins to reload the configuration, or to stop: a second signal stops at once.
     fn handle_signals(&mut self, now_ns: u64) {
         while let Ok(Some(signal)) = self.signals.read_signal() {
             if signal.ssi_signo == Signal::SIGHUP as u32 {
-                match self.reload(now_ns) {
-                    Ok(refused) => {
-                        log(&format!("reloaded {}", self.file.display()));
-                        self.warn();
-                        refused.iter().for_each(|message| log(message));
-                    }
-                    Err(message) => log(&format!("nothing changed: {message}")),
-                }
+                self.reloading.want(now_ns);
             } else if self.stop_at_ns.is_none() {
                 self.stop_at_ns = Some(now_ns + self.config.drain_ns);
                 // Packets that come from now on stay in the device.

@@ -12,7 +12,7 @@ use linkweir_plane::setup::{Class, Scheduler};
 use super::peers::Peers;
 use super::station::Station;
 use super::{zones, Gateway};
-use crate::config::{self, Config, Peer};
+use crate::config::{Config, Peer};
 use crate::tunnel::seal::Secret;
 
 /// A new configuration that can be taken over.
@@ -102,13 +102,16 @@ impl Plan {
 }
 
 impl Gateway {
-    /// Reads the configuration again and takes it over. Returns the parameters that a policy refused all the same.
+    /// Takes a configuration over that was read again. Returns the parameters that a policy refused all the same.
     ///
     /// # Errors
     /// Why nothing was taken over.
-    pub(super) fn reload(&mut self, now_ns: u64) -> Result<Vec<String>, String> {
-        let (text, preshared) = self.keeper.read()?;
-        let mut new = config::parse(&text, &self.file).map_err(|fault| fault.to_string())?;
+    pub(super) fn take_over(
+        &mut self,
+        now_ns: u64,
+        mut new: Config,
+        preshared: Vec<Option<Secret>>,
+    ) -> Result<Vec<String>, String> {
         zones::number(&mut new);
         let Plan {
             config: new,
@@ -141,7 +144,6 @@ impl Gateway {
         self.write_recording(now_ns, true);
         self.peers.index(&new.peers);
         self.config = new;
-        refused.extend(self.keeper.route().err());
         for at in sessions {
             let station = &mut self.peers.stations[at];
             if let (Some(session), Some(_)) = (&mut station.session, station.endpoint) {
@@ -271,6 +273,7 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
         rules: _,
         peers: _,
         record: _,
+        told: _,
     } = old;
     fn names(classes: &[Class]) -> impl Iterator<Item = &String> {
         classes.iter().map(
@@ -330,7 +333,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    use crate::config::Mode;
+    use crate::config::{self, Mode};
 
     const RUNNING: &str = r#"[gateway]
 device = "lw0"

@@ -56,8 +56,8 @@ impl Peers {
                     self.handshakes.spent(now_ns, poll::now_ns());
                     self.endpoints_changed |= station.count_handshake(now_ns, &configured[at]);
                 }
-                station.silence.sent(now_ns);
                 if let Some(to) = station.endpoint.filter(|_| sends) {
+                    station.silence.sent(now_ns);
                     let _ = underlay.send(datagram, to, station.source, 0);
                 }
             }
@@ -73,7 +73,9 @@ impl Peers {
             return None;
         };
         let news = std::mem::take(&mut station.has_news);
-        let known = station.endpoint.is_some() && sends;
+        // An address that leads into the tunnel counts as one that does not answer, so the next one has its turn.
+        let may_ask = sends || station.candidates.has_other();
+        let known = station.endpoint.is_some() && may_ask;
         if !open && news && known {
             session.want(now_ns);
         }

@@ -97,11 +97,12 @@ impl Peers {
             self.endpoints_changed |= station.count_handshake(now_ns, peer);
             station.confirm_path();
             station.check_loop(&self.own, &peer.name);
+            let is_looped = station.is_looped;
             let Some(to) = station.endpoint else {
                 return;
             };
             match &mut station.ways {
-                None if station.is_looped => {}
+                None if is_looped => {}
                 None => drop(underlay.send(datagram, to, station.source, 0)),
                 // Which of them works is not known yet.
                 Some(ways) => ways

@@ -69,6 +69,10 @@ pub(super) struct Station {
     pub ways: Option<Ways>,
     /// The endpoint and the place where its last datagram came in, as of which `source` was found.
     pub came: Option<(SocketAddr, Option<Local>)>,
+    /// The endpoint, and the device it is sent from, as of which `is_looped` was found; none: routes may have changed.
+    pub looked_up: Option<(SocketAddr, u32)>,
+    /// Whether what is sent to it would come back through the tunnel's own device: then nothing is.
+    pub is_looped: bool,
     /// The mark of datagrams to it, which may have routes of their own.
     mark: Option<u32>,
     /// Whether addresses or routes have changed since `source` was found.
@@ -79,10 +83,6 @@ pub(super) struct Station {
     pub silence: Silence,
     /// Whether it was silent when that was last looked at.
     pub was_silent: bool,
-    /// The endpoint, and the device it is sent from, as of which `is_looped` was found; none: routes may have changed.
-    pub looked_up: Option<(SocketAddr, u32)>,
-    /// Whether what is sent to it would come back through the tunnel's own device: then nothing is.
-    pub is_looped: bool,
     /// Whether there was a session when that was last looked at.
     pub was_open: bool,
     /// Whether its reported capacity had expired then.
@@ -150,13 +150,13 @@ impl Station {
             source: Source::default(),
             ways: None,
             came: None,
+            looked_up: None,
+            is_looped: false,
             mark: config.fwmark,
             path_is_doubted: false,
             candidates: Candidates::default(),
             silence: Silence::default(),
             was_silent: false,
-            looked_up: None,
-            is_looped: false,
             was_open: false,
             had_expired: false,
             has_news: false,
@@ -313,21 +313,6 @@ impl Station {
         before != Some(from)
     }
 
-    /// It is sent from the address that it last sent to while this end has the address, and the route to the peer leads
-    /// through the device of that address. Otherwise the system chooses.
-    fn find_source(&mut self) {
-        self.path_is_doubted = false;
-        let (from, to) = self.came.unzip();
-        let leads_there = |to: &Local| {
-            from.is_some_and(|from: SocketAddr| {
-                paths::device_to(from.ip(), Some(to.address), self.mark)
-                    .is_ok_and(|device| device == to.device)
-            })
-        };
-        let to = to.flatten().filter(leads_there);
-        self.source = to.map(Source::from).unwrap_or_default();
-    }
-
     /// Finds whether what is sent to it would come back through the tunnel's own device, and says so. The system is asked once
     /// for each endpoint, and again when routes may have changed.
     pub(super) fn check_loop(&mut self, own: &Own, name: &str) {
@@ -353,6 +338,21 @@ impl Station {
             tell(Event::TunnelUnlooped, name, &what);
             self.has_news |= self.link.waiting_pkts() > 0;
         }
+    }
+
+    /// It is sent from the address that it last sent to while this end has the address, and the route to the peer leads
+    /// through the device of that address. Otherwise the system chooses.
+    fn find_source(&mut self) {
+        self.path_is_doubted = false;
+        let (from, to) = self.came.unzip();
+        let leads_there = |to: &Local| {
+            from.is_some_and(|from: SocketAddr| {
+                paths::device_to(from.ip(), Some(to.address), self.mark)
+                    .is_ok_and(|device| device == to.device)
+            })
+        };
+        let to = to.flatten().filter(leads_there);
+        self.source = to.map(Source::from).unwrap_or_default();
     }
 
     /// Routes or addresses may have changed: what it is sent from is found again before the next packet.

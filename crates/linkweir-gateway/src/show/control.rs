@@ -93,6 +93,8 @@ pub struct Control {
     next_key: u64,
     /// Key of the listening end in the poll.
     key: u64,
+    /// Clients that are not served for a while.
+    held: Vec<u64>,
     /// When clients are accepted again, ns; none: they are.
     paused_until_ns: Option<u64>,
 }
@@ -133,6 +135,7 @@ impl Control {
             clients: BTreeMap::new(),
             next_key: first_key,
             key,
+            held: Vec::new(),
             paused_until_ns: None,
         })
     }
@@ -180,6 +183,24 @@ impl Control {
         client.active_ns = now_ns;
         if !client.advance(key, poll, answers).unwrap_or(false) {
             self.remove(key, poll);
+        }
+    }
+
+    /// Does not serve a client until [`Control::release`].
+    pub fn hold(&mut self, key: u64, poll: &Poll) {
+        if let Some(client) = self.clients.get(&key) {
+            let _ = poll.interest(&client.stream, key, false, false);
+            self.held.push(key);
+        }
+    }
+
+    /// Serves the clients again that were held.
+    pub fn release(&mut self, poll: &Poll) {
+        for key in std::mem::take(&mut self.held) {
+            if let Some(client) = self.clients.get(&key) {
+                let writes = client.has_more();
+                let _ = poll.interest(&client.stream, key, !writes, writes);
+            }
         }
     }
 
@@ -282,10 +303,14 @@ impl Client {
             Err(error) => return Err(error),
         }
         // A request that was read already is answered when the client has room for more.
-        let more =
-            !self.answer.is_empty() || self.next_peer.is_some() || self.end_of_request().is_some();
+        let more = self.has_more();
         poll.interest(&self.stream, key, !more, more)?;
         Ok(true)
+    }
+
+    /// Whether there is something to write, or to answer.
+    fn has_more(&self) -> bool {
+        !self.answer.is_empty() || self.next_peer.is_some() || self.end_of_request().is_some()
     }
 
     /// Writes the figures of the next peers into the answer.

@@ -373,10 +373,10 @@ impl Show {
         if let Some(record) = &self.record {
             let _ = writeln!(text, "{}", record.text());
         }
+        text.push_str(&self.network.text());
         if self.log_lost_lines > 0 {
             let _ = writeln!(text, "lines of the log lost: {}", self.log_lost_lines);
         }
-        text.push_str(&self.network.text());
         for peer in &self.peers {
             let _ = writeln!(
                 text,

@@ -244,11 +244,11 @@ fn write_gateway(text: &mut String, show: &Show) {
     for (reason, count) in &show.dropped_pkts {
         dropped.sample(&[("device", device), ("reason", reason)], *count as f64);
     }
+    write_network(text, show);
     let name = "linkweir_log_lost_lines_total";
     let help =
         "Lines of the log that were lost, because it was not read in time or could not be written.";
     family(text, name, "counter", help).sample(&[("device", device)], show.log_lost_lines as f64);
-    write_network(text, show);
     if let Some(below) = &show.below {
         let labels = [("device", device)];
         let name = "linkweir_below_full_total";

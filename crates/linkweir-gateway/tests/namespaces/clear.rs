@@ -2,7 +2,8 @@
 //! Other programs change the system's network: nothing leaves in the clear, and what the gateway set up comes again.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Output;
 use std::time::{Duration, Instant};
 
 use linkweir_gateway::show::figures::Show;
@@ -61,12 +62,19 @@ fn started(namespace: &Namespace, folder: &Folder, last: u8, log: &PathBuf) -> G
     Gateway::started(namespace, command, &folder.path(&format!("control{last}")))
 }
 
+/// Starts a gateway that is to be refused.
+fn refused(namespace: &Namespace, config: &Path) -> Output {
+    let gateway = env!("CARGO_BIN_EXE_linkweir-gateway");
+    let words = ["20", gateway, "up", "--cleartext", config.to_str().unwrap()];
+    namespace.run("timeout", &words)
+}
+
 fn says(log: &PathBuf, words: &str) -> bool {
     fs::read_to_string(log).unwrap().contains(words)
 }
 
 /// A tunnel to all addresses on a host whose main table leads to all addresses as well.
-fn full() -> Tunnel {
+pub fn full() -> Tunnel {
     let tunnel = to_all("");
     for (far, net) in [(FAR, 32), (FAR_V6, 128)] {
         let net = format!("{far}/{net}");
@@ -78,7 +86,7 @@ fn full() -> Tunnel {
 }
 
 /// Waits until both versions of IP come through.
-fn comes_through_both(tunnel: &Tunnel) {
+pub fn comes_through_both(tunnel: &Tunnel) {
     for (from, to) in ["10.77.0.1:0", "[fd77::1]:0"].into_iter().zip(TO) {
         let (a, b) = (tunnel.here.socket(from), tunnel.there.socket(to));
         comes_through(&a, &b, to, b"through the tunnel");
@@ -224,9 +232,7 @@ pub fn gateways_leave_each_others_rules_alone() {
         .replace("control1", "control3");
     // With the same mark it would share the table.
     tunnel.folder.write("3.toml", &other);
-    let mut command = program();
-    command.arg("up").arg(tunnel.folder.path("3.toml"));
-    let output = tunnel.here.inside(move || command.output().unwrap());
+    let output = refused(&tunnel.here, &tunnel.folder.path("3.toml"));
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{error}");
     for words in ["0.0.0.0/0", "dev lw0", "table 51820"] {
@@ -365,11 +371,7 @@ pub fn a_foreign_route_is_named_and_ours_is_added_when_it_goes() {
         "1.toml",
         &with.replace("device =", "leak = \"refuse\"\ndevice ="),
     );
-    let mut command = program();
-    command
-        .args(["up", "--cleartext"])
-        .arg(folder.path("1.toml"));
-    let output = here.inside(move || command.output().unwrap());
+    let output = refused(&here, &folder.path("1.toml"));
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(

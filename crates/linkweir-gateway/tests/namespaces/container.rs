@@ -19,8 +19,14 @@ fn with(words: &[&str]) -> Command {
     command
 }
 
-fn ended(namespace: &Namespace, mut command: Command) -> (Option<i32>, String) {
-    let output: Output = namespace.inside(move || command.output().unwrap());
+/// Runs what is to be refused.
+fn ended(namespace: &Namespace, command: Command) -> (Option<i32>, String) {
+    let mut bounded = Command::new("timeout");
+    bounded
+        .arg("20")
+        .arg(command.get_program())
+        .args(command.get_args());
+    let output: Output = namespace.inside(move || bounded.output().unwrap());
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     (output.status.code(), error)
 }

@@ -26,6 +26,7 @@ mod failover;
 mod flood;
 mod flows;
 mod interop;
+mod large;
 mod life;
 mod log;
 mod long;
@@ -64,6 +65,11 @@ const PROGRAMS: [(&str, &str, &str); 15] = [
         "iptables",
     ),
     (
+        "clear::a_restart_of_systemd_networkd_takes_nothing_along",
+        "networkctl",
+        "systemd",
+    ),
+    (
         "addresses::events_of_other_programs_do_not_change_the_address_that_a_hub_answers_from",
         "iptables",
         "iptables",
@@ -72,11 +78,6 @@ const PROGRAMS: [(&str, &str, &str); 15] = [
         "addresses::an_address_that_comes_again_is_sent_from_again",
         "iptables",
         "iptables",
-    ),
-    (
-        "clear::a_restart_of_systemd_networkd_takes_nothing_along",
-        "networkctl",
-        "systemd",
     ),
     (
         "ordinary::a_hub_with_several_addresses_answers_from_the_one_that_was_asked",
@@ -242,6 +243,7 @@ const TESTS: &[(&str, fn())] = &trials! {
     log {
         a_log_that_is_not_read_stops_nothing,
         a_journal_that_is_stuck_stops_nothing,
+        a_terminal_in_the_background_stops_nothing,
         a_service_manager_that_is_stuck_stops_nothing,
         a_program_that_floods_delays_no_packet,
         what_a_program_prints_does_not_fill_the_log,
@@ -265,6 +267,7 @@ const TESTS: &[(&str, fn())] = &trials! {
         metrics_pass_promtool,
     }
     long {
+        all_rules_that_go_at_once_are_back_soon,
         ten_minutes_of_events_take_nothing_from_voice_and_leak_nothing,
     }
     monitoring {
@@ -346,6 +349,9 @@ const TESTS: &[(&str, fn())] = &trials! {
         an_address_that_is_gone_is_named_and_used_again,
         a_link_local_endpoint_names_its_device,
         a_thousand_dead_endpoints_wake_it_a_few_times_a_second,
+    }
+    large {
+        packets_pass_while_a_reload_changes_60000_routes,
     }
     soak {
         a_minute_of_events_takes_nothing_from_voice_and_leaks_nothing,

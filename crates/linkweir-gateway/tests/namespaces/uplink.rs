@@ -4,7 +4,7 @@
 use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,8 @@ const ETHERNET: usize = 14;
 /// What leaves through `out`.
 pub struct Uplink {
     clear: Arc<AtomicUsize>,
+    /// When the first and the last of them left.
+    span: Arc<Mutex<Option<(Instant, Instant)>>>,
     markers: Arc<AtomicUsize>,
     runs: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -46,6 +48,8 @@ impl Uplink {
         });
         let [clear, markers] = [0, 0].map(|zero| Arc::new(AtomicUsize::new(zero)));
         let runs = Arc::new(AtomicBool::new(true));
+        let span = Arc::new(Mutex::new(None));
+        let times = Arc::clone(&span);
         let (counts, until) = ((clear.clone(), markers.clone()), runs.clone());
         let thread = thread::spawn(move || {
             let mut room = [0; 2000];
@@ -61,11 +65,15 @@ impl Uplink {
                     counts.1.fetch_add(1, Ordering::Relaxed);
                 } else if destination(frame).is_some_and(|to| far.contains(&to)) {
                     counts.0.fetch_add(1, Ordering::Relaxed);
+                    let now = Instant::now();
+                    let mut span = times.lock().unwrap();
+                    *span = Some((span.map_or(now, |(first, _)| first), now));
                 }
             }
         });
         Uplink {
             clear,
+            span,
             markers,
             runs,
             thread: Some(thread),
@@ -83,6 +91,14 @@ impl Uplink {
             thread::sleep(Duration::from_millis(5));
         }
         self.clear.load(Ordering::Relaxed)
+    }
+}
+
+impl Uplink {
+    /// The time between the first and the last packet that left in the clear since this was called.
+    pub fn take_span(&self) -> Duration {
+        let span = self.span.lock().unwrap().take();
+        span.map_or(Duration::ZERO, |(first, last)| last - first)
     }
 }
 

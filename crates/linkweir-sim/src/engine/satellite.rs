@@ -351,10 +351,14 @@ impl SatelliteLink {
             let delay_ns = nanoseconds(delay.value(left_ns.saturating_add(*start_ns)));
             (left_ns + delay_ns).max(air.last_ns())
         };
-        if !csi.look(mux.queues(), fading, &offsets.classes_ns, received_ns) {
+        let changed = csi.look(mux.queues(), fading, &offsets.classes_ns, received_ns);
+        let takes_rates = mux.policy().is_channel_aware();
+        // The rate of a channel is a part of the link's, so it changes with that, too.
+        let is_due = changed || takes_rates && reported.link_bps != mux.link_bps();
+        if !is_due {
             return;
         }
-        if mux.policy().is_channel_aware() {
+        if takes_rates {
             reported.report(at, satellite, fading, csi.samples().iter().copied());
         } else {
             mux.policy_mut().foresee(csi.samples());

@@ -6,8 +6,9 @@
 
 use std::path::Path;
 
+use linkweir_config::fault::shorten;
 use linkweir_config::table::{data_lines, Dialect};
-use linkweir_config::trace::Reader;
+use linkweir_config::trace::{Reader, Series};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 
@@ -15,15 +16,19 @@ use crate::satellite::rain::{Attenuation, MOST_DB};
 
 use super::limits;
 
-/// Reads the content of a file; `path` is for messages only.
-pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Attenuation, Fault> {
+/// Reads the content of a file, and what it was taken for; `path` is for messages only.
+pub(super) fn parse(
+    bytes: &[u8],
+    path: &Path,
+    decimal: Option<char>,
+) -> Result<(Attenuation, Series), Fault> {
     let reader = Reader {
         path: path.to_path_buf(),
     };
     let text = reader.text(bytes)?;
     let text = text.as_ref();
     reader.holds(text)?;
-    let dialect = reader.dialect(text)?;
+    let dialect = reader.dialect(text, decimal)?;
     let mut lines = data_lines(text);
     let Some((header_line, header)) = lines.next() else {
         return Err(reader.whole_fault("is empty; it must hold a header t_s,attenuation_db"));
@@ -66,8 +71,42 @@ pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Attenuation, Fault> {
             }
         }
     }
-    Attenuation::new(times_ns, values_db)
-        .ok_or_else(|| reader.whole_fault("has a header but no values"))
+    let of_row = |row: &[f32]| row.iter().map(|db| f64::from(*db)).sum::<f64>() / row.len() as f64;
+    let rows_db: Vec<f64> = values_db.chunks(names.len() - 1).map(of_row).collect();
+    let columns: Vec<String> = names[1..].iter().map(|name| shorten(name)).collect();
+    let series = Series {
+        notation: "attenuations".to_string(),
+        columns: format!(
+            "t from t_s in s, attenuation from {} in dB",
+            columns.join(", ")
+        ),
+        start: "0".to_string(),
+        end: "hold".to_string(),
+        mean: shown_db(mean_db(&times_ns, &rows_db)),
+        ..Series::at(&times_ns)
+    };
+    let attenuation = Attenuation::new(times_ns, values_db)
+        .ok_or_else(|| reader.whole_fault("has a header but no values"))?;
+    Ok((attenuation, series))
+}
+
+/// Mean over time, the last value for as long as the one before.
+fn mean_db(times_ns: &[u64], values_db: &[f64]) -> f64 {
+    let spans = times_ns.windows(2).map(|pair| (pair[1] - pair[0]) as f64);
+    let mut spans: Vec<f64> = spans.collect();
+    spans.push(spans.last().copied().unwrap_or(1.0));
+    let area: f64 = spans
+        .iter()
+        .zip(values_db)
+        .map(|(span, db)| span * db)
+        .sum();
+    area / spans.iter().sum::<f64>()
+}
+
+/// A level with two decimals.
+pub(super) fn shown_db(db: f64) -> String {
+    // Adding 0 turns -0 into 0.
+    format!("{} dB", (db * 100.0).round() / 100.0 + 0.0)
 }
 
 fn attenuation_db(

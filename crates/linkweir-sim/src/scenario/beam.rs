@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use linkweir_config::reader::{quote, show_number, Entry, Section};
+use linkweir_config::trace;
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 
@@ -12,7 +13,7 @@ use crate::satellite::modcod::{Adaptation, DVB_S2, DVB_S2X};
 use crate::satellite::rain::{Rain, MOST_DB};
 
 use super::attenuation;
-use super::inputs::{self, Input};
+use super::inputs::{self, Input, Told};
 use super::limits;
 
 /// Es/N0 accepted, dB.
@@ -28,7 +29,7 @@ pub(super) fn read(
     seed: u64,
     folder: &Path,
     inputs: &mut Vec<Input>,
-    notes: &mut Vec<String>,
+    told: &mut Told,
 ) -> Result<(Beam, String), Fault> {
     let mut section = entry
         .table()
@@ -61,13 +62,19 @@ pub(super) fn read(
             return Err(file.fault("rain and attenuation exclude each other; leave one out"));
         }
         (Some(table), None) => {
-            let (rain, lines) = rain(&table, notes)?;
+            let (rain, lines) = rain(&table, &mut told.notes)?;
             rain_lines = Some(lines);
             Weather::Rain(rain)
         }
-        (None, Some(file)) => recorded(&mut section, &file, folder, inputs)?,
+        (None, Some(file)) => recorded(&mut section, &file, folder, inputs, told)?,
         (None, None) => Weather::Clear,
     };
+    if let (Some(entry), false) = (
+        section.find("decimal"),
+        matches!(weather, Weather::Recorded(_)),
+    ) {
+        return Err(entry.fault("is only for a file of attenuations"));
+    }
     let extra = if extended { &DVB_S2X[..] } else { &[] };
     let modcods = DVB_S2.iter().chain(extra).copied();
     let mut lines = section.finish()?;
@@ -343,9 +350,12 @@ fn recorded(
     file: &Entry<'_, '_>,
     folder: &Path,
     inputs: &mut Vec<Input>,
+    told: &mut Told,
 ) -> Result<Weather, Fault> {
     let (path, bytes) = inputs::read(file, "times and attenuations", folder)?;
-    let attenuation = attenuation::parse(&bytes, &path)?;
+    let decimal = trace::decimal(section)?;
+    let (attenuation, series) = attenuation::parse(&bytes, &path, decimal)?;
+    told.read(series.of_file(&path));
     section.write("attenuation", quote(&inputs::keep(path, bytes, inputs)));
     Ok(Weather::Recorded(attenuation))
 }

@@ -5,11 +5,14 @@
 
 use std::path::Path;
 
+use linkweir_config::fault::shorten;
 use linkweir_config::table::{data_lines, Dialect};
-use linkweir_config::trace::Reader;
+use linkweir_config::trace::{Reader, Series};
 use linkweir_config::Fault;
 
 use crate::satellite::fading::Fading;
+
+use super::attenuation::shown_db;
 
 /// Deepest fade and strongest gain accepted, dB.
 const MOST_DB: f64 = 300.0;
@@ -23,27 +26,36 @@ struct Samples {
     gains_db: Vec<f32>,
     /// Line of each sample.
     lines: Vec<usize>,
+    /// The first time, as it is written.
+    start: String,
 }
 
-/// Reads the content of a file; `path` is for messages only.
+/// Reads the content of a file, and what it was taken for; `path` is for messages only, and `decimal` is the mark in front of
+/// decimals, if the user names it.
 ///
 /// # Errors
 /// The first line that is wrong.
-pub(super) fn parse(text: &str, path: &Path) -> Result<Fading, Fault> {
+pub(super) fn parse(
+    bytes: &[u8],
+    path: &Path,
+    decimal: Option<char>,
+) -> Result<(Fading, Series), Fault> {
     let fault =
         |line: Option<usize>, message: String| Fault::in_file(path.to_path_buf(), line, message);
     let reader = Reader {
         path: path.to_path_buf(),
     };
-    let dialect = reader.dialect(text)?;
+    let text = reader.text(bytes)?;
+    let text = text.as_ref();
+    let dialect = reader.dialect(text, decimal)?;
     let mut samples = Samples::default();
     let mut header_seen = false;
     for (number, line) in data_lines(text) {
         let line = line.trim();
-        let line = line.strip_prefix('"').unwrap_or(line);
+        let first = line.trim_start_matches('"');
         let may_be_header =
-            !header_seen && samples.lines.is_empty() && line.starts_with(char::is_alphabetic);
-        if may_be_header && !line.starts_with("nan") && !line.starts_with("inf") {
+            !header_seen && samples.lines.is_empty() && first.starts_with(char::is_alphabetic);
+        if may_be_header && !first.starts_with("nan") && !first.starts_with("inf") {
             header_seen = true;
             continue;
         }
@@ -54,8 +66,10 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Fading, Fault> {
     let step_ns = samples
         .step_ns()
         .map_err(|(line, message)| fault(line, message))?;
-    Fading::new(step_ns, samples.gains_db)
-        .ok_or_else(|| fault(None, "has samples less than a nanosecond apart".to_owned()))
+    let series = samples.series(step_ns);
+    let fading = Fading::new(step_ns, samples.gains_db)
+        .ok_or_else(|| fault(None, "has samples less than a nanosecond apart".to_owned()))?;
+    Ok((fading, series))
 }
 
 /// Reflections add a few dB to the line of sight, never more than this for long.
@@ -79,14 +93,9 @@ pub(super) fn doubt(fading: &Fading) -> Option<String> {
 impl Samples {
     /// Reads one line.
     fn add(&mut self, number: usize, line: &str, dialect: &Dialect) -> Result<(), String> {
-        let decimal_comma = dialect.decimal_comma() && dialect.separator() != ",";
-        let fields: Vec<&str> = line
-            .split(|c: char| {
-                (c == ',' && !decimal_comma) || c == ';' || c == '|' || c.is_whitespace()
-            })
-            .map(|field| field.trim_matches('"'))
-            .filter(|field| !field.is_empty())
-            .collect();
+        let mut fields = Vec::new();
+        dialect.split(line, &mut fields);
+        fields.retain(|field| !field.is_empty());
         let [time, gain] = fields[..] else {
             return Err(format!(
                 "has {} fields; write a time in s and a gain in dB",
@@ -118,10 +127,30 @@ impl Samples {
                 ));
             }
         }
+        if self.times_s.is_empty() {
+            self.start = shorten(time);
+        }
         self.times_s.push(time_s);
         self.gains_db.push(gain_db as f32);
         self.lines.push(number);
         Ok(())
+    }
+
+    /// What the samples were taken for.
+    fn series(&self, step_ns: u64) -> Series {
+        let count = self.gains_db.len();
+        let sum: f64 = self.gains_db.iter().map(|db| f64::from(*db)).sum();
+        Series {
+            notation: "fading".to_string(),
+            columns: "a time in s and a gain in dB per line".to_string(),
+            values: count,
+            usual_ns: Some(step_ns),
+            start: self.start.clone(),
+            length_ns: Some(step_ns.saturating_mul(count as u64)),
+            end: "loop".to_string(),
+            mean: shown_db(sum / count as f64),
+            ..Series::default()
+        }
     }
 
     /// The step, which must be the same everywhere; else the line that deviates, and what is wrong.
@@ -150,7 +179,9 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Fading, String> {
-        parse(text, Path::new("f.txt")).map_err(|fault| fault.to_string())
+        let read = parse(text.as_bytes(), Path::new("f.txt"), None);
+        read.map(|(fading, _)| fading)
+            .map_err(|fault| fault.to_string())
     }
 
     #[test]

@@ -18,6 +18,24 @@ pub struct Input {
     pub bytes: Vec<u8>,
 }
 
+/// What the user is told of the files that a scenario names and of its models.
+#[derive(Default)]
+pub(super) struct Told {
+    /// Where something is not as the scenario's writer may expect, a sentence each.
+    pub(super) notes: Vec<String>,
+    /// What each measured series was taken for, a line each.
+    pub(super) readings: Vec<String>,
+}
+
+impl Told {
+    /// Adds what a file was taken for, which several keys may name.
+    pub(super) fn read(&mut self, line: String) {
+        if !self.readings.contains(&line) {
+            self.readings.push(line);
+        }
+    }
+}
+
 /// The path and the content of a file that a key names, looked for in `folder`.
 pub(super) fn read(
     file: &Entry<'_, '_>,

@@ -13,7 +13,7 @@ use linkweir_config::Fault;
 use crate::experiment::{Capacity, Link, Reorder, Satellite, Signal};
 
 use super::beam;
-use super::inputs::{self, Input};
+use super::inputs::{self, Input, Told};
 use super::limits;
 use super::overrides::Overrides;
 use super::satellite;
@@ -36,30 +36,26 @@ const BURST_PKTS: f64 = 1e6;
 type Lines = (&'static str, String);
 
 /// Reads the link, in place of whose rate there may be a trace. Returns it with its table `satellite` or
-/// `beam`, if it has one; what the user should know of its models is added to `notes`.
+/// `beam`, if it has one; what the user should know of its files and models is added to `told`.
 pub(super) fn read(
     section: &mut Section<'_, '_>,
     duration_ns: u64,
     seed: u64,
     overrides: &Overrides,
     inputs: &mut Vec<Input>,
-    notes: &mut Vec<String>,
-    readings: &mut Vec<String>,
+    told: &mut Told,
 ) -> Result<(Link, Option<Lines>), Fault> {
     let given = Given::find(section);
     let beam = match section.find("beam") {
         Some(entry) => {
             alone(section, &given, overrides.trace.as_deref())?;
-            Some(beam::read(&entry, seed, &folder(section), inputs, notes)?)
+            Some(beam::read(&entry, seed, &folder(section), inputs, told)?)
         }
         None => None,
     };
     let source = match &beam {
         Some((beam, _)) => Offered::rate(beam::greatest(beam)),
-        None => {
-            let mut told = Told { notes, readings };
-            Offered::read(section, given, overrides, inputs, &mut told)?
-        }
+        None => Offered::read(section, given, overrides, inputs, told)?,
     };
     let mean_bps = match &beam {
         Some((beam, _)) => beam::clear_sky_bps(beam),
@@ -71,7 +67,7 @@ pub(super) fn read(
     let satellite = match section.find("satellite") {
         Some(entry) => {
             let folder = folder(section);
-            let read = satellite::read(&entry, seed, duration_ns, &folder, inputs, notes)?;
+            let read = satellite::read(&entry, seed, duration_ns, &folder, inputs, told)?;
             Some(read)
         }
         None => None,
@@ -118,14 +114,8 @@ pub(super) fn read(
         before_satellite(section, &link)?;
     }
     in_flight(section, &link)?;
-    notes.extend(arrives_late(&link, duration_ns));
+    told.notes.extend(arrives_late(&link, duration_ns));
     Ok((link, lines))
-}
-
-/// What the user is told of a trace.
-struct Told<'n> {
-    notes: &'n mut Vec<String>,
-    readings: &'n mut Vec<String>,
 }
 
 /// Capacity of the link, with the columns for delay and loss that a trace may have.
@@ -150,7 +140,7 @@ impl Offered {
         given: Given<'_, '_>,
         overrides: &Overrides,
         inputs: &mut Vec<Input>,
-        told: &mut Told<'_>,
+        told: &mut Told,
     ) -> Result<Offered, Fault> {
         let (name, trace) = if let Some(path) = overrides.trace.as_deref() {
             let bytes = match &overrides.trace_content {
@@ -330,10 +320,10 @@ fn trace_of(
     bytes: Vec<u8>,
     hints: &Hints,
     inputs: &mut Vec<Input>,
-    told: &mut Told<'_>,
+    told: &mut Told,
 ) -> Result<(String, Trace), Fault> {
     let trace = trace::parse(&bytes, &path, hints)?;
-    told.readings.push(trace.reading(&path));
+    told.read(trace.reading(&path));
     let doubts = trace.understood.doubts.iter();
     told.notes
         .extend(doubts.map(|doubt| format!("link.trace: {doubt}")));

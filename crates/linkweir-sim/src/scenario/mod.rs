@@ -52,6 +52,8 @@ use toml::de::DeTable;
 
 use crate::experiment::{Class, Experiment, Flow, Link, Scheduler};
 
+use inputs::Told;
+
 pub use finder::{Finder, Found};
 pub use inputs::Input;
 pub use linkweir_config::fault::Fault;
@@ -125,22 +127,24 @@ fn read<'i>(
 
     let mut link_section = top.need_table("link", "rate = \"20Mbit\"")?;
     let mut inputs = Vec::new();
-    let mut notes = Vec::new();
-    let mut readings = Vec::new();
+    let mut told = Told::default();
     let (link, channel) = link::read(
         &mut link_section,
         times.duration_ns,
         seed,
         overrides,
         &mut inputs,
-        &mut notes,
-        &mut readings,
+        &mut told,
     )?;
     let link_lines = link_section.finish()?;
 
     let mut scheduler_section = top.need_table("scheduler", "policy = \"pss\"")?;
-    let (policy, params) =
-        scheduler::policy(&mut scheduler_section, overrides, &mut inputs, &mut notes)?;
+    let (policy, params) = scheduler::policy(
+        &mut scheduler_section,
+        overrides,
+        &mut inputs,
+        &mut told.notes,
+    )?;
     let mut class_sections = top.tables("class", limits::CLASSES)?;
     let Classes {
         classes,
@@ -158,7 +162,7 @@ fn read<'i>(
         &ranges,
         &link,
         &times,
-        (&mut inputs, &mut notes),
+        (&mut inputs, &mut told),
     )?;
     series_rows(&top, bins, &link, classes.len(), flows.len())?;
 
@@ -197,8 +201,8 @@ fn read<'i>(
         experiment,
         resolved_toml: resolved_form(resolved, &parts),
         inputs,
-        notes,
-        readings,
+        notes: told.notes,
+        readings: told.readings,
     })
 }
 
@@ -383,7 +387,7 @@ fn flows(
     classes: &BTreeMap<String, Range<usize>>,
     link: &Link,
     times: &Times,
-    (inputs, notes): (&mut Vec<Input>, &mut Vec<String>),
+    (inputs, told): (&mut Vec<Input>, &mut Told),
 ) -> Result<Vec<Flow>, Fault> {
     let mut flows = Vec::new();
     let mut entries = Vec::new();
@@ -395,7 +399,7 @@ fn flows(
             entry,
             classes,
             link,
-            (&mut *inputs, &mut *notes),
+            (&mut *inputs, &mut *told),
             &mut flows,
         )?;
         entries.resize(entries.len() + flows.len() - before, index);

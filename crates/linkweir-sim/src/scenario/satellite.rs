@@ -18,7 +18,7 @@ use crate::satellite::reorder::{Reordering, Rule};
 
 use super::constellation;
 use super::fading;
-use super::inputs::{self, Input};
+use super::inputs::{self, Input, Told};
 use super::limits;
 
 const ENVIRONMENTS: [(&str, Environment); 4] = [
@@ -46,13 +46,15 @@ pub(super) fn read(
     duration_ns: u64,
     folder: &Path,
     inputs: &mut Vec<Input>,
-    notes: &mut Vec<String>,
+    told: &mut Told,
 ) -> Result<(Satellite, String), Fault> {
     let mut section = entry
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.satellite]"))?;
-    let channel = match section.find("fading") {
-        Some(file) => recorded(&mut section, &file, folder, inputs, notes)?,
+    let fading = section.find("fading");
+    let decimal = of_files(&mut section, &fading)?;
+    let channel = match fading {
+        Some(file) => recorded(&mut section, (&file, decimal), folder, inputs, told)?,
         None => generated(&mut section, seed)?,
     };
     let user_offset_ns = section.whole(
@@ -82,7 +84,8 @@ pub(super) fn read(
         (0, (limits::DELAY_S * 1e9) as u64),
         0,
     )?;
-    let (delays, constellation_lines) = delays(&mut section, duration_ns, folder, inputs, notes)?;
+    let (delays, constellation_lines) =
+        delays(&mut section, duration_ns, (folder, decimal), inputs, told)?;
     let repeats = section.choice("repeats_see", &["own", "first_user"], 0)?;
     let first = section.choice("first_attempt", &["coded", "coded_and_plain"], 0)?;
     let reordering = reordering(&mut section)?;
@@ -107,6 +110,18 @@ pub(super) fn read(
         },
         lines,
     ))
+}
+
+/// The mark in front of decimals of the files that the table names.
+fn of_files(
+    section: &mut Section<'_, '_>,
+    fading: &Option<Entry<'_, '_>>,
+) -> Result<Option<char>, Fault> {
+    let decimal = section.find("decimal");
+    if let (Some(entry), None, None) = (decimal, fading, section.find("delays")) {
+        return Err(entry.fault("is only for a file of fading or delays"));
+    }
+    trace::decimal(section)
 }
 
 /// What the scheduler knows of the channels: how often it gets reports, or how old its knowledge is, ns.
@@ -182,10 +197,10 @@ fn reordering(section: &mut Section<'_, '_>) -> Result<Option<Reordering>, Fault
 /// A channel from a file.
 fn recorded(
     section: &mut Section<'_, '_>,
-    file: &Entry<'_, '_>,
+    (file, decimal): (&Entry<'_, '_>, Option<char>),
     folder: &Path,
     inputs: &mut Vec<Input>,
-    notes: &mut Vec<String>,
+    told: &mut Told,
 ) -> Result<Channel, Fault> {
     for key in GENERATED {
         if let Some(entry) = section.find(key) {
@@ -193,10 +208,10 @@ fn recorded(
         }
     }
     let (path, bytes) = inputs::read(file, "times and gains", folder)?;
-    let reader = trace::Reader { path: path.clone() };
-    let fading = fading::parse(&reader.text(&bytes)?, &path)?;
+    let (fading, series) = fading::parse(&bytes, &path, decimal)?;
+    told.read(series.of_file(&path));
     if let Some(note) = fading::doubt(&fading) {
-        notes.push(format!("{}: {note}", path.display()));
+        told.notes.push(format!("{}: {note}", path.display()));
     }
     section.write("fading", quote(&inputs::keep(path, bytes, inputs)));
     Ok(Channel::Recorded(fading))
@@ -249,9 +264,9 @@ fn generated(section: &mut Section<'_, '_>, seed: u64) -> Result<Channel, Fault>
 fn delays(
     section: &mut Section<'_, '_>,
     duration_ns: u64,
-    folder: &Path,
+    (folder, decimal): (&Path, Option<char>),
     inputs: &mut Vec<Input>,
-    notes: &mut Vec<String>,
+    told: &mut Told,
 ) -> Result<(Option<Delays>, Option<String>), Fault> {
     const TIMES: (u64, u64) = (0, limits::DURATION_NS);
     let file = section.find("delays");
@@ -285,7 +300,8 @@ fn delays(
         }
         (Some(file), None) => {
             let (path, bytes) = inputs::read(&file, "times and delays", folder)?;
-            let delays = trace::parse_delays(&bytes, &path)?;
+            let (delays, series) = trace::parse_delays(&bytes, &path, decimal)?;
+            told.read(series.of_file(&path));
             section.write("delays", quote(&inputs::keep(path, bytes, inputs)));
             delays
         }
@@ -293,7 +309,7 @@ fn delays(
             // Flows that are behind look at what was before the start.
             let from_ns = if shift_ns > 0 { 0 } else { start_ns };
             let run_ns = start_ns..start_ns.saturating_add(duration_ns);
-            let path = constellation::read(&shell, from_ns, run_ns, notes)?;
+            let path = constellation::read(&shell, from_ns, run_ns, &mut told.notes)?;
             lines = Some(path.lines);
             outages = path.outages;
             path.delays

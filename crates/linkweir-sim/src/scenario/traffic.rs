@@ -23,7 +23,7 @@ use linkweir_config::Fault;
 use crate::experiment::{Application, Class, Flow, Lengths, Link, Session, Sizes, Traffic};
 use crate::tcp;
 
-use super::inputs::Input;
+use super::inputs::{Input, Told};
 use super::limits;
 use super::link::{folder, has_delays, too_many_on_the_way};
 use super::measures;
@@ -53,7 +53,7 @@ pub(super) fn read(
     (index, duration_ns): (usize, u64),
     classes: &BTreeMap<String, Range<usize>>,
     link: &Link,
-    (inputs, notes): (&mut Vec<Input>, &mut Vec<String>),
+    (inputs, told): (&mut Vec<Input>, &mut Told),
     flows: &mut Vec<Flow>,
 ) -> Result<(), Fault> {
     let kind = section.need("kind", "\"cbr\"")?;
@@ -74,7 +74,7 @@ pub(super) fn read(
     let mut files = Files {
         folder: &folder(section),
         inputs,
-        notes,
+        told,
     };
     let traffic = match KINDS[kind] {
         "cbr" => Traffic::Cbr {

@@ -206,6 +206,21 @@ fn every_head_has_its_own_reception() {
     assert_eq!(firsts("ubmt_like", [210, 100]), [1, 1, 0, 0, 1]);
 }
 
+/// At 1 bit/s every channel counts as 1 bit/s. Users 1 and 0 wait when the link has become faster, each still in the first
+/// sample of its channel; the channel of user 0 is better. Of equals `ubmt_like` takes the first packet, which is user 1's.
+#[test]
+fn rates_of_channels_change_with_that_of_the_link() {
+    let mut e = choice("ubmt_like", [210, 210]);
+    e.flows[0] = packet(2, MS / 20, 210);
+    e.link.capacity = Capacity::Rate(steps(&[(0, 1.0), (MS / 10, 1e6)]));
+    e.link.follow = true;
+    let satellite = e.link.satellite.as_mut().unwrap();
+    satellite.user_offset_ns = 10 * S;
+    let samples_db = vec![0.0, -5.0, -5.0];
+    satellite.channel = Channel::Recorded(Fading::new(10 * S, samples_db).unwrap());
+    assert_eq!(first_of(&e), 0);
+}
+
 /// A policy that does not look at channels is the same at every age.
 #[test]
 fn others_do_not_know_channels() {

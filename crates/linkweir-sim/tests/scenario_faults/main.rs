@@ -219,6 +219,8 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ("delay = \"250ms\"", "delay = \"250ms\"\nreorder = { probability = 1.5, delay = \"1ms\" }", "link.reorder.probability = 1.5: must be 0% .. 100%"),
     ("delay = \"250ms\"", "delay = \"250ms\"\nreorder = { probability = 0.5 }", "link.reorder.delay: is missing; write delay = \"10ms\""),
     ("delay = \"250ms\"", "delay = \"250ms\"\nreorder = { probability = 0.5, delay = \"2h\" }", "link.reorder.delay = \"2h\": must be 0s .. 3600s"),
+    ("delay = \"250ms\"", "delay = \"0.1ns\"", "geo.toml:5: link.delay = \"0.1ns\": is less than half of 1ns, the smallest step, and would count as 0; write 0s, or 1ns or more"),
+    ("delay = \"250ms\"", "delay = { steps = [[\"0s\", \"250ms\"], [\"1s\", \"0.1ns\"]] }", "\"0.1ns\": is less than half of 1ns"),
     ("delay = \"250ms\"", "delay = \"250ms\"\nloss = nan", "geo.toml:6: link.loss = nan: is not a number"),
     ("\"20Mbit\"", "true", "must be a rate like \"20Mbit\", not true or false"),
     ("\"20Mbit\"", "\"0bit\"", "must be above 0 at some time"),

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use rand_pcg::rand_core::Rng;
@@ -13,6 +13,9 @@ use super::sites::{address_of, connect, flood, Sites, ROUTERS, UPLINKS};
 use super::traffic::Traffic;
 use super::{Ledger, RECOVERY};
 use crate::place::{keygen, program, Gateway};
+
+/// How soon a gateway must have made again what was removed.
+const RESTORED: Duration = Duration::from_secs(3);
 
 /// A kind of event: what it is called, whether it takes the only way away, and what it does to a site.
 type Kind = (&'static str, bool, fn(&mut Events, &mut Sites, usize));
@@ -66,12 +69,48 @@ const KINDS: &[Kind] = &[
         false,
         Events::floods,
     ),
+    ("nobody reads the log for a while", false, Events::log_stops),
+    (
+        "a route into the tunnel is removed",
+        false,
+        Events::route_removed,
+    ),
+    (
+        "a rule of the tunnel is removed",
+        false,
+        Events::rule_removed,
+    ),
+    (
+        "the tunnel's device has a small MTU",
+        false,
+        Events::small_mtu,
+    ),
+    (
+        "IPv6 is disabled on the tunnel's device for a while",
+        false,
+        Events::no_ipv6,
+    ),
     (
         "a neighbour gateway starts, or stops",
         false,
         Events::neighbour,
     ),
     ("the uplink is down for a while", true, Events::uplink_down),
+    (
+        "the tunnel's device is down for a while",
+        true,
+        Events::device_down,
+    ),
+    (
+        "the tunnel's address is removed",
+        true,
+        Events::address_removed,
+    ),
+    (
+        "the route of the tunnel's address is removed",
+        true,
+        Events::own_route_removed,
+    ),
     (
         "the uplink has no route for a while",
         true,
@@ -245,6 +284,16 @@ impl Events {
         fs::write(flood(&sites.folder, at), "").unwrap();
     }
 
+    /// More is to be logged than the pipe holds.
+    fn log_stops(&mut self, sites: &mut Sites, at: usize) {
+        sites.stop_reading(at, true);
+        for _ in 0..40 {
+            sites.reload(at);
+            thread::sleep(Duration::from_millis(15));
+        }
+        sites.stop_reading(at, false);
+    }
+
     fn neighbour(&mut self, sites: &mut Sites, at: usize) {
         if let Some(mut gateway) = self.neighbours[at].take() {
             let signal = [Signal::SIGTERM, Signal::SIGKILL][self.below(2) as usize];
@@ -277,12 +326,110 @@ impl Events {
         connect(sites.site(at), at);
     }
 
+    fn device_down(&mut self, sites: &mut Sites, at: usize) {
+        sites.site(at).ip(&["link", "set", "lw0", "down"]);
+        self.pause();
+        sites.site(at).ip(&["link", "set", "lw0", "up"]);
+        restored(sites, at, &["route"], &routed(at));
+        restored(
+            sites,
+            at,
+            &["-6", "address"],
+            &format!("fd77::{}/64", at + 1),
+        );
+    }
+
+    fn route_removed(&mut self, sites: &mut Sites, at: usize) {
+        let routed = routed(at);
+        let words: Vec<&str> = ["route", "del"]
+            .into_iter()
+            .chain(routed.split(' '))
+            .collect();
+        sites.site(at).ip(&words);
+        restored(sites, at, &["route"], &routed);
+    }
+
+    fn own_route_removed(&mut self, sites: &mut Sites, at: usize) {
+        let words: Vec<&str> = ["route", "del"]
+            .into_iter()
+            .chain(OWN_NET.split(' '))
+            .collect();
+        sites.site(at).ip(&words);
+        restored(sites, at, &["route"], OWN_NET);
+    }
+
+    fn address_removed(&mut self, sites: &mut Sites, at: usize) {
+        let own = own_address(at);
+        sites.site(at).ip(&["address", "del", &own, "dev", "lw0"]);
+        restored(sites, at, &["address"], &own);
+        restored(sites, at, &["route"], OWN_NET);
+    }
+
+    /// Only the first site has rules.
+    fn rule_removed(&mut self, sites: &mut Sites, _at: usize) {
+        let version = ["-4", "-6"][self.below(2) as usize];
+        let rules = sites.print(0, "ip", &[version, "rule"]);
+        let ours: Vec<&str> = rules
+            .lines()
+            .filter(|line| line.contains("fwmark"))
+            .collect();
+        let removed = ours[self.below(ours.len() as u32) as usize];
+        let priority = removed.split_once(':').expect("rules have priorities").0;
+        sites
+            .site(0)
+            .ip(&[version, "rule", "del", "priority", priority]);
+        restored(sites, 0, &[version, "rule"], removed);
+    }
+
+    fn small_mtu(&mut self, sites: &mut Sites, at: usize) {
+        sites.site(at).ip(&["link", "set", "lw0", "mtu", "1000"]);
+        restored(sites, at, &["link", "show", "dev", "lw0"], "mtu 1440");
+    }
+
+    fn no_ipv6(&mut self, sites: &mut Sites, at: usize) {
+        for value in ["1", "0"] {
+            let write =
+                move || fs::write("/proc/sys/net/ipv6/conf/lw0/disable_ipv6", value).unwrap();
+            sites.site(at).inside(write);
+            self.pause();
+        }
+        restored(
+            sites,
+            at,
+            &["-6", "address"],
+            &format!("fd77::{}/64", at + 1),
+        );
+    }
+
     fn no_route(&mut self, sites: &mut Sites, at: usize) {
         sites.site(at).ip(&["route", "del", "default"]);
         self.pause();
         connect(sites.site(at), at);
     }
 }
+
+/// Waits until a gateway has made again what `ip` prints.
+fn restored(sites: &Sites, at: usize, words: &[&str], what: &str) {
+    let begun = Instant::now();
+    while !sites.print(at, "ip", words).contains(what) {
+        assert!(
+            begun.elapsed() < RESTORED,
+            "ip {words:?} does not show again: {what}"
+        );
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// What the gateway of a site routes into the tunnel, its own address, and that address's network.
+fn routed(at: usize) -> String {
+    format!("10.78.{}.0/24 dev lw0", 2 - at)
+}
+
+fn own_address(at: usize) -> String {
+    format!("10.77.0.{}/24", at + 1)
+}
+
+const OWN_NET: &str = "10.77.0.0/24 dev lw0";
 
 /// The public key of a neighbour, which is made the first time.
 fn keygen_once(sites: &Sites, last: u8) -> String {

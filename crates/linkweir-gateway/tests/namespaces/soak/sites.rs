@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{ChildStderr, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -117,6 +118,11 @@ impl Sites {
         [&self.here, &self.there][at]
     }
 
+    /// What a command prints in a site.
+    pub fn print(&self, at: usize, program: &str, words: &[&str]) -> String {
+        String::from_utf8(self.site(at).run(program, words).stdout).unwrap()
+    }
+
     /// Writes the configuration of a site, as its changes say, and has it read.
     pub fn reload(&self, at: usize) {
         let text = text(&self.folder, &self.publics, at, &self.changes[at]);
@@ -136,6 +142,11 @@ impl Sites {
     /// What the name of the other site's uplink is, as seen from a site.
     pub fn name(&self, at: usize, address: &str) {
         self.folder.write(&format!("hub{}", at + 1), address);
+    }
+
+    /// Stops or continues to read the log of a site's gateway.
+    pub fn stop_reading(&self, at: usize, stopped: bool) {
+        self.logs[at].stopped.store(stopped, Ordering::Relaxed);
     }
 
     /// The last lines that the gateways wrote.
@@ -204,6 +215,7 @@ listen = "0.0.0.0:{PORT}"
 mode = "wireguard"
 private_key_file = "key{last}"
 user = "root"
+leak = "refuse"
 control = "{}"
 [link]
 rate = "{}Mbit"
@@ -238,9 +250,10 @@ allowed_ips = [{behind}"10.77.0.{other}/32", "fd77::{other}/128", "10.78.{other}
     text
 }
 
-/// What a gateway writes to standard error.
+/// What a gateway writes to standard error, read unless that is stopped.
 pub struct Log {
     text: Arc<Mutex<String>>,
+    stopped: Arc<AtomicBool>,
 }
 
 impl Log {
@@ -248,11 +261,15 @@ impl Log {
         fcntl(&error, FcntlArg::F_SETPIPE_SZ(PIPE_BYTES)).expect("a pipe can be made small");
         let log = Log {
             text: Arc::default(),
+            stopped: Arc::default(),
         };
-        let text = log.text.clone();
+        let (text, stopped) = (log.text.clone(), log.stopped.clone());
         thread::spawn(move || {
             let mut part = [0; 1024];
             loop {
+                while stopped.load(Ordering::Relaxed) {
+                    thread::sleep(Duration::from_millis(10));
+                }
                 match error.read(&mut part) {
                     Ok(0) | Err(_) => return,
                     Ok(bytes) => {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use linkweir_config::reader::{quote, show_number, Entry, Section};
 use linkweir_config::table::data_lines;
-use linkweir_config::trace::Reader;
+use linkweir_config::trace::{self, Reader};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 
 use crate::experiment::{Amount, Distribution};
 
-use super::super::inputs::{self, Input};
+use super::super::inputs::{self, Input, Told};
 use super::super::limits;
 
 /// What is drawn, and its range in base units.
@@ -62,6 +62,15 @@ impl Measure {
         }
     }
 
+    /// The column of amounts of a file, and how many base units one of its numbers is.
+    fn column(self) -> (&'static str, f64) {
+        match self.kind {
+            Some(Kind::Size) => ("bytes", 1.0),
+            Some(_) => ("s", 1e9),
+            None => ("count", 1.0),
+        }
+    }
+
     fn amount(self, distribution: Distribution) -> Amount {
         Amount {
             distribution,
@@ -101,7 +110,7 @@ pub(super) fn find(
 pub(super) struct Files<'f> {
     pub(super) folder: &'f Path,
     pub(super) inputs: &'f mut Vec<Input>,
-    pub(super) notes: &'f mut Vec<String>,
+    pub(super) told: &'f mut Told,
 }
 
 fn read(
@@ -117,11 +126,13 @@ fn read(
         return Ok(measure.amount(Distribution::Fixed(value)));
     };
     let mut foreign = Vec::new();
+    let mark = table.find("decimal");
     let (amount, shown) = if let Some(points) = table.find("cdf") {
         let message = "not with cdf, which gives the whole distribution; leave one out";
         foreign.extend(
             ["file", "mean", "distribution", "shape", "deviation", "max"].map(|key| (key, message)),
         );
+        of_file(&mark)?;
         listed(&points, measure)?
     } else if let Some(file) = table.find("file") {
         let message = "not with file, which gives the whole distribution; leave one out";
@@ -130,12 +141,19 @@ fn read(
         );
         let (path, bytes) =
             inputs::read(&file, "amounts and their cumulative parts", files.folder)?;
-        let points = points_of(&bytes, &path, measure)?;
-        let name = inputs::keep(path, bytes, files.inputs);
+        let decimal = trace::decimal(&mut table)?;
+        let points = points_of(&bytes, &path, measure, decimal)?;
         let amount = measure.amount(Distribution::Empirical(points));
-        (amount, format!("{{ file = {} }}", quote(&name)))
+        files.told.read(reading(&amount, measure, &path));
+        let name = inputs::keep(path, bytes, files.inputs);
+        let mark = match mark {
+            Some(entry) => format!(", decimal = {}", quote(entry.text()?)),
+            None => String::new(),
+        };
+        (amount, format!("{{ file = {}{mark} }}", quote(&name)))
     } else {
         let (amount, shown) = drawn(&mut table, measure)?;
+        of_file(&mark)?;
         if !matches!(amount.distribution, Distribution::Pareto { .. }) {
             foreign.push((
                 "shape",
@@ -153,6 +171,14 @@ fn read(
     finish(table, &foreign)?;
     section.write(key, shown);
     Ok(amount)
+}
+
+/// Refuses the mark of decimals where no file has them.
+fn of_file(decimal: &Option<Entry<'_, '_>>) -> Result<(), Fault> {
+    match decimal {
+        Some(entry) => Err(entry.fault("is only for a file; leave it out")),
+        None => Ok(()),
+    }
 }
 
 /// Refuses keys that were not asked for. Of those in `foreign` it says why they do not belong there.
@@ -261,18 +287,19 @@ fn wrong_order(before: Option<&(f64, f64)>, amount: f64, part: f64) -> Option<&'
 
 /// An empirical distribution from CSV with a header `bytes,cumulative`, or `s,cumulative` for times and `count,cumulative`
 /// for numbers.
-fn points_of(bytes: &[u8], path: &Path, measure: Measure) -> Result<Arc<[(f64, f64)]>, Fault> {
-    let (name, factor) = match measure.kind {
-        Some(Kind::Size) => ("bytes", 1.0),
-        Some(_) => ("s", 1e9),
-        None => ("count", 1.0),
-    };
+fn points_of(
+    bytes: &[u8],
+    path: &Path,
+    measure: Measure,
+    decimal: Option<char>,
+) -> Result<Arc<[(f64, f64)]>, Fault> {
+    let (name, factor) = measure.column();
     let reader = Reader {
         path: path.to_path_buf(),
     };
     let text = reader.text(bytes)?;
     let text = text.as_ref();
-    let dialect = reader.dialect(text)?;
+    let dialect = reader.dialect(text, decimal)?;
     let mut lines = data_lines(text);
     let header = format!("{name},cumulative");
     let Some((line, first)) = lines.next() else {
@@ -317,6 +344,29 @@ fn points_of(bytes: &[u8], path: &Path, measure: Measure) -> Result<Arc<[(f64, f
         return Err(reader.whole_fault(message));
     }
     Ok(points.into())
+}
+
+/// What the file of a distribution was taken for, in one line.
+fn reading(amount: &Amount, measure: Measure, path: &Path) -> String {
+    let show = |value: f64| match measure.kind {
+        Some(kind) => units::show_real(value, kind),
+        None => show_number(value),
+    };
+    let points = match &amount.distribution {
+        Distribution::Empirical(points) => &points[..],
+        _ => &[],
+    };
+    let ends = points.first().zip(points.last());
+    let ((least, _), (most, _)) = ends.unwrap_or((&(0.0, 0.0), &(0.0, 0.0)));
+    format!(
+        "{}: distribution; amounts from {}, parts of all from cumulative; {} values; {} to {}; mean {}",
+        path.display(),
+        measure.column().0,
+        points.len(),
+        show(*least),
+        show(*most),
+        show((mean(amount) * 1000.0).round() / 1000.0)
+    )
 }
 
 /// The mean of the draws, without their bounds.

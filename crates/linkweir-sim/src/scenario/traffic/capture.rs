@@ -24,6 +24,9 @@ pub(super) enum Lengths {
     Frame,
 }
 
+/// The beginning of pcapng, whatever its order of bytes.
+pub(super) const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+
 /// Whether a file begins as pcap or pcapng does.
 pub(super) fn is_capture(bytes: &[u8]) -> bool {
     const MAGIC: [[u8; 4]; 6] = [
@@ -32,7 +35,7 @@ pub(super) fn is_capture(bytes: &[u8]) -> bool {
         [0xa1, 0xb2, 0x3c, 0x4d],
         [0x4d, 0x3c, 0xb2, 0xa1],
         [0x34, 0xcd, 0xb2, 0xa1],
-        [0x0a, 0x0d, 0x0d, 0x0a],
+        PCAPNG,
     ];
     MAGIC.iter().any(|magic| bytes.starts_with(magic))
 }
@@ -55,7 +58,7 @@ pub(super) fn read(
         latest_ns: None,
         notes: Vec::new(),
     };
-    if bytes.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) {
+    if bytes.starts_with(&PCAPNG) {
         pcapng(bytes, &mut found)?;
     } else {
         pcap(bytes, &mut found)?;

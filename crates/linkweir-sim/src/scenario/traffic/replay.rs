@@ -5,10 +5,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use linkweir_config::fault::shorten;
 use linkweir_config::reader::{quote, Entry, Section};
 use linkweir_config::recording;
 use linkweir_config::table::data_lines;
-use linkweir_config::trace::Reader;
+use linkweir_config::trace::{self, Reader};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 
@@ -40,6 +41,12 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
     if let (Some(entry), false) = (&mtu_entry, capture::is_capture(&bytes)) {
         return Err(entry.fault("is for a capture, of whose long packets it makes segments"));
     }
+    let decimal = section.find("decimal");
+    let is_table = !recording::is_recording(&bytes) && !capture::is_capture(&bytes);
+    if let (Some(entry), false) = (&decimal, is_table) {
+        return Err(entry.fault("is for a list of packets as text"));
+    }
+    let columns;
     let packets: Packets = if recording::is_recording(&bytes) {
         if let Some(entry) = lengths {
             return Err(entry.fault("is for a capture; a recording has the bytes on the link"));
@@ -52,6 +59,10 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
         };
         let class = entry.text()?;
         section.write("only", quote(class));
+        columns = format!(
+            "recording of a gateway; the packets of class {}",
+            shorten(class)
+        );
         recorded(&bytes, &path, class)?
     } else if capture::is_capture(&bytes) {
         if let Some(entry) = only {
@@ -73,7 +84,13 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
         };
         let (packets, notes) = capture::read(&bytes, &path, chosen, mtu)?;
         let of_file = |note: &String| format!("{}: {note}", path.display());
-        files.notes.extend(notes.iter().map(of_file));
+        files.told.notes.extend(notes.iter().map(of_file));
+        let notation = if bytes.starts_with(&capture::PCAPNG) {
+            "pcapng"
+        } else {
+            "pcap"
+        };
+        columns = format!("{notation}; times and lengths of {word} packets");
         packets
     } else {
         if let Some(entry) = lengths {
@@ -83,8 +100,14 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
         if let Some(wanted) = wanted {
             section.write("only", quote(wanted));
         }
-        list(&bytes, &path, wanted)?
+        let decimal = trace::decimal(section)?;
+        let of_flow = wanted.map_or_else(String::new, |flow| {
+            format!(" where flow is {}", shorten(flow))
+        });
+        columns = format!("packets; t from t_s in s, length from bytes in B{of_flow}");
+        list(&bytes, &path, wanted, decimal)?
     };
+    files.told.read(reading(&packets, &columns, &path));
     let period_ns = match section.find("period") {
         Some(entry) => Some(period(section, &entry, &packets)?),
         None => {
@@ -133,14 +156,47 @@ fn recorded(bytes: &[u8], path: &Path, class: &str) -> Result<Packets, Fault> {
     Ok(packets)
 }
 
+/// What a file was taken for, in one line.
+fn reading(packets: &Packets, columns: &str, path: &Path) -> String {
+    let time = |ns| units::show_whole(ns, Kind::Time);
+    let bytes: u64 = packets.iter().map(|(_, bytes)| u64::from(*bytes)).sum();
+    let (first_ns, last_ns) = match &packets[..] {
+        [first, .., last] => (first.0, last.0),
+        [only] => (only.0, only.0),
+        [] => (0, 0),
+    };
+    let pause = packets.windows(2).map(|pair| pair[1].0 - pair[0].0).max();
+    let length = units::show_real((bytes as f64 / packets.len() as f64).round(), Kind::Size);
+    let rate = match last_ns - first_ns {
+        0 => String::new(),
+        ns => {
+            let bps = (8e9 * bytes as f64 / ns as f64).round();
+            format!(", {}", units::show_real(bps, Kind::Rate))
+        }
+    };
+    format!(
+        "{}: {columns}; {} packets; from {} to {}; mean {length}{rate}; longest pause {}",
+        path.display(),
+        packets.len(),
+        time(first_ns),
+        time(last_ns),
+        time(pause.unwrap_or(0))
+    )
+}
+
 /// Reads a list of packets; `path` is for messages only.
-fn list(bytes: &[u8], path: &Path, wanted: Option<&str>) -> Result<Packets, Fault> {
+fn list(
+    bytes: &[u8],
+    path: &Path,
+    wanted: Option<&str>,
+    decimal: Option<char>,
+) -> Result<Packets, Fault> {
     let reader = Reader {
         path: path.to_path_buf(),
     };
     let text = reader.text(bytes)?;
     let text = text.as_ref();
-    let dialect = reader.dialect(text)?;
+    let dialect = reader.dialect(text, decimal)?;
     let mut lines = data_lines(text);
     let Some((header_line, header)) = lines.next() else {
         return Err(reader.whole_fault("is empty; it must hold a header t_s,bytes"));

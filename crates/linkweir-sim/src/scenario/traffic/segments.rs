@@ -293,3 +293,218 @@ fn announced(mut options: &[u8]) -> Option<u32> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand_pcg::rand_core::Rng;
+    use rand_pcg::Pcg64;
+
+    use super::*;
+
+    fn below(draw: &mut Pcg64, most: u32) -> u32 {
+        draw.next_u32() % most
+    }
+
+    /// A connection in one direction, written out.
+    #[derive(Clone)]
+    struct Spoken {
+        is_v6: bool,
+        is_tcp: bool,
+        tags: usize,
+        port: u16,
+        /// Of TCP, in words of 4 bytes.
+        options: u8,
+    }
+
+    impl Spoken {
+        fn drawn(draw: &mut Pcg64, port: u16) -> Spoken {
+            Spoken {
+                is_v6: below(draw, 2) == 0,
+                is_tcp: below(draw, 3) > 0,
+                tags: below(draw, 3) as usize,
+                port,
+                options: below(draw, 11) as u8,
+            }
+        }
+
+        /// Bytes of IP, and of TCP or UDP.
+        fn header_bytes(&self) -> [u32; 2] {
+            let inner = if self.is_tcp {
+                20 + 4 * u32::from(self.options)
+            } else {
+                8
+            };
+            [if self.is_v6 { 40 } else { 20 }, inner]
+        }
+
+        /// The tags and headers of a packet (RFC 791, 8200, 9293, 768), and the rest of the type in front of them.
+        fn written(&self, back: bool, mss: Option<u16>) -> ([u8; 2], Vec<u8>) {
+            let kind: [u8; 2] = if self.is_v6 { [0x86, 0xdd] } else { [8, 0] };
+            let mut bytes = Vec::new();
+            for tag in 0..self.tags {
+                let next = if tag + 1 < self.tags { [0x81, 0] } else { kind };
+                bytes.extend([0, 7]);
+                bytes.extend(next);
+            }
+            let protocol = if self.is_tcp { TCP } else { UDP };
+            let (from, to) = if back { (2, 1) } else { (1, 2) };
+            if self.is_v6 {
+                bytes.extend([0x60, 0, 0, 0, 0, 0, protocol, 64]);
+                bytes.extend([from; 16]);
+                bytes.extend([to; 16]);
+            } else {
+                bytes.extend([0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, protocol, 0, 0]);
+                bytes.extend([from; 4]);
+                bytes.extend([to; 4]);
+            }
+            let ports = if back {
+                [443, self.port]
+            } else {
+                [self.port, 443]
+            };
+            bytes.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+            if self.is_tcp {
+                let words = if mss.is_some() { 6 } else { 5 + self.options };
+                bytes.extend([0; 8]);
+                bytes.extend([words << 4, if mss.is_some() { SYN } else { 0x10 }]);
+                bytes.extend([0; 6]);
+                match mss {
+                    Some(mss) => {
+                        bytes.extend([MSS_OPTION, 4]);
+                        bytes.extend(mss.to_be_bytes());
+                    }
+                    None => bytes.extend(vec![1; 4 * usize::from(self.options)]),
+                }
+            } else {
+                bytes.extend([0; 4]);
+            }
+            let first = if self.tags > 0 { [0x81, 0] } else { kind };
+            (first, bytes)
+        }
+    }
+
+    /// Bytes that a packet carries above TCP or UDP, cut into pieces: an independent computation.
+    fn expected(spoken: &Spoken, ip_bytes: u32, most: u32) -> Vec<u32> {
+        let headers: u32 = spoken.header_bytes().iter().sum();
+        let piece = most - headers;
+        let mut pieces: Vec<u32> = Vec::new();
+        let mut carried = 0;
+        while carried < ip_bytes - headers {
+            let next = piece.min(ip_bytes - headers - carried);
+            pieces.push(next + headers + 4 * spoken.tags as u32);
+            carried += next;
+        }
+        pieces
+    }
+
+    /// Random connections with SYNs in one direction, both or none, and packets of any length. What the network carried is
+    /// computed a second time by the rules of the first comment.
+    #[test]
+    fn super_packets_become_the_segments_of_their_connection() {
+        let mut split = 0;
+        for seed in 0..300 {
+            let draw = &mut Pcg64::new(seed, 1);
+            let mut capture = Capture::default();
+            let mut expected_packets = Packets::new();
+            let mut mtu = None;
+            if below(draw, 5) == 0 {
+                mtu = Some(576 + below(draw, 9000));
+            }
+            for number in 0..4 {
+                let spoken = Spoken::drawn(draw, 1000 + number);
+                let headers: u32 = spoken.header_bytes().iter().sum();
+                let tags = 4 * spoken.tags as u32;
+                let add = |capture: &mut Capture, at_ns, bytes, back, mss| {
+                    let (ethertype, packet) = spoken.written(back, mss);
+                    let frame = Frame {
+                        outside: 0,
+                        packet: &packet,
+                        ethertype: Some(&ethertype),
+                    };
+                    capture.add(at_ns, bytes, Some(frame));
+                };
+                let mut announced: Vec<u32> = Vec::new();
+                for back in [false, true] {
+                    if spoken.is_tcp && below(draw, 2) == 0 {
+                        let mss = 256 + below(draw, 8700) as u16;
+                        announced.push(mss.into());
+                        let [ip, _] = spoken.header_bytes();
+                        add(&mut capture, 1, ip + 24 + tags, back, Some(mss));
+                        expected_packets.push((1, ip + 24 + tags));
+                    }
+                }
+                let lengths: Vec<u32> = (0..20)
+                    .map(|_| match below(draw, 3) {
+                        0 => headers + 1 + below(draw, 65_535),
+                        1 => headers + 1 + below(draw, 1500 - headers),
+                        _ => headers + below(draw, 3000),
+                    })
+                    .collect();
+                let ordinary = lengths.iter().copied().filter(|bytes| *bytes <= 1500).max();
+                let [ip, _] = spoken.header_bytes();
+                let least = announced.iter().min().map(|mss| mss + ip + 20);
+                let learnt = ordinary.filter(|bytes| *bytes >= 1280).unwrap_or(1500);
+                // From which length on a packet is split, and into which.
+                let (limit, most) = match (mtu, least) {
+                    (Some(mtu), _) => (mtu, mtu),
+                    (None, Some(most)) => (most, most),
+                    (None, None) => (1500, learnt),
+                };
+                for (at, bytes) in lengths.iter().enumerate() {
+                    let at_ns = 10 + at as u64;
+                    add(&mut capture, at_ns, bytes + tags, false, None);
+                    if *bytes > limit {
+                        split += 1;
+                        let pieces = expected(&spoken, *bytes, most);
+                        expected_packets.extend(pieces.iter().map(|bytes| (at_ns, *bytes)));
+                    } else {
+                        expected_packets.push((at_ns, bytes + tags));
+                    }
+                }
+            }
+            let (packets, note) = capture.split(mtu).unwrap();
+            assert_eq!(packets, expected_packets, "seed {seed}");
+            assert_eq!(
+                note.is_some(),
+                packets.len() > capture.packets.len(),
+                "seed {seed}"
+            );
+        }
+        assert!(split > 1000, "{split}");
+    }
+
+    /// Headers that were cut off or damaged anywhere do no harm, and no packet gets lost.
+    #[test]
+    fn damaged_headers_do_no_harm() {
+        for seed in 0..3000 {
+            let draw = &mut Pcg64::new(seed, 1);
+            let mut capture = Capture::default();
+            let mut sum = 0;
+            for number in 0..6 {
+                let spoken = Spoken::drawn(draw, number % 2);
+                let mss = (below(draw, 3) == 0).then(|| draw.next_u32() as u16);
+                let (ethertype, mut packet) = spoken.written(number % 2 == 0, mss);
+                packet.truncate(below(draw, packet.len() as u32 + 1) as usize);
+                for _ in 0..below(draw, 4) {
+                    if !packet.is_empty() {
+                        let at = below(draw, packet.len() as u32) as usize;
+                        packet[at] = draw.next_u32() as u8;
+                    }
+                }
+                let frame = Frame {
+                    outside: below(draw, 30),
+                    packet: &packet,
+                    ethertype: (below(draw, 2) == 0).then_some(&ethertype),
+                };
+                let scale = below(draw, 21);
+                let bytes = 1 + below(draw, 1 << scale);
+                sum += u64::from(bytes);
+                capture.add(u64::from(number), bytes, Some(frame));
+            }
+            let mtu = (below(draw, 2) == 0).then(|| 576 + below(draw, 2000));
+            let (packets, _) = capture.split(mtu).unwrap();
+            let total: u64 = packets.iter().map(|(_, bytes)| u64::from(*bytes)).sum();
+            assert!(packets.len() >= 6 && total >= sum, "seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A reload in steps, so that packets do not wait: a thread has the keeper read the file, parses it, and later has the keeper
+//! change the routes. Between these the gateway takes the configuration over.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+
+use super::keeper::Requests;
+use super::Gateway;
+use crate::config::{self, Config};
+use crate::linux::journal::log;
+use crate::tunnel::seal::Secret;
+
+/// How long clients of the control socket wait for a reload at most, ns.
+const HOLD_NS: u64 = 4_000_000_000;
+
+/// A step of a reload, for the thread.
+enum Step {
+    Read,
+    Route,
+}
+
+/// A configuration that was read, and the keys shared with its peers.
+type Loaded = (Box<Config>, Vec<Option<Secret>>);
+
+/// What became of a step.
+enum Done {
+    Read(Result<Loaded, String>),
+    Routed(Result<(), String>),
+}
+
+/// Reloads, one after the other.
+pub(super) struct Reloading {
+    steps: Sender<Step>,
+    done: Receiver<Done>,
+    /// Readable when a step is done.
+    ready: UnixStream,
+    is_under_way: bool,
+    began_ns: u64,
+    /// Whether the file may have changed since it was read.
+    is_wanted_again: bool,
+    /// What the running policies refused of the configuration that was taken over.
+    refused: Vec<String>,
+}
+
+impl Reloading {
+    /// Begins the thread, which asks for the `file`. It must not begin before privileges were given up: a thread keeps its
+    /// own.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn new(file: PathBuf, mut keeper: Requests) -> io::Result<Reloading> {
+        let (ready, mut bell) = UnixStream::pair()?;
+        ready.set_nonblocking(true)?;
+        bell.set_nonblocking(true)?;
+        let (steps, todo) = mpsc::channel();
+        let (sender, done) = mpsc::channel();
+        thread::spawn(move || {
+            for step in todo {
+                let outcome = match step {
+                    Step::Read => Done::Read(keeper.read().and_then(|(text, preshared)| {
+                        let config = config::parse(&text, &file);
+                        let config = config.map_err(|fault| fault.to_string())?;
+                        Ok((Box::new(config), preshared))
+                    })),
+                    Step::Route => Done::Routed(keeper.route()),
+                };
+                if sender.send(outcome).is_err() {
+                    return;
+                }
+                // If it is full, the other end will look all the same.
+                let _ = bell.write(&[0]);
+            }
+        });
+        Ok(Reloading {
+            steps,
+            done,
+            ready,
+            is_under_way: false,
+            began_ns: 0,
+            is_wanted_again: false,
+            refused: Vec::new(),
+        })
+    }
+
+    /// Begins a reload, or lets one follow that under way: the file may have been read already.
+    pub(super) fn want(&mut self, now_ns: u64) {
+        self.is_wanted_again = self.is_under_way;
+        if !self.is_under_way {
+            self.is_under_way = true;
+            self.began_ns = now_ns;
+            self.next(Step::Read);
+        }
+    }
+
+    /// Whether clients of the control socket wait for the reload under way.
+    pub(super) fn holds(&self, now_ns: u64) -> bool {
+        self.is_under_way && now_ns < self.holds_until_ns()
+    }
+
+    /// Until when they wait at most, ns.
+    pub(super) fn holds_until_ns(&self) -> u64 {
+        self.began_ns + HOLD_NS
+    }
+
+    fn next(&self, step: Step) {
+        let _ = self.steps.send(step);
+    }
+
+    fn end(&mut self, now_ns: u64) {
+        self.is_under_way = false;
+        if self.is_wanted_again {
+            self.want(now_ns);
+        }
+    }
+}
+
+impl AsFd for Reloading {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ready.as_fd()
+    }
+}
+
+impl Gateway {
+    /// Continues a reload of which a step is done.
+    pub(super) fn continue_reload(&mut self, now_ns: u64) {
+        let _ = self.reloading.ready.read(&mut [0; 16]);
+        while let Ok(done) = self.reloading.done.try_recv() {
+            match done {
+                Done::Read(Ok((config, preshared))) => {
+                    match self.take_over(now_ns, *config, preshared) {
+                        Ok(refused) => {
+                            self.reloading.refused = refused;
+                            self.reloading.next(Step::Route);
+                        }
+                        Err(message) => self.nothing_changed(now_ns, &message),
+                    }
+                }
+                Done::Read(Err(message)) => self.nothing_changed(now_ns, &message),
+                Done::Routed(routed) => {
+                    log(&format!("reloaded {}", self.file.display()));
+                    self.warn();
+                    let refused = std::mem::take(&mut self.reloading.refused);
+                    refused.iter().for_each(|message| log(message));
+                    if let Err(fault) = routed {
+                        log(&fault);
+                    }
+                    self.reloading.end(now_ns);
+                }
+            }
+        }
+    }
+
+    fn nothing_changed(&mut self, now_ns: u64, why: &str) {
+        log(&format!("nothing changed: {why}"));
+        self.reloading.end(now_ns);
+    }
+}
