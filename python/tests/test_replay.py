@@ -240,6 +240,23 @@ def test_flows_that_a_gateway_kept_apart_share_a_queue_and_a_note_says_so(tmp_pa
     assert any("all: the gateway kept its flows apart (fq_codel)" in note for note in made.notes)
 
 
+def test_a_file_that_states_the_capacity_is_replayed_by_itself(tmp_path: Path) -> None:
+    begin = head(1_769_824_800, ["all"]) + peer(0, "ship")
+    second = b"".join((b"\x00\x01" if at else b"") + cell(0, 5, 1500, sent=4) for at in range(100))
+    first = begin + counts(0, capacity(5_000_000) + second)
+    stated = begin + counts(100, capacity(5_000_000)) + counts(100, second)
+    made = prepare(Recording("stated", [stated]).part(), tmp_path)
+    assert made.keys["link"]["rate"] == "5000000bit"
+    assert made.part.duration_s == pytest.approx(1.0)
+    # Together with the file before it, nothing changes.
+    assert Recording("both", [first, stated]).part().capacity == [(0.0, 5_000_000)]
+    # As older gateways wrote it.
+    older = Recording("older", [begin + counts(100, second)]).part()
+    with pytest.raises(PlanError, match="does not say what the link to ship carried; give --rate"):
+        prepare(older, tmp_path)
+    assert prepare(older, tmp_path, rate="5Mbit").keys["link"]["rate"] == "5Mbit"
+
+
 def test_files_that_are_no_recordings_are_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.lwrec"
     for content in (b"", b"t_s,bytes\n", MAGIC, MAGIC + b"\x00" * 100, head(1, ["all"])):

@@ -479,10 +479,10 @@ def test_a_sweep_that_was_killed_goes_on(tmp_path: Path, plan_file: Path, monkey
     while len(list((out / "parts").glob("*.arrow"))) < 20:
         assert process.poll() is None
         time.sleep(0.01)
-    assert len(list(tmp_path.glob("linkweir-sweep-*"))) == 1
+    assert len(list(tmp_path.glob("linkweir-scratch-*"))) == 1
     process.kill()
     process.communicate()
-    while list(tmp_path.glob("linkweir-sweep-*")):
+    while list(tmp_path.glob("linkweir-scratch-*")):
         time.sleep(0.01)  # its workers end and clean up after it
     with pytest.raises(package.DirectoryError, match="still running or was killed; the same command resumes it"):
         Sweep.load(out)

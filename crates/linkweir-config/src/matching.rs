@@ -44,8 +44,26 @@ impl Rule {
         self.dscp.is_some_and(|set| set >> code_point & 1 == 1)
     }
 
-    fn is_empty(&self) -> bool {
+    /// Whether it has no condition; its order is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         *self == self.dscp_alone(None)
+    }
+
+    /// Whether a rule that is written later takes no packet because of this one, or all of this one's.
+    #[must_use]
+    pub fn excludes(&self, later: &Rule) -> bool {
+        self.hides(later) || later.precedes(self)
+    }
+
+    /// Whether it is tried before a rule that is written later, and takes all its packets.
+    fn hides(&self, later: &Rule) -> bool {
+        self.order <= later.order && self.covers(later)
+    }
+
+    /// Whether it is tried before a rule that is written earlier, and takes all its packets.
+    fn precedes(&self, earlier: &Rule) -> bool {
+        self.order < earlier.order && self.covers(earlier)
     }
 
     fn dscp_alone(&self, dscp: Option<u64>) -> Rule {
@@ -137,12 +155,12 @@ pub fn read(
         }
         for one in earlier.iter().chain(&own.rules) {
             let name = names.get(one.class).unwrap_or(&"");
-            if one.order <= rule.order && one.covers(&rule) {
+            if one.hides(&rule) {
                 return Err(item.fault(format!(
                     "matches no packet: class \"{name}\" comes before and takes all of these; leave this out or put it first"
                 )));
             }
-            if rule.order < one.order && rule.covers(one) {
+            if rule.precedes(one) {
                 return Err(item.fault(format!(
                     "takes all packets of a rule of class \"{name}\", which comes later by its order; leave that one out"
                 )));

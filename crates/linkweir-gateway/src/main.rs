@@ -3,6 +3,7 @@
 
 mod arguments;
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -106,6 +107,9 @@ fn execute(command: Command) -> Result<(), Failure> {
                     flows.unwrap_or_default()
                 );
             }
+            for line in &sound.told {
+                println!("{line}");
+            }
             for fault in denied {
                 eprintln!("linkweir-gateway: not checked: {fault}");
             }
@@ -152,8 +156,12 @@ fn execute(command: Command) -> Result<(), Failure> {
                 .map_err(|fault| Failure::Input(fault.to_string()))?;
             if check {
                 println!("{}: valid", config.display());
+                for line in &link.told {
+                    println!("{line}");
+                }
                 return Ok(());
             }
+            tell(&link.told);
             emulate(&link, duration, !normal_priority, json)
         }
         Command::Rate {
@@ -219,11 +227,26 @@ fn import(file: &Path, rate: &str, folder: &Path) -> Result<(), Failure> {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    let imported = wg_quick::import(&text, &device, rate)
-        .map_err(|(line, what)| Failure::Input(format!("{}:{line}: {what}", file.display())))?;
     let target = folder.join(format!("{device}.toml"));
+    let unwritten = |place: String, what: &dyn Display| {
+        Failure::Input(format!(
+            "{}{place}: {what}; {} was not written",
+            file.display(),
+            target.display()
+        ))
+    };
+    let imported = wg_quick::import(&text, &device, rate)
+        .map_err(|(line, what)| unwritten(format!(":{line}"), &what))?;
     // Its keys are looked at later: they have no files yet.
-    config::parse(&imported.text, &target).map_err(|fault| Failure::Input(fault.to_string()))?;
+    config::parse(&imported.text, &target).map_err(|found| {
+        // The place is in a file that does not exist.
+        let found = Fault {
+            file: None,
+            line: None,
+            ..found
+        };
+        unwritten(String::new(), &found)
+    })?;
     let keys = imported.secrets.iter().map(|(name, _)| folder.join(name));
     for path in keys.chain([target.clone()]) {
         if path.exists() {
@@ -243,6 +266,13 @@ fn import(file: &Path, rate: &str, folder: &Path) -> Result<(), Failure> {
         eprintln!("linkweir-gateway: {}: {line}", file.display());
     }
     Ok(())
+}
+
+/// Tells the user what traces were taken for, apart from the output of the command.
+fn tell(lines: &[String]) {
+    for line in lines {
+        eprintln!("linkweir-gateway: {line}");
+    }
 }
 
 /// Reads a configuration; one that protects nothing only if it is wanted.
@@ -266,6 +296,7 @@ fn accounts_exist(config: &Config) -> Result<(), Failure> {
 /// Runs a gateway, or reports what it would set up.
 fn up(file: &Path, cleartext: bool, dry_run: bool) -> Result<(), Failure> {
     let config = load_for(file, cleartext)?;
+    tell(&config.told);
     if dry_run {
         print!("{}", describe_setup(file, &config)?);
         return accounts_exist(&config);

@@ -100,6 +100,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("[5060, \"16384-32767\"]", "70000", "ground.toml:22: class[0].match[1].port = 70000: must be a whole number 1 .. 65535"),
     ("match = [{ dscp = [\"AF11\"", "match = [{ }, { dscp = [\"AF11\"", "ground.toml:28: class[1].match[0] = { }: is empty and would take everything; write {} as the last rule of the class that takes the rest"),
     ("match = [{ dscp = [\"AF11\"", "match = [{ dscp = \"EF\" }, { dscp = [\"AF11\"", "ground.toml:28: class[1].match[0] = { dscp = \"EF\" }: matches no packet: class \"ef\" comes before and takes all of these; leave this out or put it first"),
+    ("match = [{ dscp = [\"AF11\"", "level = 9\nmatch = [{}]\n[[class]]\nname = \"again\"\nmatch = [{}] # [{ dscp = [\"AF11\"", "ground.toml:32: class[2].match = [{}]: ends with {}, and only one class takes what no other does, \"af\"; write match = [{ dscp = \"EF\" }]"),
     ("match = [{ dscp = [\"AF11\"", "# match = [{ dscp = [\"AF11\"", "ground.toml:35: class[2].match: is missing, and only one class takes what no other does, \"af\"; write match = [{ dscp = \"EF\" }]"),
     ("name = \"rest\" ", "name = \"rest\"\nmatch = [{ dscp = 0 }] ", "ground.toml:37: class[2].match = [{ dscp = 0 }]: one class must take what no other does; leave match out there"),
     ("limit = \"100p\"", "limit = \"0p\"", "ground.toml:24: class[0].limit = \"0p\": must be 1p .. 1000000p"),
@@ -846,6 +847,48 @@ fn voice_ages_by_default_and_no_other_class_does() {
     assert_eq!(by_port[0].max_age_ns, None, "EF is not named");
 }
 
+/// A trace of ten lines a second apart, but for one gap, in each place where a gateway or an emulator takes one.
+#[test]
+fn commands_say_what_a_trace_was_taken_for_and_what_is_doubtful() {
+    let folder = std::env::temp_dir().join(format!("linkweir-told-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir(&folder).unwrap();
+    let lines = (0..10).map(|at| format!("{},50\n", if at < 9 { at } else { 40 }));
+    let content = format!("t_s,down_mbit\n{}", lines.collect::<String>());
+    fs::write(folder.join("drive.csv"), content).unwrap();
+    let link = "rate = \"20Mbit\"";
+    let trace = "trace = \"drive.csv\"";
+    let of_peer = |text: &str| text.replacen("endpoint =", &format!("{trace}\nendpoint ="), 1);
+    let emulated = format!(
+        "[a]\ndevice = \"sat0\"\n[b]\ndevice = \"sat1\"\n[a_to_b]\n{trace}\n[b_to_a]\n{trace}\ndecimal = \".\"\n"
+    );
+    for (command, text) in [
+        (&["check"][..], changed(link, trace)),
+        (&["check"][..], of_peer(SHIPPED)),
+        (
+            &["up", "--cleartext", "--dry-run"][..],
+            changed(link, trace),
+        ),
+        (&["emulate", "--check"][..], emulated),
+    ] {
+        let file = folder.join("it.toml");
+        fs::write(&file, text).unwrap();
+        let mut program = Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"));
+        let output = program.args(command).arg(&file).output().unwrap();
+        let all = [&output.stdout[..], &output.stderr[..]].concat();
+        let all = String::from_utf8_lossy(&all);
+        let drive = folder.join("drive.csv");
+        let drive = drive.display();
+        for expected in [
+            format!("read: {drive}: mbit; t from t_s, capacity from down_mbit in Mbit/s; 10 values, mostly every 1s; from 0;"),
+            format!("note: {drive}: no lines for 32s before line 11, where 1s is usual"),
+        ] {
+            assert_eq!(all.matches(&expected).count(), 1, "{command:?}: {expected}: {all}");
+        }
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn a_file_of_wg_quick_becomes_files_that_check_finds_sound() {
     use std::os::unix::fs::PermissionsExt;
@@ -854,9 +897,9 @@ fn a_file_of_wg_quick_becomes_files_that_check_finds_sound() {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir(&folder).unwrap();
     let file = folder.join("wg0.conf");
-    let conf = "[Interface]\nPrivateKey = yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=\nAddress = 10.9.0.1/24\nDNS = 10.9.0.9\n\
+    let sound = "[Interface]\nPrivateKey = yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=\nAddress = 10.9.0.1/24\nDNS = 10.9.0.9\n\
 [Peer]\nPublicKey = GtL7fZc/bLnqZldpVofMCD6hDjrK28SsdLxevJ+qtKU=\nAllowedIPs = 10.9.0.2/32\nEndpoint = 192.0.2.1:51820\n";
-    std::fs::write(&file, conf).unwrap();
+    std::fs::write(&file, sound).unwrap();
     let run = |words: &[&str]| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"));
         let output = command.args(words).output().unwrap();
@@ -898,5 +941,28 @@ fn a_file_of_wg_quick_becomes_files_that_check_finds_sound() {
     );
     let (code, _, said) = run(&["import", conf, "--rate", "18"]);
     assert!(code == Some(2) && said.contains("18"), "{said}");
+    // faults name the file that was read, and the one that is not there
+    std::fs::remove_file(&toml).unwrap();
+    std::fs::remove_file(folder.join("wg0.key")).unwrap();
+    for (line, expected) in [
+        (
+            "MTU = 1450",
+            "wg0.conf:4: MTU: 1450 must be at most 1420, or 1440 if",
+        ),
+        (
+            "MTU = 575",
+            "wg0.conf: gateway.mtu = \"575B\": must be 576B .. ",
+        ),
+    ] {
+        std::fs::write(&file, sound.replace("DNS = 10.9.0.9", line)).unwrap();
+        let (code, _, said) = run(&words);
+        assert!(code == Some(2) && said.contains(expected), "{said}");
+        let unwritten = format!("; {} was not written\n", toml.display());
+        assert!(
+            said.ends_with(&unwritten) && !said.contains("wg0.toml:"),
+            "{said}"
+        );
+        assert!(!toml.exists());
+    }
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -62,7 +62,7 @@ impl Reader {
             && names
                 .iter()
                 .zip(&is_time)
-                .all(|(name, time)| *time || is_number(&name))
+                .all(|(name, time)| *time || is_number(name))
         {
             return Err(self.fault(line, headless(&is_time)));
         }

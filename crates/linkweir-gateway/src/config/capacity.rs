@@ -31,9 +31,13 @@ const DELAY_NS: u64 = 25_000_000;
 /// Most words of a command.
 const WORDS: usize = 64;
 
-/// Reads the keys of a capacity; none when none of `rate`, `trace` and `command` is given.
-pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fault> {
-    let offered = offered(section)?;
+/// Reads the keys of a capacity; none when none of `rate`, `trace` and `command` is given. What a trace was taken for is
+/// added to `told`.
+pub(super) fn read(
+    section: &mut Section<'_, '_>,
+    told: &mut Vec<String>,
+) -> Result<Option<Capacity>, Fault> {
+    let offered = offered(section, told)?;
     let command = match section.find("command") {
         Some(entry) => Some((command(&entry)?, entry)),
         None => None,
@@ -222,8 +226,12 @@ fn read_bounds(
 /// A rate or a trace, with the trace's other columns.
 pub(super) type Offered = (signal::Capacity, Option<Trace>);
 
-/// Reads `rate` or `trace`, if either is given.
-pub(super) fn offered(section: &mut Section<'_, '_>) -> Result<Option<Offered>, Fault> {
+/// Reads `rate` or `trace`, if either is given. What a trace was taken for is added to `told`, a line each, and what of it
+/// is doubtful.
+pub(super) fn offered(
+    section: &mut Section<'_, '_>,
+    told: &mut Vec<String>,
+) -> Result<Option<Offered>, Fault> {
     let least = units::show_whole(LEAST_BPS, Kind::Rate);
     let too_low = format!("must be at least {least} at some time");
     let (entry, hints) = match Given::find(section).read(LEAST_BPS as f64, &too_low)? {
@@ -233,6 +241,13 @@ pub(super) fn offered(section: &mut Section<'_, '_>) -> Result<Option<Offered>, 
     };
     let path = path(&entry)?;
     let trace = trace::parse(&link::content(&entry, &path)?, &path, &hints)?;
+    let lines = trace.told(&path);
+    told.extend(
+        lines
+            .into_iter()
+            .filter(|line| !told.contains(line))
+            .collect::<Vec<_>>(),
+    );
     if mean_bps(&trace.capacity) < LEAST_BPS {
         let path = path.display();
         let message = format!("{path}: the mean capacity must be at least {least}");

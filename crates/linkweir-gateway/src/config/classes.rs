@@ -52,7 +52,7 @@ pub(super) fn read(
         let own = matching::read(section, at, &rules, &names)?;
         if own.rest {
             if let Some(earlier) = rest.and_then(|at: usize| classes.get(at)) {
-                let message = if own.rules.is_empty() {
+                let message = if section.find("match").is_none() {
                     "is missing, and only one class takes what no other does"
                 } else {
                     "ends with {}, and only one class takes what no other does"

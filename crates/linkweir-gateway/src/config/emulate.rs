@@ -51,6 +51,8 @@ pub struct Emulation {
     pub mtu: u32,
     /// Seed of losses and jitter.
     pub seed: u64,
+    /// What traces were taken for and what of them is doubtful, a line each.
+    pub told: Vec<String>,
 }
 
 /// Reads the configuration of an emulated link.
@@ -83,11 +85,12 @@ pub fn parse(text: &str, file: &Path) -> Result<Emulation, Fault> {
     a.finish()?;
     b.finish()?;
     let mut directions = Vec::new();
+    let mut told = Vec::new();
     const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];
     top.expect(&DIRECTIONS);
     for key in DIRECTIONS {
         let mut section = top.need_table(key, "rate = \"20Mbit\"")?;
-        directions.push(direction(&mut section)?);
+        directions.push(direction(&mut section, &mut told)?);
         section.finish()?;
     }
     top.finish()?;
@@ -99,6 +102,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Emulation, Fault> {
         directions,
         mtu,
         seed,
+        told,
     })
 }
 
@@ -133,8 +137,8 @@ fn namespace(entry: &Entry<'_, '_>) -> Result<PathBuf, Fault> {
 
 /// Reads the table of one direction. By default twice as many packets may wait as there are packets of 1500 bytes on the
 /// way.
-fn direction(section: &mut Section<'_, '_>) -> Result<Direction, Fault> {
-    let Some((offered, trace)) = offered(section)? else {
+fn direction(section: &mut Section<'_, '_>, told: &mut Vec<String>) -> Result<Direction, Fault> {
+    let Some((offered, trace)) = offered(section, told)? else {
         return Err(section.missing(
             "rate",
             "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\"",

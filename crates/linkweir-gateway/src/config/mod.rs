@@ -64,6 +64,8 @@ pub const PACKET_COST_BYTES: u64 = 112;
 const MTU_V6: u32 = 1280;
 /// Smallest MTU taken: what every IPv4 host accepts (RFC 791).
 const MTU_LEAST: u32 = 576;
+/// Largest IP packet of the underlying network unless a configuration says another: Ethernet's.
+const UNDERLAY_MTU: u32 = 1500;
 /// The smallest packet is a header of this size.
 const HEADER_BYTES: usize = 20;
 /// IP and UDP headers outside, bytes.
@@ -125,6 +127,8 @@ pub struct Config {
     pub peers: Vec<Peer>,
     /// The flight recorder; none: nothing is recorded.
     pub record: Option<Record>,
+    /// What traces were taken for and what of them is doubtful, a line each.
+    pub told: Vec<String>,
 }
 
 impl Config {
@@ -196,7 +200,8 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
 
     top.renamed(&WIREGUARD)?;
     let own = Own::read(&mut top)?;
-    let link = Shared::read(&mut top)?;
+    let mut told = Vec::new();
+    let link = Shared::read(&mut top, &mut told)?;
     let mut scheduler = top.need_table("scheduler", "policy = \"pss\"")?;
     let names: Vec<&str> = linkweir_core::policies().iter().map(|p| p.name).collect();
     let chosen = scheduler.need("policy", "\"pss\"")?.choice(&names)?;
@@ -215,6 +220,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         own.listen,
         link.capacity.as_ref(),
         link.across.as_ref(),
+        &mut told,
     )?;
     peers::underlays_outside(&peers, &peer_sections, &own.device)?;
     let wire = Wire {
@@ -289,6 +295,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         rules,
         peers,
         record,
+        told,
     })
 }
 
@@ -372,7 +379,12 @@ impl Own {
         let drain_ns = gateway.whole("drain", Kind::Time, (0, DRAIN_NS), 0)?;
         let headers_bytes = if listen.is_ipv6() { OUTER_V6 } else { OUTER_V4 };
         let outer_bytes = headers_bytes + mode.overhead_bytes();
-        let below = gateway.small("underlay_mtu", Kind::Size, (MTU_LEAST, 65_535), 1500)?;
+        let below = gateway.small(
+            "underlay_mtu",
+            Kind::Size,
+            (MTU_LEAST, 65_535),
+            UNDERLAY_MTU,
+        )?;
         let mtu = mtu(&mut gateway, below, outer_bytes, &addresses)?;
         gateway.finish()?;
         Ok(Own {
@@ -410,9 +422,9 @@ struct Shared<'s, 'i> {
 }
 
 impl<'s, 'i> Shared<'s, 'i> {
-    fn read(top: &mut Section<'s, 'i>) -> Result<Shared<'s, 'i>, Fault> {
+    fn read(top: &mut Section<'s, 'i>, told: &mut Vec<String>) -> Result<Shared<'s, 'i>, Fault> {
         let mut link = top.need_table("link", "rate = \"20Mbit\"")?;
-        let capacity = capacity::read(&mut link)?;
+        let capacity = capacity::read(&mut link, told)?;
         let overhead_bytes = match link.find("overhead") {
             Some(entry) => entry.signed(Kind::Size, 1000)?,
             None => 0,

@@ -56,12 +56,14 @@ pub struct Peer {
 type Read<'s, 'i> = (Vec<Peer>, Vec<Vec<u64>>, Vec<Option<Section<'s, 'i>>>);
 
 /// Reads all peers; `link` is the capacity of those that do not give their own, `across` the policy among them.
+/// What traces were taken for is added to `told`.
 pub(super) fn read<'s, 'i>(
     sections: &mut [Section<'s, 'i>],
     mode: Mode,
     listen: SocketAddr,
     link: Option<&Capacity>,
     across: Option<&Across<'_, '_>>,
+    told: &mut Vec<String>,
 ) -> Result<Read<'s, 'i>, Fault> {
     let mut peers: Vec<Peer> = Vec::new();
     let mut known = Known::default();
@@ -123,7 +125,7 @@ pub(super) fn read<'s, 'i>(
             Some(entry) => entry.flag()?,
             None => false,
         };
-        let capacity = match (capacity::read(section)?, link) {
+        let capacity = match (capacity::read(section, told)?, link) {
             (Some(capacity), _) => capacity,
             (None, Some(capacity)) => capacity.clone(),
             (None, None) => {

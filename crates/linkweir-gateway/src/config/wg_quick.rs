@@ -2,16 +2,20 @@
 //! Reads a file of wg-quick(8) and writes a configuration of a gateway that does the same, with voice first.
 
 use std::fmt::Write as _;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 
 use ipnet::IpNet;
 
 use super::names::host_name_of;
-use super::FWMARKS;
+use super::{FWMARKS, OUTER_V4, OUTER_V6, UNDERLAY_MTU};
 use crate::tunnel::seal::{self, Secret};
 
 /// Port of a tunnel whose file names none.
 const PORT: u16 = 51820;
+/// Largest MTU whose datagrams fit into [`UNDERLAY_MTU`] over IPv4: 20 bytes of IP, 8 of UDP and 32 of WireGuard are added.
+const MTU_OVER_V4: u32 = UNDERLAY_MTU - OUTER_V4 - seal::OVERHEAD_BYTES;
+/// The same over IPv6, whose header has 40 bytes; what fits here also fits over IPv4.
+const MTU_OVER_V6: u32 = UNDERLAY_MTU - OUTER_V6 - seal::OVERHEAD_BYTES;
 
 /// Where the system names services.
 const SERVICES: &str = "/etc/services";
@@ -32,9 +36,16 @@ struct Interface {
     private_key: Option<Secret>,
     addresses: Vec<IpNet>,
     port: Option<u16>,
-    mtu: Option<u32>,
+    mtu: Option<Mtu>,
     mark: Option<u32>,
     no_routes: bool,
+}
+
+/// `MTU`, bytes, and the line that sets it.
+#[derive(Clone, Copy)]
+struct Mtu {
+    line: usize,
+    bytes: u32,
 }
 
 /// `[Peer]`.
@@ -97,7 +108,7 @@ pub fn import(text: &str, device: &str, rate: &str) -> Result<Imported, (usize, 
         };
         let (key, value) = (key.trim(), value.trim());
         let read = match (&place, peers.last_mut()) {
-            (Place::Interface, _) => interface.read(key, value),
+            (Place::Interface, _) => interface.read(number, key, value),
             (Place::Peer, Some(peer)) => peer.read(key, value),
             _ => Err("stands before [Interface]".to_string()),
         };
@@ -111,7 +122,14 @@ pub fn import(text: &str, device: &str, rate: &str) -> Result<Imported, (usize, 
         return Err((last.max(1), "[Interface] has no PrivateKey".to_string()));
     };
     let mut secrets = vec![(format!("{device}.key"), private_key)];
-    let mut written = interface.write(device, rate);
+    let local = interface.local_address(&peers)?;
+    if let (Some(mtu), IpAddr::V4(_)) = (interface.mtu, local) {
+        left_out.push(format!(
+            "line {}: MTU = {} fits over IPv4 only (over IPv6 at most {MTU_OVER_V6}), so the gateway does not listen on IPv6",
+            mtu.line, mtu.bytes
+        ));
+    }
+    let mut written = interface.write(device, rate, local);
     for (at, peer) in peers.iter_mut().enumerate() {
         let Some(public_key) = peer.public_key.take() else {
             return Err((peer.line, "[Peer] has no PublicKey".to_string()));
@@ -139,7 +157,7 @@ pub fn import(text: &str, device: &str, rate: &str) -> Result<Imported, (usize, 
 type Read = Result<Option<&'static str>, String>;
 
 impl Interface {
-    fn read(&mut self, key: &str, value: &str) -> Read {
+    fn read(&mut self, line: usize, key: &str, value: &str) -> Read {
         match key.to_ascii_lowercase().as_str() {
             "privatekey" => self.private_key = Some(secret(value)?),
             "address" => self.addresses.extend(nets(value)?),
@@ -150,7 +168,10 @@ impl Interface {
                     return Ok(Some("the system would choose another port at each start; the gateway listens on 51820"));
                 }
             }
-            "mtu" => self.mtu = Some(number(value, "a number of bytes")?),
+            "mtu" => {
+                let bytes = number(value, "a number of bytes")?;
+                self.mtu = Some(Mtu { line, bytes });
+            }
             "dns" => return Ok(Some("set the resolver of the system instead")),
             "table" if value == "off" => self.no_routes = true,
             "table" if value == "auto" => {}
@@ -180,13 +201,41 @@ impl Interface {
         Ok(None)
     }
 
-    fn write(&self, device: &str, rate: &str) -> String {
+    /// The address to listen on: both versions of IP, unless the MTU needs the shorter headers of IPv4 and all peers
+    /// are known to use it.
+    fn local_address(&self, peers: &[Peer]) -> Result<IpAddr, (usize, String)> {
+        let Some(mtu) = self.mtu.filter(|mtu| mtu.bytes > MTU_OVER_V6) else {
+            return Ok(Ipv6Addr::UNSPECIFIED.into());
+        };
+        let other = peers.iter().find(|peer| !peer.is_over_v4());
+        let why = match other {
+            _ if mtu.bytes > MTU_OVER_V4 => format!(
+                "must be at most {MTU_OVER_V6}, or {MTU_OVER_V4} if all endpoints are IPv4 addresses; \
+                 if the network carries longer packets, leave it out and set underlay_mtu in the configuration"
+            ),
+            None => return Ok(Ipv4Addr::UNSPECIFIED.into()),
+            Some(Peer { endpoint: Some(endpoint), .. }) => format!(
+                "must be at most {MTU_OVER_V6} because {endpoint} may be reached over IPv6; write its IPv4 address to use up to {MTU_OVER_V4}"
+            ),
+            Some(Peer { line, .. }) => format!(
+                "must be at most {MTU_OVER_V6} because the peer of line {line} has no Endpoint and may come over IPv6"
+            ),
+        };
+        let headers = format!(
+            "the tunnel adds {} bytes over IPv4 and {} over IPv6, and {UNDERLAY_MTU} are assumed to fit",
+            UNDERLAY_MTU - MTU_OVER_V4,
+            UNDERLAY_MTU - MTU_OVER_V6
+        );
+        Err((mtu.line, format!("MTU: {} {why}: {headers}", mtu.bytes)))
+    }
+
+    fn write(&self, device: &str, rate: &str, local: IpAddr) -> String {
         let mut text = format!("[gateway]\ndevice = \"{device}\"\n");
         if !self.addresses.is_empty() {
             let _ = writeln!(text, "address = {}", listed(&self.addresses));
         }
         let port = self.port.unwrap_or(PORT);
-        let _ = writeln!(text, "listen = \"[::]:{port}\"");
+        let _ = writeln!(text, "listen = \"{}\"", SocketAddr::new(local, port));
         if let Some(mark) = self.mark {
             let _ = writeln!(text, "fwmark = {mark}");
         }
@@ -194,7 +243,7 @@ impl Interface {
             let _ = writeln!(text, "routes = false");
         }
         if let Some(mtu) = self.mtu {
-            let _ = writeln!(text, "mtu = \"{mtu}B\"");
+            let _ = writeln!(text, "mtu = \"{}B\"", mtu.bytes);
         }
         let _ = write!(
             text,
@@ -224,6 +273,13 @@ impl Peer {
             _ => return Err("is no key of [Peer]".to_string()),
         }
         Ok(None)
+    }
+
+    /// Whether its packets are known to use IPv4: a name may stand for addresses of IPv6, and a peer without an endpoint
+    /// may come from one.
+    fn is_over_v4(&self) -> bool {
+        let endpoint = self.endpoint.as_ref();
+        endpoint.is_some_and(|endpoint| endpoint.parse::<SocketAddrV4>().is_ok())
     }
 
     fn write(&self, name: &str, public_key: &str, device: &str, text: &mut String) {
@@ -359,6 +415,49 @@ PersistentKeepalive = 25
         );
         assert_eq!(imported.left_out.len(), 2, "{:?}", imported.left_out);
         assert!(imported.left_out[0].starts_with("line 5: DNS is left out: "));
+    }
+
+    /// IP, UDP and WireGuard's header and tag (Donenfeld 2017, section 5.4.6) around a packet of this MTU, in Ethernet's
+    /// 1500 bytes: 20 + 8 + 16 + 16 = 60 over IPv4, 80 over IPv6.
+    #[test]
+    fn an_mtu_is_taken_where_its_packets_fit_over_ipv4_or_ipv6() {
+        let literal = FILE.replace("demo.wireguard.com:51820", "192.0.2.1:51820");
+        for (file, mtu, listen) in [
+            (FILE, 1420, "[::]:51821"),
+            (&literal, 1420, "[::]:51821"),
+            (&literal, 1421, "0.0.0.0:51821"),
+            (&literal, 1440, "0.0.0.0:51821"),
+        ] {
+            let file = file.replace("MTU = 1420", &format!("MTU = {mtu}"));
+            let imported = import(&file, "wg0", "20Mbit").unwrap();
+            let config = parsed(&imported.text);
+            assert_eq!(
+                (config.mtu, config.listen.to_string()),
+                (mtu, listen.to_string())
+            );
+            let said = imported.left_out.iter().any(|note| {
+                note.starts_with(&format!(
+                    "line 6: MTU = {mtu} fits over IPv4 only (over IPv6 at most 1420)"
+                ))
+            });
+            assert_eq!(said, mtu > 1420, "{:?}", imported.left_out);
+        }
+        let without = FILE.replace("Endpoint = demo", "# Endpoint = demo");
+        let v6 = FILE.replace("demo.wireguard.com", "[2001:db8::1]");
+        let adds =
+            "the tunnel adds 60 bytes over IPv4 and 80 over IPv6, and 1500 are assumed to fit";
+        for (file, mtu, expected) in [
+            (FILE, 1440, "1440 must be at most 1420 because demo.wireguard.com:51820 may be reached over IPv6"),
+            (&v6, 1421, "1421 must be at most 1420 because [2001:db8::1]:51820 may"),
+            (&without, 1440, "1440 must be at most 1420 because the peer of line 9 has no Endpoint"),
+            (&literal, 1441, "1441 must be at most 1420, or 1440 if all endpoints are IPv4 addresses"),
+            (&literal, 1450, "1450 must be at most 1420, or 1440 if"),
+        ] {
+            let file = file.replace("MTU = 1420", &format!("MTU = {mtu}"));
+            let (line, fault) = import(&file, "wg0", "20Mbit").err().unwrap();
+            assert!(line == 6 && fault.starts_with("MTU: ") && fault.contains(expected), "{line}: {fault}");
+            assert!(fault.contains(adds), "{fault}");
+        }
     }
 
     #[test]

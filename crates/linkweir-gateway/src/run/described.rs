@@ -32,6 +32,7 @@ pub fn describe(config: &Config, addresses: bool) -> String {
     let _ = writeln!(text, "\n[scheduler]");
     scheduler(&mut text, &config.scheduler);
     let info = config.scheduler.info;
+    let mut earlier: Vec<Rule> = Vec::new();
     for (at, class) in config.classes.iter().enumerate() {
         let _ = writeln!(text, "\n[[class]]\nname = {}", quote(&class.name));
         limit(&mut text, &class.limit);
@@ -41,9 +42,17 @@ pub fn describe(config: &Config, addresses: bool) -> String {
         let row = &config.scheduler.qparams[at * info.qparams.len()..];
         values(&mut text, &info.qparams, row);
         let own = config.rules.rules.iter().filter(|rule| rule.class == at);
-        let rules: Vec<Rule> = own.filter_map(|rule| shown(rule, addresses)).collect();
-        if !rules.is_empty() {
-            let rest = config.rules.rest == at;
+        let from = earlier.len();
+        for rule in own.filter_map(|rule| shown(rule, addresses)) {
+            // Without addresses two rules may be the same, of which a reader takes the first only.
+            if !earlier.iter().any(|one| one.excludes(&rule)) {
+                earlier.push(rule);
+            }
+        }
+        let rules = earlier[from..].to_vec();
+        let rest = config.rules.rest == at;
+        // A class without `match` takes the rest.
+        if !(rest && rules.is_empty()) {
             let own = matching::Own { rules, rest };
             let _ = writeln!(text, "match = {}", matching::show(&own));
         }
@@ -120,11 +129,7 @@ fn shown(rule: &Rule, addresses: bool) -> Option<Rule> {
         destinations: Vec::new(),
         ..rule.clone()
     };
-    let nothing = Rule {
-        class: rule.class,
-        ..Rule::default()
-    };
-    (rest != nothing).then_some(rest)
+    (!rest.is_empty()).then_some(rest)
 }
 
 #[cfg(test)]
@@ -190,6 +195,54 @@ allowed_ips = "10.77.0.2/32"
             let fault = fault.unwrap_err().to_string();
             assert!(fault.contains(what), "{fault}");
         }
+    }
+
+    /// The gateway's configuration with the classes of a description.
+    fn read_back(described: &str) -> Config {
+        let (_, classes) = described.split_once("[scheduler]").unwrap();
+        let (head, _) = TEXT.split_once("[scheduler]").unwrap();
+        let (_, peer) = TEXT.split_once("[[peer]]").unwrap();
+        let text = format!("{head}[scheduler]{classes}[[peer]]{peer}");
+        parse(&text, Path::new("/etc/up.toml")).unwrap_or_else(|fault| panic!("{fault}:\n{text}"))
+    }
+
+    #[test]
+    fn a_described_configuration_can_be_read_back() {
+        let classes = r#"[scheduler]
+policy = "fifo"
+[[class]]
+name = "none"
+match = []
+[[class]]
+name = "ours"
+match = [{ source = "10.0.0.0/8", order = 3 }, { dscp = "EF", source = "10.0.0.0/8", order = 2 }, { port = 22 }]
+[[class]]
+name = "theirs"
+match = [{ dscp = "EF", source = "192.168.0.0/16" }, { destination = "192.168.0.0/16" }]
+[[class]]
+name = "rest"
+match = [{ dscp = "CS1" }, {}]
+"#;
+        let (head, _) = TEXT.split_once("[scheduler]").unwrap();
+        let (_, peer) = TEXT.split_once("[[peer]]").unwrap();
+        let text = format!("{head}{classes}[[peer]]{peer}");
+        let config = parse(&text, Path::new("/etc/up.toml")).unwrap();
+        assert_eq!(read_back(&describe(&config, true)).rules, config.rules);
+        let described = describe(&config, false);
+        for expected in [
+            "name = \"none\"\nlimit = \"1000p\"\nfull = \"tail\"\nmatch = []\n",
+            "match = [{ port = 22 }, { dscp = \"EF\", order = 2 }]\n",
+            // Without its address this rule takes all packets of the one of EF above, which comes after it.
+            "name = \"theirs\"\nlimit = \"1000p\"\nmax_age = \"200ms\"\nfull = \"head\"\nmatch = []\n",
+            "match = [{ dscp = \"CS1\" }, {}]\n",
+        ] {
+            assert!(
+                described.contains(expected),
+                "{expected} is not in {described}"
+            );
+        }
+        let rest = read_back(&described).rules.rest;
+        assert_eq!(rest, 3);
     }
 
     #[test]

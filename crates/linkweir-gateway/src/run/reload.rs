@@ -273,6 +273,7 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
         rules: _,
         peers: _,
         record: _,
+        told: _,
     } = old;
     fn names(classes: &[Class]) -> impl Iterator<Item = &String> {
         classes.iter().map(
@@ -332,7 +333,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    use crate::config::Mode;
+    use crate::config::{self, Mode};
 
     const RUNNING: &str = r#"[gateway]
 device = "lw0"

@@ -10,8 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{fcntl, FcntlArg, OFlag};
-use nix::sys::signal::Signal;
-use nix::unistd::pipe2;
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::{pipe2, Pid};
 
 use crate::life::comes_through;
 use crate::place::{program, set_tos, Gateway, Tunnel, STRICT};
@@ -186,6 +186,46 @@ pub fn a_journal_that_is_stuck_stops_nothing() {
         reloads += usize::from(entry.starts_with("MESSAGE=reloaded "));
     }
     assert_eq!(tunnel.gateways[0].show().log_lost_lines, 0);
+}
+
+/// SIGTTOU would stop a gateway that writes to a terminal with `tostop` while it is in the background.
+pub fn a_terminal_in_the_background_stops_nothing() {
+    let mut tunnel = Tunnel::new(STRICT);
+    tunnel.gateways[0].signal(Signal::SIGKILL);
+    tunnel.gateways[0].ended();
+    let script = format!(
+        "setpriv --pdeathsig KILL {} up {} --cleartext &\necho $! > {}\nwait\n",
+        env!("CARGO_BIN_EXE_linkweir-gateway"),
+        tunnel.folder.path("1.toml").display(),
+        tunnel.folder.path("pid").display(),
+    );
+    let script = tunnel.folder.write("script", &script);
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "script", "-qfec"]);
+    // With -m, sh gives a job in the background a process group of its own.
+    command.arg(format!("stty tostop; sh -m {}", script.display()));
+    let terminal = tunnel.folder.path("terminal");
+    command
+        .arg(&terminal)
+        .stdout(File::create("/dev/null").unwrap());
+    let control = tunnel.folder.path("control1");
+    tunnel.gateways[0] = Gateway::started(&tunnel.here, command, &control);
+    let begun = Instant::now();
+    let pid = loop {
+        let text = fs::read_to_string(tunnel.folder.path("pid")).unwrap_or_default();
+        if let Ok(pid) = text.trim().parse() {
+            break Pid::from_raw(pid);
+        }
+        assert!(begun.elapsed() < PATIENCE, "the shell does not run");
+    };
+    kill(pid, Signal::SIGHUP).unwrap();
+    while !fs::read_to_string(&terminal).unwrap().contains("reloaded") {
+        assert!(begun.elapsed() < PATIENCE, "the log says nothing");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let (a, b) = (tunnel.here.socket(HERE), tunnel.there.socket(THERE));
+    comes_through(&a, &b, THERE, b"as before");
+    kill(pid, Signal::SIGKILL).unwrap();
 }
 
 /// It reads no sign of life.

@@ -237,6 +237,7 @@ const TESTS: &[(&str, fn())] = &trials! {
     log {
         a_log_that_is_not_read_stops_nothing,
         a_journal_that_is_stuck_stops_nothing,
+        a_terminal_in_the_background_stops_nothing,
         a_service_manager_that_is_stuck_stops_nothing,
         a_program_that_floods_delays_no_packet,
         what_a_program_prints_does_not_fill_the_log,

@@ -179,7 +179,15 @@ impl Follower {
 
     fn stop(mut self) {
         kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM).unwrap();
-        assert!(self.child.wait().unwrap().success(), "{}", self.lines());
+        let begun = Instant::now();
+        let status = loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => break status,
+                None => thread::sleep(Duration::from_millis(5)),
+            }
+            assert!(begun.elapsed() < PATIENCE, "it does not end");
+        };
+        assert!(status.success(), "{}", self.lines());
     }
 }
 
@@ -233,7 +241,11 @@ pub fn output_that_is_not_read_stops_nothing() {
         .args(["rate", "--device", "out", "--reflector", "198.51.100.2"])
         .stdin(Stdio::null())
         .stdout(writer);
-    let mut child = link.here.inside(move || command.spawn().unwrap());
+    let child = link.here.inside(move || command.spawn().unwrap());
+    let follower = Follower {
+        child,
+        lines: Arc::default(),
+    };
     let load = Load::new(&link);
     let mut rates = Vec::new();
     let begun = Instant::now();
@@ -247,8 +259,7 @@ pub fn output_that_is_not_read_stops_nothing() {
         }
     }
     drop(load);
-    kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
-    assert!(child.wait().unwrap().success());
+    follower.stop();
     assert_eq!(link.class(), before);
 }
 
