@@ -28,6 +28,7 @@ use super::upkeep::{Changes, Report, Upkeep, REPORT_BYTES};
 use crate::config::{self, Config};
 use crate::linux::network::Network;
 use crate::linux::privileges;
+use crate::show::control;
 use crate::tunnel::seal::Secret;
 
 /// The argument that makes this program a keeper.
@@ -67,7 +68,7 @@ impl Keeper {
     ///
     /// # Errors
     /// Those of the system.
-    pub(super) fn start(file: &Path, network: &Network) -> io::Result<Keeper> {
+    pub(super) fn start(file: &Path, control: &Path, network: &Network) -> io::Result<Keeper> {
         let (stream, theirs) = UnixStream::pair()?;
         // Unlike a pair of datagram sockets, this one tells that the other end has gone.
         let (family, kind) = (AddressFamily::Unix, SockType::SeqPacket);
@@ -75,6 +76,7 @@ impl Keeper {
         let child = Command::new("/proc/self/exe")
             .arg(NAME)
             .arg(file)
+            .arg(control)
             .env_remove("NOTIFY_SOCKET")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::from(their_reports))
@@ -191,7 +193,7 @@ impl Drop for Keeper {
 ///
 /// # Errors
 /// When it was not started by a gateway, or the system refuses.
-pub fn keep(file: &Path) -> io::Result<()> {
+pub fn keep(file: &Path, control: &Path) -> io::Result<()> {
     // A service manager ends all processes of a service at once; this one is needed until the gateway has ended.
     let signals: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]
         .into_iter()
@@ -212,9 +214,20 @@ pub fn keep(file: &Path) -> io::Result<()> {
     let served = kept.serve(&stream);
     drop(kept);
     let ended = upkeep.join();
+    remove_socket(control);
     ended
         .map_err(|_| io::Error::other("upkeep panicked"))?
         .and(served)
+}
+
+/// Removes the control socket, which the gateway may not. One that was killed listens there for a moment more.
+fn remove_socket(control: &Path) {
+    for _ in 0..50 {
+        if control::remove_left(control).unwrap_or(true) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// What a keeper answers about.
