@@ -172,8 +172,8 @@ impl Touched {
 /// A route of another program, or of this one.
 struct Found {
     metric: u32,
-    ours: bool,
-    words: String,
+    /// That of another program; none: it is this gateway's.
+    foreign: Option<RouteMessage>,
 }
 
 /// A route that is wanted.
@@ -464,17 +464,17 @@ impl Network {
             let found = there
                 .get(&(self.table(&one.net), one.net))
                 .map_or(&[][..], Vec::as_slice);
-            let ours = found.iter().position(|found| found.ours);
+            let ours = found.iter().position(|found| found.foreign.is_none());
             // The kernel prefers the least metric and, of equal ones, the first.
             let before = found[..ours.unwrap_or(found.len())].iter();
             let taker = before
                 .filter(|other| other.metric <= one.metric)
                 .min_by_key(|other| other.metric);
-            if let Some(taker) = taker {
+            if let Some(taker) = taker.and_then(|taker| taker.foreign.as_ref()) {
                 missing.insert(Missing::Taken {
                     net: one.net,
                     table: self.table(&one.net),
-                    by: taker.words.clone(),
+                    by: words(taker, one.net, self.table(&one.net)),
                 });
             } else if ours.is_none() {
                 free.push(one);
@@ -548,8 +548,7 @@ impl Network {
                 if route.header.tos == 0 && places.contains(&(table, net)) {
                     there.entry((table, net)).or_default().push(Found {
                         metric: priority(&route),
-                        ours,
-                        words: words(&route, net, table),
+                        foreign: (!ours).then_some(route),
                     });
                 }
             });
