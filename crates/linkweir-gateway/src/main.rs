@@ -65,7 +65,10 @@ fn helper() -> Option<Result<(), Failure>> {
     }
     let place = PathBuf::from(arguments.next().unwrap_or_default());
     let done = match name {
-        keeper::NAME => keeper::keep(&place),
+        keeper::NAME => {
+            let control = PathBuf::from(arguments.next().unwrap_or_default());
+            keeper::keep(&place, &control)
+        }
         resolver::NAME => resolver::serve(&place.to_string_lossy()),
         _ => {
             let words: Vec<String> = arguments

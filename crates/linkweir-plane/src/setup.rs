@@ -96,6 +96,12 @@ impl Wire {
             .unwrap_or(u32::MAX)
             .max(self.mpu_bytes)
     }
+
+    /// How long a packet of `bytes` occupies a link of so many bit/s, ns.
+    #[must_use]
+    pub fn packet_ns(self, bytes: usize, link_bps: u64) -> u64 {
+        u64::from(self.packet_bytes(bytes)) * 8_000_000_000 / link_bps.max(1)
+    }
 }
 
 /// One direction of an emulated link.

@@ -228,7 +228,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         mpu_bytes: link.mpu_bytes,
     };
     let full_bytes = wire.packet_bytes(own.mtu as usize);
-    let full_ns = warnings::packet_ns(full_bytes, peers::slowest_bps(&peers));
+    let full_ns = wire.packet_ns(own.mtu as usize, peers::slowest_bps(&peers));
     let (mut classes, rules, qparams) = classes::read(&mut sections, info, full_ns)?;
     link.one_interface(peers.len())?;
     let record = record::read(&mut top)?;

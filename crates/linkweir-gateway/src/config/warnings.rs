@@ -39,7 +39,7 @@ impl Config {
 
     /// How long the largest packet occupies a link of this rate, ns.
     fn packet_ns(&self, link_bps: u64) -> u64 {
-        packet_ns(self.wire_bytes(self.mtu as usize), link_bps)
+        self.wire().packet_ns(self.mtu as usize, link_bps)
     }
 
     /// A packet that comes while the largest one is sent would be too old before it could leave.
@@ -86,12 +86,6 @@ impl Config {
             millis(reservation.gap_ns(link_bps, burst)?),
         ))
     }
-}
-
-/// How long a packet of so many bytes occupies a link of this rate, ns.
-pub(super) fn packet_ns(bytes: u32, link_bps: u64) -> u64 {
-    let ns = u128::from(bytes) * 8_000_000_000 / u128::from(link_bps.max(1));
-    u64::try_from(ns).unwrap_or(u64::MAX)
 }
 
 /// A time in whole milliseconds, rounded up, as configurations have it.

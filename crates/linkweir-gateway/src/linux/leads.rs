@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Whether the system sends a datagram back into the tunnel that it would carry.
 
-use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use linkweir_plane::bytes::outbox::Source;
-use netlink_packet_core::NetlinkPayload;
-use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage};
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use crate::linux::netlink;
+use crate::linux::paths;
 
 /// What this end's datagrams are known by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,34 +30,10 @@ impl Own {
         let bound = [from.device, self.only.unwrap_or_default(), scope];
         match bound.into_iter().find(|device| *device != 0) {
             Some(device) => device == self.device,
-            None => self
-                .device_to(to.ip())
-                .is_ok_and(|device| device == self.device),
-        }
-    }
-
-    /// The number of the device through which the system sends its datagrams to an address.
-    fn device_to(&self, to: IpAddr) -> io::Result<u32> {
-        let (family, bits, to) = match to {
-            IpAddr::V4(to) => (AddressFamily::Inet, 32, RouteAddress::Inet(to)),
-            IpAddr::V6(to) => (AddressFamily::Inet6, 128, RouteAddress::Inet6(to)),
-        };
-        let mut route = RouteMessage::default();
-        route.header.address_family = family;
-        route.header.destination_prefix_length = bits;
-        route.attributes.push(RouteAttribute::Destination(to));
-        route.attributes.extend(self.mark.map(RouteAttribute::Mark));
-        let answer = netlink::ask(RouteNetlinkMessage::GetRoute(route), 0)?;
-        let device = match answer {
-            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) => {
-                route.attributes.iter().find_map(|one| match one {
-                    RouteAttribute::Oif(index) => Some(*index),
-                    _ => None,
-                })
+            None => {
+                paths::device_to(to.ip(), None, self.mark).is_ok_and(|device| device == self.device)
             }
-            _ => None,
-        };
-        device.ok_or_else(|| io::ErrorKind::NetworkUnreachable.into())
+        }
     }
 }
 

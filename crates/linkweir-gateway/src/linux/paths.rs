@@ -21,11 +21,12 @@ pub(super) const GROUPS: [u32; 7] = [1, 5, 7, 8, 9, 11, 19];
 const MESSAGES: usize = 256;
 const MESSAGE_BYTES: usize = 8192;
 
-/// The number of the device through which the system sends to an address from an address of this end.
+/// The number of the device through which the system sends datagrams with this mark to an address, `from` an address of this
+/// end or any.
 ///
 /// # Errors
 /// Those of the system; there may be no such device.
-pub(crate) fn device_to(to: IpAddr, from: IpAddr) -> io::Result<u32> {
+pub(crate) fn device_to(to: IpAddr, from: Option<IpAddr>, mark: Option<u32>) -> io::Result<u32> {
     let address = |address: IpAddr| match address {
         IpAddr::V4(address) => RouteAddress::Inet(address),
         IpAddr::V6(address) => RouteAddress::Inet6(address),
@@ -37,11 +38,12 @@ pub(crate) fn device_to(to: IpAddr, from: IpAddr) -> io::Result<u32> {
     let mut route = RouteMessage::default();
     route.header.address_family = family;
     route.header.destination_prefix_length = bits;
-    route.header.source_prefix_length = bits;
-    route.attributes = vec![
-        RouteAttribute::Destination(address(to)),
-        RouteAttribute::Source(address(from)),
-    ];
+    route.attributes = vec![RouteAttribute::Destination(address(to))];
+    if let Some(from) = from {
+        route.header.source_prefix_length = bits;
+        route.attributes.push(RouteAttribute::Source(address(from)));
+    }
+    route.attributes.extend(mark.map(RouteAttribute::Mark));
     let none = || io::Error::from(io::ErrorKind::NetworkUnreachable);
     match netlink::ask(RouteNetlinkMessage::GetRoute(route), 0)? {
         NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) => {
@@ -111,7 +113,7 @@ impl Changes {
         Ok(Changes { socket })
     }
 
-    /// Takes what was told; returns whether the device of this number was down meanwhile, or may have been.
+    /// Takes what was told; returns whether the device of this number was down meanwhile.
     pub(crate) fn take(&mut self, device: u32) -> bool {
         let mut room = vec![0; MESSAGE_BYTES];
         let mut was_down = false;
@@ -120,7 +122,7 @@ impl Changes {
                 Ok(bytes) => was_down |= tells_down(&room[..bytes.min(MESSAGE_BYTES)], device),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // There was more to tell than the system keeps.
-                Err(_) => was_down = true,
+                Err(_) => {}
             }
         }
         was_down
@@ -153,11 +155,13 @@ mod tests {
         for address in ["127.0.0.1", "::1"] {
             let address: IpAddr = address.parse().unwrap();
             // The first device of every network namespace is its loopback.
-            assert_eq!(device_to(address, address).unwrap(), 1, "{address}");
+            for from in [None, Some(address)] {
+                assert_eq!(device_to(address, from, None).unwrap(), 1, "{address}");
+            }
         }
         let nowhere = "192.0.2.77".parse().unwrap();
         assert!(
-            device_to("127.0.0.1".parse().unwrap(), nowhere).is_err(),
+            device_to("127.0.0.1".parse().unwrap(), Some(nowhere), None).is_err(),
             "no address of this host"
         );
     }

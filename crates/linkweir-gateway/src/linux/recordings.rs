@@ -352,18 +352,17 @@ impl Files {
     }
 
     /// Blocks were left out.
-    fn miss(&mut self, missing: Missing) {
-        if missing.bins.is_empty() {
+    fn miss(&mut self, Missing { bins, capacities }: Missing) {
+        if bins.is_empty() {
             return;
         }
-        self.next_bin = missing.bins.end;
-        let mut all = Missing {
-            bins: self.missing.clone(),
-            capacities: std::mem::take(&mut self.capacities),
-        };
-        all.add(missing.bins, missing.capacities);
-        self.missing = all.bins;
-        self.capacities = all.capacities;
+        self.next_bin = bins.end;
+        self.capacities.extend(capacities);
+        if self.missing.is_empty() {
+            self.missing = bins;
+        } else {
+            self.missing.end = bins.end;
+        }
     }
 
     /// Writes a block to the file or to the next one, or only begins that; false: it failed, which was logged.
@@ -413,31 +412,24 @@ impl Files {
 
     fn write(&mut self, block: Option<&Block>) -> io::Result<()> {
         self.leave_changed();
-        let most_bytes = self.most_bytes();
-        let missing = &self.missing;
-        let mut content = Vec::new();
-        if !missing.is_empty() {
-            content = recording::gap(missing.start, missing.end - missing.start);
-        }
-        // What was left out, or is in another file, may have changed them.
         let bin = block.map_or(self.next_bin, |block| block.bins.start);
-        let known = self.capacities.iter().map(|(peer, bps)| (*peer, *bps));
-        let stated = match self.capacities.is_empty() {
-            true => Vec::new(),
-            false => recording::capacities(bin, known),
-        };
-        if !missing.is_empty() {
-            content.extend_from_slice(&stated);
+        let Range { start, end } = self.missing;
+        let misses = start < end;
+        let mut content = Vec::new();
+        if misses {
+            content = recording::gap(start, end - start);
+            // They may have changed in what was left out.
+            content.extend(self.stated(bin));
         }
-        let block = block.map_or(&[][..], |block| &block.bytes);
-        content.extend_from_slice(block);
+        content.extend_from_slice(block.map_or(&[], |block| &block.bytes));
+        let most_bytes = self.most_bytes();
         let full = |open: &Open| open.written + content.len() as u64 > most_bytes;
         if self.file.as_ref().is_some_and(full) {
             self.file = None;
         }
         if self.file.is_none() {
-            if missing.is_empty() {
-                content = [&stated[..], block].concat();
+            if !misses {
+                content = [self.stated(bin), content].concat();
             }
             // What many peers make of a file's beginning or of a block may be longer than a file is meant to be.
             let least_bytes = (self.head.len() + content.len()) as u64;
@@ -448,6 +440,15 @@ impl Files {
         let bytes = content.len() as u64;
         self.status.bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The block that states the capacities at the beginning of a bin; nothing if none is known.
+    fn stated(&self, bin: u64) -> Vec<u8> {
+        if self.capacities.is_empty() {
+            return Vec::new();
+        }
+        let known = self.capacities.iter();
+        recording::capacities(bin, known.map(|(peer, bps)| (*peer, *bps)))
     }
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {

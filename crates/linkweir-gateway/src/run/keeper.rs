@@ -24,11 +24,11 @@ use nix::sys::socket::{recv, socketpair, AddressFamily, MsgFlags, SockFlag, Sock
 use zeroize::Zeroizing;
 
 use super::secrets::Secrets;
-use super::upkeep::{Report, Upkeep, REPORT_BYTES};
+use super::upkeep::{Changes, Report, Upkeep, REPORT_BYTES};
 use crate::config::{self, Config};
 use crate::linux::network::Network;
-use crate::linux::poll::Poll;
 use crate::linux::privileges;
+use crate::show::control;
 use crate::tunnel::seal::Secret;
 
 /// The argument that makes this program a keeper.
@@ -37,9 +37,6 @@ pub const NAME: &str = "keep-for-gateway";
 const READ: u8 = b'r';
 /// Asks for the routes of the configuration that was read last.
 const ROUTE: u8 = b't';
-/// Keys of the gateway and of the kernel's messages among the events.
-const GATEWAY: u64 = 0;
-const NETWORK: u64 = 1;
 /// Bytes of a key in an answer: whether there is one, and the key.
 const KEY_BYTES: usize = 33;
 /// Longest text in a message, bytes.
@@ -71,7 +68,7 @@ impl Keeper {
     ///
     /// # Errors
     /// Those of the system.
-    pub(super) fn start(file: &Path, network: &Network) -> io::Result<Keeper> {
+    pub(super) fn start(file: &Path, control: &Path, network: &Network) -> io::Result<Keeper> {
         let (stream, theirs) = UnixStream::pair()?;
         // Unlike a pair of datagram sockets, this one tells that the other end has gone.
         let (family, kind) = (AddressFamily::Unix, SockType::SeqPacket);
@@ -79,6 +76,7 @@ impl Keeper {
         let child = Command::new("/proc/self/exe")
             .arg(NAME)
             .arg(file)
+            .arg(control)
             .env_remove("NOTIFY_SOCKET")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::from(their_reports))
@@ -147,7 +145,7 @@ impl Requests {
         })
     }
 
-    /// Changes the routes to those of the configuration read last. What could not be changed is in the next report.
+    /// Begins to change the routes to those of the configuration read last. What could not be changed is in a later report.
     ///
     /// # Errors
     /// When it does not answer.
@@ -195,7 +193,7 @@ impl Drop for Keeper {
 ///
 /// # Errors
 /// When it was not started by a gateway, or the system refuses.
-pub fn keep(file: &Path) -> io::Result<()> {
+pub fn keep(file: &Path, control: &Path) -> io::Result<()> {
     // A service manager ends all processes of a service at once; this one is needed until the gateway has ended.
     let signals: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]
         .into_iter()
@@ -205,13 +203,31 @@ pub fn keep(file: &Path) -> io::Result<()> {
     let reports = io::stdout().as_fd().try_clone_to_owned()?;
     let network = read_network(&read_text(&stream)?).ok_or(io::ErrorKind::InvalidData)?;
     privileges::keep_for_reload()?;
+    let wanted = (network.nets.clone(), network.refuses);
+    // Tens of thousands of routes take seconds, in which a reload must not wait for an answer.
+    let (upkeep, changes) = Upkeep::start(network, reports)?;
     let mut kept = Kept {
         file,
-        wanted: (network.nets.clone(), network.refuses),
-        upkeep: Upkeep::new(network, reports)?,
+        wanted,
+        changes,
     };
     let served = kept.serve(&stream);
-    kept.upkeep.end().and(served)
+    drop(kept);
+    let ended = upkeep.join();
+    remove_socket(control);
+    ended
+        .map_err(|_| io::Error::other("upkeep panicked"))?
+        .and(served)
+}
+
+/// Removes the control socket, which the gateway may not. One that was killed listens there for a moment more.
+fn remove_socket(control: &Path) {
+    for _ in 0..50 {
+        if control::remove_left(control).unwrap_or(true) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// What a keeper answers about.
@@ -219,27 +235,14 @@ struct Kept<'k> {
     file: &'k Path,
     /// The prefixes that the configuration read last routes, and whether it refuses what would leave in the clear.
     wanted: (BTreeSet<IpNet>, bool),
-    upkeep: Upkeep,
+    changes: Changes,
 }
 
 impl Kept<'_> {
-    /// Answers and restores until the gateway has ended.
+    /// Answers until the gateway has ended.
     fn serve(&mut self, stream: &UnixStream) -> io::Result<()> {
-        let mut poll = Poll::new()?;
-        poll.add(stream, GATEWAY)?;
-        poll.add(&self.upkeep, NETWORK)?;
-        let mut happened = Vec::new();
-        loop {
-            let again_ns = self.upkeep.restore();
-            poll.wait(again_ns, &mut happened)?;
-            for key in &happened {
-                if *key == NETWORK {
-                    self.upkeep.hear();
-                } else if !self.answer(stream)? {
-                    return Ok(());
-                }
-            }
-        }
+        while self.answer(stream)? {}
+        Ok(())
     }
 
     /// Answers a request; false: the gateway has ended.
@@ -263,7 +266,7 @@ impl Kept<'_> {
             },
             ROUTE => {
                 let (nets, refuses) = self.wanted.clone();
-                self.upkeep.change(nets, refuses);
+                self.changes.route(nets, refuses);
                 stream.write_all(&[1])?;
             }
             _ => return Err(io::ErrorKind::InvalidData.into()),

@@ -92,11 +92,12 @@ pub struct Gateway {
     device: Device,
     underlay: Underlay,
     signals: SignalFd,
+    /// It ends before the keeper, which removes its socket.
+    control: Control,
     keeper: Keeper,
     reloading: Reloading,
     /// What its keeper reported of the system's network.
     network: NetworkShow,
-    control: Control,
     /// Tells when addresses or routes of the system change.
     changes: Changes,
     /// The names of endpoints, where these have any.
@@ -159,7 +160,8 @@ impl Gateway {
         let names = Names::find_first(now_ns, &config)?;
         let (device, network) = create_device(&config)?;
         // From here on the keeper removes what would stay, if something else fails.
-        let keeper = Keeper::start(file, &network).inspect_err(|_| drop(network.remove()))?;
+        let keeper = Keeper::start(file, &config.control, &network)
+            .inspect_err(|_| drop(network.remove()))?;
         peers.own = Own {
             device: network.device,
             mark: config.fwmark,

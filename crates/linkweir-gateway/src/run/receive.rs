@@ -88,17 +88,14 @@ impl Gateway {
         let Ok(up) = self.device.index().and_then(paths::is_up) else {
             return;
         };
-        let was_up = std::mem::replace(&mut self.device_up, up) && !was_down;
-        if up == was_up {
-            return;
-        }
+        let was_up = std::mem::replace(&mut self.device_up, up);
         let name = &self.config.device;
-        if !up {
-            tell(
-                Event::DeviceDown,
-                "",
-                &format!("the device {name} is down; nothing enters the tunnel until it is up"),
-            );
+        if was_up && (!up || was_down) {
+            let what =
+                format!("the device {name} is down; nothing enters the tunnel until it is up");
+            tell(Event::DeviceDown, "", &what);
+        }
+        if !up || (was_up && !was_down) {
             return;
         }
         let what = format!("the device {name} is up again, with its addresses and routes");

@@ -40,6 +40,8 @@ pub(super) struct Reloading {
     /// Readable when a step is done.
     ready: UnixStream,
     is_under_way: bool,
+    /// Whether the file is being read, so that the configuration in force is that of before.
+    is_reading: bool,
     began_ns: u64,
     /// Whether the file may have changed since it was read.
     is_wanted_again: bool,
@@ -81,6 +83,7 @@ impl Reloading {
             done,
             ready,
             is_under_way: false,
+            is_reading: false,
             began_ns: 0,
             is_wanted_again: false,
             refused: Vec::new(),
@@ -92,14 +95,15 @@ impl Reloading {
         self.is_wanted_again = self.is_under_way;
         if !self.is_under_way {
             self.is_under_way = true;
+            self.is_reading = true;
             self.began_ns = now_ns;
             self.next(Step::Read);
         }
     }
 
-    /// Whether clients of the control socket wait for the reload under way.
+    /// Whether clients of the control socket wait until the file is read.
     pub(super) fn holds(&self, now_ns: u64) -> bool {
-        self.is_under_way && now_ns < self.holds_until_ns()
+        self.is_reading && now_ns < self.holds_until_ns()
     }
 
     /// Until when they wait at most, ns.
@@ -130,6 +134,7 @@ impl Gateway {
     pub(super) fn continue_reload(&mut self, now_ns: u64) {
         let _ = self.reloading.ready.read(&mut [0; 16]);
         while let Ok(done) = self.reloading.done.try_recv() {
+            self.reloading.is_reading = false;
             match done {
                 Done::Read(Ok((config, preshared))) => {
                     match self.take_over(now_ns, *config, preshared) {

@@ -73,6 +73,8 @@ pub(super) struct Station {
     pub looked_up: Option<(SocketAddr, u32)>,
     /// Whether what is sent to it would come back through the tunnel's own device: then nothing is.
     pub is_looped: bool,
+    /// The mark of datagrams to it, which may have routes of their own.
+    mark: Option<u32>,
     /// Whether addresses or routes have changed since `source` was found.
     path_is_doubted: bool,
     /// The addresses of its name, where it has one.
@@ -150,6 +152,7 @@ impl Station {
             came: None,
             looked_up: None,
             is_looped: false,
+            mark: config.fwmark,
             path_is_doubted: false,
             candidates: Candidates::default(),
             silence: Silence::default(),
@@ -344,7 +347,8 @@ impl Station {
         let (from, to) = self.came.unzip();
         let leads_there = |to: &Local| {
             from.is_some_and(|from: SocketAddr| {
-                paths::device_to(from.ip(), to.address).is_ok_and(|device| device == to.device)
+                paths::device_to(from.ip(), Some(to.address), self.mark)
+                    .is_ok_and(|device| device == to.device)
             })
         };
         let to = to.flatten().filter(leads_there);

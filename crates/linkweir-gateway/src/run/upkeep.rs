@@ -3,8 +3,11 @@
 //! removed, and reports it to the gateway.
 
 use std::collections::BTreeSet;
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::thread::{self, JoinHandle};
 
 use ipnet::IpNet;
 use nix::errno::Errno;
@@ -12,9 +15,12 @@ use nix::sys::socket::{send, MsgFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::linux::network::{Missing, Network, Outcome, Restored, Touched};
-use crate::linux::poll::now_ns;
+use crate::linux::poll::{now_ns, Poll};
 use crate::linux::watch::Watch;
 
+/// Keys of the kernel's messages and of requests among the events.
+const NETWORK: u64 = 0;
+const BELL: u64 = 1;
 /// Most sentences about what is missing in a report.
 const SENTENCES: usize = 64;
 /// When a report is sent again that the gateway had no room for, ns.
@@ -43,6 +49,25 @@ pub(super) struct Report {
     pub(super) sentences: Vec<String>,
 }
 
+/// Prefixes to route, and whether what would leave in the clear is refused.
+type Routes = (BTreeSet<IpNet>, bool);
+
+/// Asks for other routes. When it is dropped, the upkeep ends.
+pub(super) struct Changes {
+    // Dropped before the bell, whose end rings.
+    sender: Sender<Routes>,
+    bell: UnixStream,
+}
+
+impl Changes {
+    /// Routes these prefixes soon, and `refuses` what would leave in the clear.
+    pub(super) fn route(&self, nets: BTreeSet<IpNet>, refuses: bool) {
+        // If the thread has ended, so will this process.
+        let _ = self.sender.send((nets, refuses));
+        let _ = (&self.bell).write(&[0]);
+    }
+}
+
 /// What is kept, and how.
 pub(super) struct Upkeep {
     network: Network,
@@ -58,14 +83,18 @@ pub(super) struct Upkeep {
 }
 
 impl Upkeep {
-    /// Watches from now on, and compares everything soon.
+    /// Watches from now on in a thread, until what it returns is dropped; then it removes what would stay.
     ///
     /// # Errors
     /// Those of the system.
-    pub(super) fn new(network: Network, reports: OwnedFd) -> io::Result<Upkeep> {
-        Ok(Upkeep {
+    pub(super) fn start(
+        network: Network,
+        reports: OwnedFd,
+    ) -> io::Result<(JoinHandle<io::Result<()>>, Changes)> {
+        let mut upkeep = Upkeep {
             network,
             watch: Watch::new()?,
+            // Everything is compared at first.
             touched: Touched::ALL,
             pace: Pace::default(),
             restored: Restored::default(),
@@ -73,11 +102,43 @@ impl Upkeep {
             report: Report::default(),
             reports,
             resend_ns: None,
-        })
+        };
+        let (sender, todo) = mpsc::channel();
+        let (bell, rings) = UnixStream::pair()?;
+        bell.set_nonblocking(true)?;
+        rings.set_nonblocking(true)?;
+        let thread = thread::spawn(move || upkeep.run(&todo, &rings));
+        let changes = Changes { sender, bell };
+        Ok((thread, changes))
+    }
+
+    /// Restores what changes, and changes what it is asked to, until the asking end is dropped.
+    fn run(&mut self, todo: &Receiver<Routes>, rings: &UnixStream) -> io::Result<()> {
+        let mut poll = Poll::new()?;
+        poll.add(&self.watch, NETWORK)?;
+        poll.add(rings, BELL)?;
+        let mut happened = Vec::new();
+        loop {
+            let again_ns = self.restore();
+            poll.wait(again_ns, &mut happened)?;
+            if happened.contains(&NETWORK) {
+                self.hear();
+            }
+            if happened.contains(&BELL) {
+                let _ = (&*rings).read(&mut [0; 64]);
+            }
+            loop {
+                match todo.try_recv() {
+                    Ok((nets, refuses)) => self.change(nets, refuses),
+                    Err(TryRecvError::Empty) => break,
+                    Err(TryRecvError::Disconnected) => return self.network.remove(),
+                }
+            }
+        }
     }
 
     /// Takes the kernel's messages.
-    pub(super) fn hear(&mut self) {
+    fn hear(&mut self) {
         let (network, missing) = (&self.network, !self.missing.is_empty());
         let mut touched = self.touched;
         self.watch.take(|message| {
@@ -88,7 +149,7 @@ impl Upkeep {
     }
 
     /// Adds what is missing, if it is time; returns when to call this again, ns.
-    pub(super) fn restore(&mut self) -> Option<u64> {
+    fn restore(&mut self) -> Option<u64> {
         let now_ns = now_ns();
         if self.resend_ns.is_some_and(|ns| ns <= now_ns) {
             self.send_report();
@@ -128,7 +189,7 @@ impl Upkeep {
     }
 
     /// Routes these prefixes from now on, and `refuses` what would leave in the clear.
-    pub(super) fn change(&mut self, nets: BTreeSet<IpNet>, refuses: bool) {
+    fn change(&mut self, nets: BTreeSet<IpNet>, refuses: bool) {
         if let Err(error) = self.network.change(nets, refuses) {
             let what = format!("cannot remove routes: {error}");
             self.missing.insert(Missing::Failed(what));
@@ -136,14 +197,6 @@ impl Upkeep {
         self.touched = Touched::ALL;
         self.restore_touched();
         self.send_report();
-    }
-
-    /// Removes what would stay.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub(super) fn end(&self) -> io::Result<()> {
-        self.network.remove()
     }
 
     /// Reports to the gateway if there is news.
@@ -172,12 +225,6 @@ impl Upkeep {
             // If the gateway has gone, this process ends, too.
             _ => None,
         };
-    }
-}
-
-impl AsFd for Upkeep {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.watch.as_fd()
     }
 }
 

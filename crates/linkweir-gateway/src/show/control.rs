@@ -249,7 +249,7 @@ impl AsFd for Control {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // Without privileges this may fail. The next gateway removes the socket then.
+        // Without privileges this may fail. The keeper removes the socket then.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -339,13 +339,13 @@ impl Client {
     }
 }
 
-/// Removes the socket of a gateway that has ended. One at which a gateway listens stays.
+/// Removes the socket of a gateway that has ended. One at which a gateway listens stays. Returns whether there is none now.
 ///
 /// # Errors
 /// When there is something else at the path, or the system refuses.
-pub fn remove_left(path: &Path) -> io::Result<()> {
+pub fn remove_left(path: &Path) -> io::Result<bool> {
     let found = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         found => found?,
     };
     if !found.file_type().is_socket() {
@@ -354,8 +354,10 @@ pub fn remove_left(path: &Path) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
     }
     match UnixStream::connect(path) {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
-        _ => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map(|()| true)
+        }
+        _ => Ok(false),
     }
 }
 

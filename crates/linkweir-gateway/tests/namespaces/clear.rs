@@ -529,8 +529,12 @@ pub fn the_watch_sleeps_while_nothing_changes() {
         panic!("one keeper");
     };
     let switches = || {
-        let status = fs::read_to_string(format!("/proc/{keeper}/status")).unwrap();
-        let lines = status.lines().filter(|line| line.contains("ctxt_switches"));
+        let tasks = fs::read_dir(format!("/proc/{keeper}/task")).unwrap();
+        let status = |task: std::io::Result<fs::DirEntry>| {
+            fs::read_to_string(task.unwrap().path().join("status")).unwrap()
+        };
+        let all: String = tasks.map(status).collect();
+        let lines = all.lines().filter(|line| line.contains("ctxt_switches"));
         let counts = lines.map(|line| line.rsplit('\t').next().unwrap().parse::<u64>().unwrap());
         counts.sum::<u64>()
     };

@@ -78,4 +78,8 @@ pub fn packets_pass_while_a_reload_changes_60000_routes() {
         }
     });
     assert!(passed, "packets wait until the last route has changed");
+    // Another reload follows, however long that one takes.
+    std::fs::write(&file, base).unwrap();
+    tunnel.gateways[0].signal(Signal::SIGHUP);
+    tunnel.gateways[0].wait_until("the peers are gone", |show| show.peers.len() == 1);
 }

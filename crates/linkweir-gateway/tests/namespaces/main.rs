@@ -58,7 +58,12 @@ const ANYWHERE: [&str; 3] = [
 ];
 
 /// Tests that need another program, and its Debian package.
-const PROGRAMS: [(&str, &str, &str); 14] = [
+const PROGRAMS: [(&str, &str, &str); 15] = [
+    (
+        "addresses::a_hub_with_all_addresses_behind_a_peer_answers_from_the_address_that_was_asked",
+        "iptables",
+        "iptables",
+    ),
     (
         "clear::a_restart_of_systemd_networkd_takes_nothing_along",
         "networkctl",
@@ -131,6 +136,7 @@ const TESTS: &[(&str, fn())] = &trials! {
     addresses {
         events_of_other_programs_do_not_change_the_address_that_a_hub_answers_from,
         an_address_that_comes_again_is_sent_from_again,
+        a_hub_with_all_addresses_behind_a_peer_answers_from_the_address_that_was_asked,
     }
     below {
         packets_queue_under_the_policy_when_the_interface_is_full,
@@ -339,6 +345,8 @@ const TESTS: &[(&str, fn())] = &trials! {
     }
     taken {
         a_device_of_the_same_name_is_left_alone,
+        the_control_socket_goes_with_the_gateway,
+        a_device_that_is_up_again_was_down_before,
         a_file_in_place_of_the_control_socket_is_left_alone,
         an_address_that_is_gone_is_named_and_used_again,
         a_link_local_endpoint_names_its_device,

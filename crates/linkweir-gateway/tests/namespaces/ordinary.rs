@@ -401,20 +401,13 @@ pub fn what_happens_to_peers_is_logged_but_not_without_end() {
     tunnel.gateways[0].wait_until("the capacity expires", |show| {
         show.peers[0].capacity_bps == 5_000_000
     });
-    tunnel
-        .there
-        .ip(&["address", "add", "192.0.2.77/24", "dev", "out"]);
-    let away = [
-        "route",
-        "replace",
-        "192.0.2.1/32",
-        "dev",
-        "out",
-        "src",
-        "192.0.2.77",
-    ];
-    tunnel.there.ip(&away);
+    let address = |word, address| {
+        tunnel.there.ip(&["address", word, address, "dev", "out"]);
+    };
+    address("del", "192.0.2.2/24");
+    address("add", "192.0.2.77/24");
     comes_through(&b, &a, BACK, b"from elsewhere");
+    address("add", "192.0.2.2/24");
 
     let hub = seal::read_key(&tunnel.folder.path("key1")).unwrap();
     let stranger = Identity::new([9; 32]);

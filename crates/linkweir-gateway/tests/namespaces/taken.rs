@@ -72,6 +72,39 @@ pub fn a_device_of_the_same_name_is_left_alone() {
     Gateway::start(&here, &file, &folder.path("control1"));
 }
 
+/// However a gateway ends, and also without privileges of its own.
+pub fn the_control_socket_goes_with_the_gateway() {
+    let (here, _there) = cabled();
+    let folder = Folder::new();
+    let text = config(&folder, 1, STRICT).replace("user = \"root\"\n", "");
+    let file = folder.write("1.toml", &text);
+    let control = folder.path("control1");
+    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+        let mut gateway = Gateway::start(&here, &file, &control);
+        gateway.signal(signal);
+        gateway.ended();
+        wait_for("the control socket goes", || !control.exists());
+    }
+}
+
+/// Also when it was down so briefly that the gateway saw both together.
+pub fn a_device_that_is_up_again_was_down_before() {
+    let (tunnel, log) = logged(|text, _| text);
+    let count = |what: &str| fs::read_to_string(&log).unwrap().matches(what).count();
+    let down = "the device lw0 is down; nothing enters the tunnel until it is up";
+    let up = "the device lw0 is up again, with its addresses and routes";
+    for round in 1..4 {
+        tunnel.gateways[0].signal(Signal::SIGSTOP);
+        tunnel.here.ip(&["link", "set", "lw0", "down"]);
+        tunnel.here.ip(&["link", "set", "lw0", "up"]);
+        tunnel.gateways[0].signal(Signal::SIGCONT);
+        wait_for(up, || count(up) == round);
+        assert_eq!(count(down), round);
+        let text = fs::read_to_string(&log).unwrap();
+        assert!(text.rfind(down) < text.rfind(up), "{text}");
+    }
+}
+
 /// A start removes the socket of a gateway that was killed, and nothing else.
 pub fn a_file_in_place_of_the_control_socket_is_left_alone() {
     let (here, _there) = cabled();

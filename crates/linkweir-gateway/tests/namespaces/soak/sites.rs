@@ -245,7 +245,9 @@ allowed_ips = [{behind}"10.77.0.{other}/32", "fd77::{other}/128", "10.78.{other}
         prefix.unwrap_or_default(),
     );
     if changes.absent {
-        text += &crate::ordinary::absent(at, false);
+        // Without a program of its own.
+        text += &crate::ordinary::absent(at, false)
+            .replace("allowed_ips", "rate = \"1Mbit\"\nallowed_ips");
     }
     text
 }
