@@ -126,7 +126,7 @@ def show_told(scenarios: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
         for line in lines[:_MOST_TOLD]:
             emit(f"{word}: {line}\n")
         if len(lines) > _MOST_TOLD:
-            emit(f"{word}: {len(lines) - _MOST_TOLD} more of other cases\n")
+            emit(f"{word}: and {len(lines) - _MOST_TOLD} more\n")
 
 
 def _print_rows(

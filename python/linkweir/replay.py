@@ -91,6 +91,7 @@ def prepare(
     changes: Mapping[Key, Any] | None = None,
     rate: str | None = None,
     trace: Path | None = None,
+    trace_keys: Mapping[str, Any] | None = None,
     closed: bool = False,
     rtt: str = "50ms",
 ) -> Replay:
@@ -103,6 +104,7 @@ def prepare(
         changes: keys of the scenario with other values, None to leave one out.
         rate: another capacity, such as "10Mbit".
         trace: a file with another capacity over time.
+        trace_keys: keys of ``[link]`` that describe it.
         closed: whether classes of TCP are sent by TCP connections that react.
         rtt: round-trip time of these connections without queues.
 
@@ -114,7 +116,11 @@ def prepare(
     sums = part.sums(interval_s)
     totals = {name: _total([row[at] for row in sums]) for at, name in enumerate(part.classes)}
     with_tcp = tuple(name for name, total in totals.items() if _is_bulk(total)) if closed else ()
-    link = {"rate": rate, "nominal": rate} if rate is not None else {"trace": str(trace.resolve())} if trace else None
+    link: dict[str, Any] | None = None
+    if rate is not None:
+        link = {"rate": rate, "nominal": rate}
+    elif trace is not None:
+        link = {"trace": str(trace.resolve()), **(trace_keys or {})}
     written = _written(part, totals, sums, interval_s, with_tcp, rtt, folder, link)
     notes = [*part.notes()]
     if policy is not None:

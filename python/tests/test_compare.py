@@ -369,6 +369,18 @@ def test_seeds_begin_where_they_are_said_to() -> None:
             prepare(PSS, ["pss"], [], seeds, [], seed)  # type: ignore[arg-type]
 
 
+def test_a_note_on_one_policy_is_none_on_the_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two policies over two traces, a note on one of them comes twice, as often as one on both comes over one."""
+    notes = {"drr": ["of drr", "of both"], "strict": ["of both"]}
+    monkeypatch.setattr(package.Scenario, "notes", property(lambda scenario: notes.get(scenario.policy, [])))
+    paths = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    for mbit, path in enumerate(paths, 10):
+        path.write_text(f"t_s,capacity_bps\n0,20e6\n1,{mbit}e6\n")
+    _, facts = prepare(PSS, ["drr", "strict"], paths, 1, [])
+    assert "of both" in facts.notes
+    assert "of drr" not in facts.notes
+
+
 @pytest.mark.parametrize("seed", [3.0, "3", True, -1, 2**63])
 def test_a_seed_is_a_whole_number(seed: Any) -> None:
     with pytest.raises(package.ScenarioError, match=r"seed = .*must be a whole number 0 \.\. 9223372036854775807"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 import time
 import zlib
 from collections.abc import Iterable
@@ -21,6 +22,11 @@ from linkweir import run
 from linkweir.fault import PlanError
 from linkweir.recording import Recording
 from linkweir.replay import compare, prepare
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 DATA = Path(__file__).parent / "data"
 COUNTS = DATA / "voyage.lwrec"
@@ -346,6 +352,24 @@ def test_an_option_with_a_wrong_value_is_named(arguments: list[str], said: str, 
     assert done.returncode == 2
     assert said in " ".join(done.stderr.replace("│", " ").split())
     assert not (tmp_path / "run").exists()
+
+
+def test_keys_describe_the_trace_of_another_link(tmp_path: Path) -> None:
+    trace = tmp_path / "mine.csv"
+    trace.write_text("0;2\n1;4\n2;2\n")
+    words = ["replay", simple(tmp_path), "--trace", trace, "--json"]
+    without = linkweir(*words, "--out", tmp_path / "without")
+    assert without.returncode == 2
+    assert "has no header" in without.stderr
+    keys = ["--trace-key", 'columns={ t = 1, capacity = { column = 2, unit = "Mbit" } }', "--trace-key", "end=loop"]
+    done = linkweir(*words, *keys, "--out", tmp_path / "told")
+    assert done.returncode == 0, done.stderr
+    link = tomllib.loads((tmp_path / "told/scenario.toml").read_text())["link"]
+    assert link["columns"]["capacity"] == {"column": 2, "unit": "Mbit"}
+    assert link["end"] == "loop"
+    alone = linkweir("replay", tmp_path / "simple.lwrec", *keys, "--out", tmp_path / "alone")
+    assert alone.returncode == 2
+    assert "give --trace, too" in " ".join(alone.stderr.replace("│", " ").split())
 
 
 @pytest.mark.slow

@@ -76,6 +76,25 @@ def test_the_rates_on_another_link_are_those_of_the_equations(tmp_path: Path, mo
     assert row["af_mbps"] == pytest.approx(row["af_theory_mbps"], rel=0.03) == pytest.approx(1.5, rel=0.03)
 
 
+def test_a_trace_without_header_is_read_by_the_keys_that_are_given(tmp_path: Path) -> None:
+    """10 and 50 Mbit/s for a second each are 30 Mbit/s: one and a half times the paper's link."""
+    trace = tmp_path / "mine.csv"
+    trace.write_text("0;10\n1;50\n")
+    keys = {"columns": {"t": 1, "capacity": {"column": 2, "unit": "Mbit"}}}
+    link = moved("6", "tcp", trace=trace, trace_keys=keys).cases[0].scenario["link"]
+    assert link["trace"] == str(trace)
+    assert link["columns"] == keys["columns"]
+    assert link["nominal"] == "30000000bit"
+    columns = 'columns={ t = 1, capacity = { column = 2, unit = "Mbit" } }'
+    words = ["pss", "--figure", "13", "--trace", str(trace)]
+    without, told = (runner.invoke(app, [*words, *more]) for more in ([], ["--trace-key", columns]))
+    assert without.exit_code == 2
+    assert "has no header" in without.stderr
+    assert "read: " in told.stderr
+    assert "mean 30Mbit" in told.stderr
+    assert "is theory" in told.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [
@@ -87,6 +106,7 @@ def test_the_rates_on_another_link_are_those_of_the_equations(tmp_path: Path, mo
         (["pss", "--figure", "6", "--trace", "none.csv"], "cannot be read"),
         (["pss", "--figure", "6", "--link", "4Mbit", "--into", "doc.md"], "keeps tables of the paper's link"),
         (["pss", "--where", "virtual", "--link", "4Mbit"], "is for --where sim"),
+        (["pss", "--figure", "6", "--trace-key", "end=loop"], "give --trace, too"),
         (["pds", "--link", "4Mbit"], "about ratios"),
         (["codes", "--table", "2", "--trace", "t.csv"], "sets what its link carries"),
         (["codes", "--table", "2", "--esn0", "99"], "7 .. 20 dB"),

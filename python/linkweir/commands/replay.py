@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from linkweir import _native
-from linkweir.commands.trace_keys import show_trace
+from linkweir.commands.trace_keys import TraceKeys, show_trace, trace_keys
 from linkweir.present import emit, emit_json, say, show_result
 from linkweir.provenance import free_directory
 from linkweir.recording import Recording
@@ -51,6 +51,7 @@ def replay(
     ] = None,
     rate: Annotated[str | None, typer.Option(metavar="RATE", help="Another capacity, like 10Mbit.")] = None,
     trace: Annotated[Path | None, typer.Option(metavar="FILE", help="A trace with another capacity.")] = None,
+    trace_key: TraceKeys = None,
     closed: Annotated[
         bool, typer.Option("--closed", help="Put TCP sources of the recorded volume in the place of recorded TCP.")
     ] = False,
@@ -77,6 +78,7 @@ def replay(
         raise typer.BadParameter(f"{rate}: must be above 0", param_hint="--rate")
     if not 0 <= _checked("--rtt", rtt, "time") <= _LONGEST_S:
         raise typer.BadParameter(f"{rtt}: must be 0s .. {_LONGEST_S}s", param_hint="--rtt")
+    described = trace_keys(trace_key, trace)
     part = Recording.load(files).part(peer, start, stop)
     name = re.sub(r"[^A-Za-z0-9._-]", "_", f"replay-{part.peer}")
     directory = free_directory(name) if out is None else out
@@ -88,11 +90,12 @@ def replay(
             changes=_changes(changes or []),
             rate=rate,
             trace=trace,
+            trace_keys=described,
             closed=closed,
             rtt=rtt,
         )
     if not as_json:
-        show_trace(trace)
+        show_trace(trace, described)
     try:
         result = run(made.scenario, out=directory, force=force)
     except Interrupted as interrupted:

@@ -12,7 +12,7 @@ import typer
 
 from linkweir import _native
 from linkweir.commands.reproduction import Request, refuse, reproduce
-from linkweir.commands.trace_keys import show_trace
+from linkweir.commands.trace_keys import TraceKeys, show_trace
 from linkweir.lab.gateways import OverGateways
 from linkweir.quantity import OptionError
 from linkweir.reproduce import ef_delay, virtual
@@ -42,6 +42,7 @@ def _common(
     link: Annotated[str | None, typer.Option(help="Rate of your own link, in place of the paper's.")] = None,
     delay: Annotated[str | None, typer.Option(help="One-way delay of your own link.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Capacity trace of your own link, in place of the rate.")] = None,
+    trace_key: TraceKeys = None,
     esn0: Annotated[
         int | None, typer.Option(help="Es/N0 of your own satellite link without fading, dB; codes only.")
     ] = None,
@@ -78,7 +79,10 @@ def _command(paper: str) -> Callable[[Callable[..., None]], Callable[..., None]]
             request = Request(paper, **common)
             if faults := request.faults():
                 refuse(paper, *faults)
-            show_trace(request.trace, err=True)  # tables may be Markdown or JSON
+            try:
+                show_trace(request.trace, request.trace_keys, err=True)  # tables may be Markdown or JSON
+            except _native.ScenarioError as fault:
+                refuse(paper, str(fault))
             function(request, **given)
 
         # typer reads names, types and defaults of the options from here

@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from linkweir import quantity
 from linkweir.commands.executor import executor_of
+from linkweir.commands.trace_keys import trace_keys
 from linkweir.provenance import free_directory, write_whole
 from linkweir.reproduce import native, page
 from linkweir.reproduce.compact import compact
@@ -60,6 +61,7 @@ class Request:
         quick: fewer points and channels, and shorter runs.
         duration: of every run, as typed; as long as the figure says when None.
         link, delay, trace, esn0: of the reader's own link, as typed; the paper's when None.
+        trace_key: describe the trace, ``KEY=VALUE`` each.
     """
 
     paper: str
@@ -78,12 +80,18 @@ class Request:
     link: str | None = None
     delay: str | None = None
     trace: Path | None = None
+    trace_key: Sequence[str] | None = None
     esn0: int | None = None
 
     @property
     def own(self) -> OwnLink:
         """The reader's link."""
-        return OwnLink(self.link, self.delay, self.trace, self.esn0)
+        return OwnLink(self.link, self.delay, self.trace, self.esn0, self.trace_keys)
+
+    @property
+    def trace_keys(self) -> dict[str, Any] | None:
+        """Keys of ``[link]`` that describe the trace."""
+        return trace_keys(self.trace_key, self.trace)
 
     def faults(self) -> list[str]:
         """A message for each option that cannot be used."""

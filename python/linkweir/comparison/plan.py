@@ -10,7 +10,6 @@ import numbers
 import os
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -134,7 +133,7 @@ def prepare(
     variants = []
     cases = []
     readings: dict[str, None] = {}
-    told: Counter[str] = Counter()
+    told: dict[str, set[str]] = {}
     for label, policy, changes in listed:
         fitted = fitting.fit(written, policy, nominal_bps, brought)
         if policy != brought:  # whose parameters are not known here
@@ -144,7 +143,8 @@ def prepare(
         for link in links:
             settled = _checked(changed, path, link, label, written, trace_keys)
             readings.update(dict.fromkeys(settled.readings))
-            told.update(settled.notes)
+            for note in settled.notes:
+                told.setdefault(note, set()).add(label)
             cases.append(({"policy": label, "trace": link.label}, settled))
         assert settled is not None
         own_keys = (
@@ -172,7 +172,7 @@ def prepare(
         # What is noted under every policy is no matter of one of them.
         notes=(
             *_notes(written, links, nominal_bps, copies),
-            *(note for note, count in told.items() if count >= len(listed)),
+            *(note for note, labels in told.items() if len(labels) == len(listed)),
         ),
         readings=tuple(readings),
     )

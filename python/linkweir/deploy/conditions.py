@@ -201,6 +201,13 @@ def _joined(run: Sequence[Conditions], key: str) -> list[Conditions]:
 
 def _outermost(key: str, values: frozenset[Any]) -> frozenset[Any]:
     """The values that are in no other of them, as a net may be in a larger one."""
+    if key in (*_NETS, "address"):
+        lengths = sorted({net.prefixlen for net in values})
+
+        def larger(net: Net) -> Iterator[Any]:
+            return (net.supernet(new_prefix=bits) for bits in lengths if bits < net.prefixlen)
+
+        return frozenset(net for net in values if not any(one in values for one in larger(net)))
     return frozenset(
         one for one in values if not any(one != other and _common(key, one, other) == one for other in values)
     )

@@ -8,7 +8,7 @@ prints is about its own link and is left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,8 @@ class OwnLink:
     delay: str | None = None
     trace: Path | None = None
     esn0: int | None = None
+    trace_keys: Mapping[str, Any] | None = None
+    """Keys of ``[link]`` that describe `trace`."""
 
     @property
     def given(self) -> dict[str, Any]:
@@ -76,7 +78,7 @@ def on_link(figures: Sequence[Figure], own: OwnLink, paper_bps: float, *, scales
     if own.trace is not None:
         if own.link is not None:
             raise OptionError(f"--link {own.link} --trace", own.trace, "give only one of --link, --trace")
-        rate_bps = shortage.read(own.trace).mean_bps()
+        rate_bps = shortage.read(own.trace, own.trace_keys).mean_bps()
     factor = rate_bps / paper_bps
     if not FASTER[0] <= factor <= FASTER[1]:
         name = "--link" if own.trace is None else "--trace"
@@ -155,7 +157,7 @@ def _scenario(scenario: Scenario, own: OwnLink, factor: float, scales: bool) -> 
                 "--trace", own.trace, "the channel of codes sets what its link carries; give --link or --esn0"
             )
         del link["rate"]
-        link["trace"] = str(own.trace.resolve())
+        link |= {"trace": str(own.trace.resolve()), **(own.trace_keys or {})}
     else:
         link["rate"] = _times(link["rate"], factor)
     if "nominal" in link:

@@ -138,7 +138,8 @@ impl Reader {
             .any(|place| matches!(place, Place::Named(_)));
         let is_header = || {
             let mut times = time.iter().map(|time| first[time.index]);
-            may_name(first[capacity], dialect) && times.all(|field| may_name(field, dialect))
+            may_name(first[capacity], dialect)
+                && times.all(|field| field.is_empty() || may_name(field, dialect))
         };
         let has_header = is_named || is_header();
         if has_header && is_named {

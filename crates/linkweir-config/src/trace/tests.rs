@@ -133,6 +133,8 @@ fn a_bad_first_value_is_no_header() {
     for (content, keys) in [
         ("t,rate\n1,6\n", columns),
         ("Zeit,Rate\n1,6\n", columns),
+        // As pandas writes a data frame: its index has no name.
+        (",rate\n1,6\n", columns),
         ("rate\n6\n", rates),
         ("\"down, in Mbit\"\n6\n", rates),
     ] {
