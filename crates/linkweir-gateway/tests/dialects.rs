@@ -36,7 +36,9 @@ fn number(value: &DeValue<'_>) -> f64 {
 }
 
 /// A case: the file's name, the keys that describe it, and its steps.
-fn cases(folder: &Path) -> Vec<(String, String, Vec<(u64, f64)>)> {
+type Case = (String, String, Vec<(u64, f64)>);
+
+fn cases(folder: &Path) -> Vec<Case> {
     let text = fs::read_to_string(folder.join("cases.toml")).unwrap();
     let cases = DeTable::parse(&text).unwrap();
     let of_case = |(name, case): (&toml::Spanned<DeString<'_>>, &toml::Spanned<DeValue<'_>>)| {

@@ -297,7 +297,7 @@ impl Gateway {
                     .is_ok_and(|device| self.changes.take(device));
                 self.check_device(was_down);
                 self.underlay.find_device();
-                self.renumber_zones();
+                self.peers.renumber_zones(&mut self.config);
                 self.check_listen(now_ns);
                 self.peers.doubt_paths(self.underlay.device());
             }

@@ -10,9 +10,11 @@ use linkweir_plane::hub::Hub;
 use linkweir_plane::setup::{Class, Scheduler};
 
 use super::peers::Peers;
+use super::reloading::Done;
 use super::station::Station;
 use super::{zones, Gateway};
 use crate::config::{Config, Peer};
+use crate::linux::journal::log;
 use crate::tunnel::seal::Secret;
 
 /// A new configuration that can be taken over.
@@ -102,6 +104,36 @@ impl Plan {
 }
 
 impl Gateway {
+    /// Continues a reload of which a step is done.
+    pub(super) fn continue_reload(&mut self, now_ns: u64) {
+        while let Some(done) = self.reloading.take() {
+            match done {
+                Done::Read(Ok((config, preshared))) => {
+                    match self.take_over(now_ns, *config, preshared) {
+                        Ok(refused) => self.reloading.route(refused),
+                        Err(message) => self.nothing_changed(now_ns, &message),
+                    }
+                }
+                Done::Read(Err(message)) => self.nothing_changed(now_ns, &message),
+                Done::Routed(routed) => {
+                    log(&format!("reloaded {}", self.file.display()));
+                    self.warn();
+                    for message in self.reloading.end(now_ns) {
+                        log(&message);
+                    }
+                    if let Err(fault) = routed {
+                        log(&fault);
+                    }
+                }
+            }
+        }
+    }
+
+    fn nothing_changed(&mut self, now_ns: u64, why: &str) {
+        log(&format!("nothing changed: {why}"));
+        self.reloading.end(now_ns);
+    }
+
     /// Takes a configuration over that was read again. Returns the parameters that a policy refused all the same.
     ///
     /// # Errors

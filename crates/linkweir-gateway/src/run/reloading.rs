@@ -10,9 +10,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
 use super::keeper::Requests;
-use super::Gateway;
 use crate::config::{self, Config};
-use crate::linux::journal::log;
 use crate::tunnel::seal::Secret;
 
 /// How long clients of the control socket wait for a reload at most, ns.
@@ -28,7 +26,7 @@ enum Step {
 type Loaded = (Box<Config>, Vec<Option<Secret>>);
 
 /// What became of a step.
-enum Done {
+pub(super) enum Done {
     Read(Result<Loaded, String>),
     Routed(Result<(), String>),
 }
@@ -111,57 +109,37 @@ impl Reloading {
         self.began_ns + HOLD_NS
     }
 
-    fn next(&self, step: Step) {
-        let _ = self.steps.send(step);
+    /// What became of a step that is done.
+    pub(super) fn take(&mut self) -> Option<Done> {
+        let _ = self.ready.read(&mut [0; 16]);
+        let done = self.done.try_recv().ok()?;
+        self.is_reading = false;
+        Some(done)
     }
 
-    fn end(&mut self, now_ns: u64) {
+    /// The configuration was taken over, except what the running policies `refused`: its routes are next.
+    pub(super) fn route(&mut self, refused: Vec<String>) {
+        self.refused = refused;
+        self.next(Step::Route);
+    }
+
+    /// Ends a reload; returns what the running policies refused of it.
+    pub(super) fn end(&mut self, now_ns: u64) -> Vec<String> {
         self.is_under_way = false;
+        let refused = std::mem::take(&mut self.refused);
         if self.is_wanted_again {
             self.want(now_ns);
         }
+        refused
+    }
+
+    fn next(&self, step: Step) {
+        let _ = self.steps.send(step);
     }
 }
 
 impl AsFd for Reloading {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ready.as_fd()
-    }
-}
-
-impl Gateway {
-    /// Continues a reload of which a step is done.
-    pub(super) fn continue_reload(&mut self, now_ns: u64) {
-        let _ = self.reloading.ready.read(&mut [0; 16]);
-        while let Ok(done) = self.reloading.done.try_recv() {
-            self.reloading.is_reading = false;
-            match done {
-                Done::Read(Ok((config, preshared))) => {
-                    match self.take_over(now_ns, *config, preshared) {
-                        Ok(refused) => {
-                            self.reloading.refused = refused;
-                            self.reloading.next(Step::Route);
-                        }
-                        Err(message) => self.nothing_changed(now_ns, &message),
-                    }
-                }
-                Done::Read(Err(message)) => self.nothing_changed(now_ns, &message),
-                Done::Routed(routed) => {
-                    log(&format!("reloaded {}", self.file.display()));
-                    self.warn();
-                    let refused = std::mem::take(&mut self.reloading.refused);
-                    refused.iter().for_each(|message| log(message));
-                    if let Err(fault) = routed {
-                        log(&fault);
-                    }
-                    self.reloading.end(now_ns);
-                }
-            }
-        }
-    }
-
-    fn nothing_changed(&mut self, now_ns: u64, why: &str) {
-        log(&format!("nothing changed: {why}"));
-        self.reloading.end(now_ns);
     }
 }

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use super::Gateway;
+use super::peers::Peers;
 use crate::config::Config;
 use crate::linux::paths;
 
@@ -25,20 +25,20 @@ pub(super) fn number(config: &mut Config) -> Vec<(usize, SocketAddr, SocketAddr)
     changed
 }
 
-impl Gateway {
+impl Peers {
     /// Follows devices that came or went.
-    pub(super) fn renumber_zones(&mut self) {
-        let changed = number(&mut self.config);
+    pub(super) fn renumber_zones(&mut self, config: &mut Config) {
+        let changed = number(config);
         if changed.is_empty() {
             return;
         }
         for (at, before, after) in changed {
-            let station = &mut self.peers.stations[at];
+            let station = &mut self.stations[at];
             // Where it moved to stays.
             if station.endpoint == Some(before) {
                 station.endpoint = Some(after);
             }
         }
-        self.peers.index(&self.config.peers);
+        self.index(&config.peers);
     }
 }

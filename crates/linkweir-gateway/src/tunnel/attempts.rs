@@ -13,8 +13,8 @@ const SOON_NS: u64 = 750_000_000;
 const LATER_NS: u64 = 5_000_000_000;
 /// Attempts may be so much later, ns, so that two ends do not always send at the same time.
 const JITTER_NS: u64 = 333_000_000;
-/// Where many are away, attempts are made at multiples of this, ns.
-const TOGETHER_NS: u64 = super::seal::TICK_NS;
+/// Time between ticks of open sessions, ns. Where many peers are away, attempts are made at multiples of it.
+pub const TICK_NS: u64 = 250_000_000;
 /// How long a peer is tried, ns.
 const GIVE_UP_NS: u64 = 90_000_000_000;
 /// Number of peers that are away from which on attempts are further apart.
@@ -83,7 +83,7 @@ impl Attempts {
             self.next_ns += jitter_ns % JITTER_NS;
         }
         if Attempts::are_many(away) {
-            self.next_ns = self.next_ns.next_multiple_of(TOGETHER_NS);
+            self.next_ns = self.next_ns.next_multiple_of(TICK_NS);
         }
         true
     }

@@ -23,11 +23,10 @@ use zeroize::Zeroizing;
 
 use crate::tunnel::admission::Admission;
 use crate::tunnel::attempts::Attempts;
+pub use crate::tunnel::attempts::TICK_NS;
 
 /// Bytes by which sealing lengthens a packet.
 pub const OVERHEAD_BYTES: u32 = 32;
-/// Time between calls of [`Session::tick`] of a session that is open, and of [`Identity::tick`], ns.
-pub const TICK_NS: u64 = 250_000_000;
 /// Length of the beginning of a handshake, bytes, and its first byte.
 pub const INITIATION_BYTES: usize = 148;
 const INITIATION: u8 = 1;
