@@ -186,11 +186,13 @@ impl Control {
         }
     }
 
-    /// Does not serve a client until [`Control::release`].
+    /// Does not serve a client until [`Control::release`]. The poll does not wait for it, as it would report one that hangs up
+    /// again and again.
     pub fn hold(&mut self, key: u64, poll: &Poll) {
         if let Some(client) = self.clients.get(&key) {
-            let _ = poll.interest(&client.stream, key, false, false);
-            self.held.push(key);
+            if poll.remove(&client.stream).is_ok() {
+                self.held.push(key);
+            }
         }
     }
 
@@ -199,7 +201,9 @@ impl Control {
         for key in std::mem::take(&mut self.held) {
             if let Some(client) = self.clients.get(&key) {
                 let writes = client.has_more();
-                let _ = poll.interest(&client.stream, key, !writes, writes);
+                if poll.add(&client.stream, key).is_ok() && writes {
+                    let _ = poll.interest(&client.stream, key, false, true);
+                }
             }
         }
     }
@@ -386,4 +390,32 @@ pub fn ask(path: &Path, request: &Request) -> io::Result<Response> {
         .read_line(&mut answer)
         .map_err(named)?;
     Ok(serde_json::from_str(&answer)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linux::poll::now_ns;
+
+    #[test]
+    fn a_client_that_hangs_up_while_it_is_held_wakes_nobody() {
+        let path = std::env::temp_dir().join(format!("linkweir-held-{}", std::process::id()));
+        let mut poll = Poll::new().unwrap();
+        let mut control = Control::listen(&path, None, 1, 100).unwrap();
+        let client = UnixStream::connect(&path).unwrap();
+        control.accept(0, &poll);
+        control.hold(100, &poll);
+        drop(client);
+        let mut happened = Vec::new();
+        for _ in 0..3 {
+            poll.wait(Some(now_ns() + 1_000_000), &mut happened)
+                .unwrap();
+            assert_eq!(happened, [0; 0]);
+            control.hold(100, &poll);
+        }
+        assert_eq!(control.held, [100], "once");
+        control.release(&poll);
+        poll.wait(None, &mut happened).unwrap();
+        assert_eq!(happened, [100]);
+    }
 }
