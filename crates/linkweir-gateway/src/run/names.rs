@@ -21,7 +21,7 @@ pub(super) const SILENT_AGAIN_NS: u64 = 20_000_000_000;
 /// How long the start waits for names where the resolver may be beyond the tunnel.
 const FIRST: Duration = Duration::from_secs(5);
 /// Longest line of an answer, bytes.
-const LINE_BYTES: usize = 16 << 10;
+pub(super) const LINE_BYTES: usize = 16 << 10;
 
 /// The names of the endpoints of a configuration.
 pub(super) fn of(config: &Config) -> impl Iterator<Item = &HostName> {

@@ -25,6 +25,8 @@ pub const NAME: &str = "resolve-for-gateway";
 /// Most questions under way, and most of those for names whose last answer took long.
 const THREADS: usize = 32;
 const SLOW_THREADS: usize = 16;
+/// Most addresses of an answer, so that it fits into the line that the gateway takes: a name server may say thousands.
+const ADDRESSES: usize = 128;
 /// From when on an answer took long.
 const SLOW: Duration = Duration::from_secs(2);
 /// Room for what the C library's resolver keeps on the stack, bytes.
@@ -144,7 +146,10 @@ fn begin(name: HostName, events: Sender<Event>) {
 fn answer(name: &HostName, found: Result<Vec<String>, String>) -> String {
     let HostName { host, port } = name;
     match found {
-        Ok(found) => format!("{port} {host} {}\n", found.join(" ")),
+        Ok(found) => {
+            let found = &found[..found.len().min(ADDRESSES)];
+            format!("{port} {host} {}\n", found.join(" "))
+        }
         Err(why) => format!("{port} {host} ! {}\n", why.replace('\n', " ")),
     }
 }
@@ -223,6 +228,9 @@ mod tests {
             answer(&hub, Ok(found)),
             "7 hub.example 192.0.2.1:7 [::1]:7\n"
         );
+        // As many as a name server can say, of the longest kind.
+        let many = vec!["[2001:db8:1111:2222:3333:4444:5555:6666]:51820".to_string(); 2000];
+        assert!(answer(&hub, Ok(many)).len() < super::super::names::LINE_BYTES);
         let why = Err("no\nsuch name".to_string());
         assert_eq!(answer(&hub, why), "7 hub.example ! no such name\n");
     }
