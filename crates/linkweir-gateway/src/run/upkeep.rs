@@ -25,6 +25,8 @@ const BELL: u64 = 1;
 const SENTENCES: usize = 64;
 /// When a report is sent again that the gateway had no room for, ns.
 const RESEND_NS: u64 = 1_000_000_000;
+/// When what failed is tried again, ns: no message of the kernel need follow.
+const RETRY_NS: u64 = 1_000_000_000;
 /// Largest report, bytes: so many sentences of 500 bytes each.
 pub(super) const REPORT_BYTES: usize = 1 << 15;
 /// Longest sentence in a report, characters.
@@ -73,6 +75,8 @@ pub(super) struct Upkeep {
     network: Network,
     watch: Watch,
     touched: Touched,
+    /// When everything is compared again because something failed, ns.
+    retry_ns: Option<u64>,
     pace: Pace,
     restored: Restored,
     missing: BTreeSet<Missing>,
@@ -96,6 +100,7 @@ impl Upkeep {
             watch: Watch::new()?,
             // Everything is compared at first.
             touched: Touched::ALL,
+            retry_ns: None,
             pace: Pace::default(),
             restored: Restored::default(),
             missing: BTreeSet::new(),
@@ -154,6 +159,10 @@ impl Upkeep {
         if self.resend_ns.is_some_and(|ns| ns <= now_ns) {
             self.send_report();
         }
+        if self.retry_ns.is_some_and(|ns| ns <= now_ns) {
+            self.touched = Touched::ALL;
+            self.retry_ns = None;
+        }
         if self.touched.any() && self.pace.again_ns <= now_ns {
             let restored = self.restore_touched();
             self.restored.add(restored);
@@ -162,7 +171,8 @@ impl Upkeep {
             self.send_report();
         }
         let again_ns = self.touched.any().then_some(self.pace.again_ns);
-        again_ns.into_iter().chain(self.resend_ns).min()
+        let others_ns = self.resend_ns.into_iter().chain(self.retry_ns);
+        again_ns.into_iter().chain(others_ns).min()
     }
 
     fn restore_touched(&mut self) -> Restored {
@@ -185,6 +195,9 @@ impl Upkeep {
                 self.missing.insert(Missing::Failed(what));
             }
         }
+        let failed = |missing: &Missing| matches!(missing, Missing::Failed(_));
+        let fails = self.missing.iter().any(failed);
+        self.retry_ns = fails.then(|| now_ns() + RETRY_NS);
         outcome.restored
     }
 
