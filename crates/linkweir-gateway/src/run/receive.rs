@@ -138,7 +138,9 @@ impl Gateway {
                     self.peers.wakes.wake(at);
                     return;
                 }
-                *last = Some((header.destination, at));
+                let is_endpoint = |endpoint: SocketAddr| endpoint.ip() == header.destination;
+                let no_endpoint = !self.peers.stations[at].endpoint.is_some_and(is_endpoint);
+                *last = no_endpoint.then_some((header.destination, at));
                 at
             }
         };
