@@ -29,6 +29,7 @@ diff -u - "$folder/files" <<FILES
 $(cd "$examples" && find . -type f | sed 's|^\./|./usr/share/doc/linkweir-gateway/examples/|' | sort)
 ./usr/share/doc/linkweir-gateway/explanation/gateway.md
 ./usr/share/doc/linkweir-gateway/howto/gateway.md
+./usr/share/doc/linkweir-gateway/howto/network.md
 ./usr/share/doc/linkweir-gateway/monitoring/alerts.yml
 ./usr/share/doc/linkweir-gateway/monitoring/grafana.json
 ./usr/share/doc/linkweir-gateway/reference/gateway.md

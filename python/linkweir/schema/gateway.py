@@ -73,7 +73,7 @@ def _form(row: Row) -> Schema:
         "address:port, or name:port": one_of(_SOCKET, {"type": "string", "pattern": _NAMED}),
         "a code point": code_point(),
         "a word": _WORD,
-        "a user": _WORD,
+        "a user, or its number": _WORD,
         "a group": _WORD,
         "list of words": a_list(TEXT),
         "32 bytes in base64": {"type": "string", "pattern": "^[A-Za-z0-9+/]{43}=$"},

@@ -65,7 +65,9 @@ def one_of(first: Schema, *more: Schema) -> Schema:
 
 def simple(cell: str, key: str, default: str = "") -> Schema | None:
     """What a cell that needs no other table says: a quantity, a number, a word, a text; None if it is none of these."""
-    if cell in ("text", "path", "name of a class", "a user", "a word"):
+    if key == "decimal":
+        return words([".", ","])
+    if cell in ("text", "path", "name of a class", "a word"):
         return TEXT
     if cell == "true, false":
         return FLAG
