@@ -62,7 +62,7 @@ def test_the_licences_of_all_linked_crates_are_at_hand() -> None:
 
 
 def test_the_copy_of_boringtun_is_as_released_but_for_what_its_readme_lists() -> None:
-    copy = REPOSITORY / "crates/linkweir-gateway/boringtun"
+    copy = REPOSITORY / "third-party/boringtun"
     lines = (copy / "SHA256SUMS").read_text().splitlines()
     released = {path: digest for digest, path in (line.split() for line in lines)}
     here = {path.relative_to(copy).as_posix() for path in copy.rglob("*.rs")}
