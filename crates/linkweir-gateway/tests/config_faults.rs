@@ -863,8 +863,8 @@ fn commands_say_what_a_trace_was_taken_for_and_what_is_doubtful() {
         "[a]\ndevice = \"sat0\"\n[b]\ndevice = \"sat1\"\n[a_to_b]\n{trace}\n[b_to_a]\n{trace}\ndecimal = \".\"\n"
     );
     for (command, text) in [
-        (&["check"][..], changed(link, trace)),
-        (&["check"][..], of_peer(SHIPPED)),
+        (&["check", "--cleartext"][..], changed(link, trace)),
+        (&["check", "--cleartext"][..], of_peer(SHIPPED)),
         (
             &["up", "--cleartext", "--dry-run"][..],
             changed(link, trace),

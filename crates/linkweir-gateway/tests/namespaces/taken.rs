@@ -272,16 +272,16 @@ pub fn a_thousand_dead_endpoints_wake_it_a_few_times_a_second() {
         .stderr(Stdio::null());
     let gateway = Gateway::started(&here, command, &folder.path("control1"));
     let count = || u64::from_le_bytes(fs::read(&sleeps).unwrap()[..8].try_into().unwrap());
-    // The first attempts are made one after the other.
-    std::thread::sleep(Duration::from_secs(7));
-    let (before, begun) = (count(), Instant::now());
-    std::thread::sleep(Duration::from_secs(5));
-    let (after, passed) = (count(), begun.elapsed().as_secs_f64());
+    // The first attempts are made one after the other, which takes longer on a busy machine.
+    let begun = Instant::now();
+    let mut a_second = f64::MAX;
+    while a_second >= 30.0 && begun.elapsed() < PATIENCE {
+        let (before, since) = (count(), Instant::now());
+        std::thread::sleep(Duration::from_secs(5));
+        a_second = (count() - before) as f64 / since.elapsed().as_secs_f64();
+    }
+    assert!(count() > 0);
     drop(gateway);
-    let a_second = (after - before) as f64 / passed;
     eprintln!("{a_second:.1} wake-ups a second with {ABSENT} dead endpoints");
-    assert!(
-        before > 0 && a_second < 30.0,
-        "{a_second} wake-ups a second"
-    );
+    assert!(a_second < 30.0, "{a_second} wake-ups a second");
 }
