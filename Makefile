@@ -98,7 +98,7 @@ BUILD_TESTS := cargo test --locked --workspace --quiet --no-run
 test: $(VENV)/.built $(VENV)/.test-packages
 	./setup.sh test
 	-$(MAKE) lab
-	$(MAKE) -C core check
+	$(MAKE) -j 2 -C core check
 	$(MAKE) -C core prove-quick
 	@mkdir -p build
 	@echo "$(MAKE) -C kernel test, while cargo builds the tests"
