@@ -91,7 +91,7 @@ def test_a_killed_run_leaves_neither_processes_nor_mounts(tmp_path: Path) -> Non
 
 
 def test_the_installed_package_is_not_passed_without_an_example_of_a_gateway(tmp_path: Path) -> None:
-    (tmp_path / "linkweir-gateway").write_text("#!/bin/sh\necho checked $2\n")
+    (tmp_path / "linkweir-gateway").write_text("#!/bin/sh\n# check --cleartext FILE\necho checked $3\n")
     (tmp_path / "linkweir-gateway").chmod(0o755)
     script = fresh.CHECK_EXAMPLES.replace(fresh.EXAMPLES, str(tmp_path / "examples"))
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
