@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         Err(Failure::Input(message)) => (Some(message), 2),
         Err(Failure::Failed(message)) => (Some(message), 1),
     };
-    // Nobody may read standard error, and a gateway, its keeper and its guards end all the same.
+    // Standard error may have no reader; a gateway, its keeper and its guards must end all the same.
     journal::finish(message.as_deref());
     ExitCode::from(code)
 }
