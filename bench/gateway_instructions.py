@@ -27,6 +27,7 @@ import report
 
 FEW = 200  # round trips of the shorter run, which is taken off the longer one: start, session, growing buffers
 PAYLOAD_BYTES = 64
+SETTLED_S = 3  # until then the system reports addresses of IPv6, at which a gateway looks at its paths again
 SELF_EXE = gateway.BUILD / "self_exe.so"
 TARGET = 0.01
 LOOP = "linkweir_gateway::run::Gateway::run"  # only what it calls is counted
@@ -81,7 +82,7 @@ def run_costs(binary: Path, round_trips: int, sealed: bool) -> dict[str, int]:
         counted = place.children[0]
         gateway.wait_ready(place)
         place.start(1, [sys.executable, "-c", ECHO])
-        time.sleep(0.5)
+        time.sleep(SETTLED_S)
         ask = [sys.executable, "-c", ASK, gateway.INNER[1]]
         gateway.run(place.inside(0, [*ask, round_trips, PAYLOAD_BYTES]))
         # The gateway has given up its privileges, and callgrind writes at its end.

@@ -9,7 +9,10 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
+use linkweir_plane::routing::Routing;
+
 use super::keeper::Requests;
+use super::peers::routing;
 use crate::config::{self, Config};
 use crate::tunnel::seal::Secret;
 
@@ -20,10 +23,22 @@ const HOLD_NS: u64 = 4_000_000_000;
 enum Step {
     Read,
     Route,
+    /// Frees what the gateway no longer uses.
+    Free(#[allow(dead_code, reason = "only dropped")] Before),
 }
 
-/// A configuration that was read, and the keys shared with its peers.
-type Loaded = (Box<Config>, Vec<Option<Secret>>);
+/// What was read. What takes the longer the more prefixes there are is done here, so that packets do not wait for it.
+pub(super) struct Loaded {
+    /// The configuration.
+    pub config: Box<Config>,
+    /// The keys shared with its peers.
+    pub preshared: Vec<Option<Secret>>,
+    /// Which addresses are behind which of its peers.
+    pub routing: Routing,
+}
+
+/// What a configuration that was taken over has replaced.
+pub(super) type Before = (Config, Routing);
 
 /// What became of a step.
 pub(super) enum Done {
@@ -65,8 +80,16 @@ impl Reloading {
                     Step::Read => Done::Read(keeper.read().and_then(|(text, preshared)| {
                         let config = config::parse(&text, &file);
                         let config = config.map_err(|fault| fault.to_string())?;
-                        Ok((Box::new(config), preshared))
+                        Ok(Loaded {
+                            routing: routing(&config),
+                            config: Box::new(config),
+                            preshared,
+                        })
                     })),
+                    Step::Free(before) => {
+                        drop(before);
+                        continue;
+                    }
                     Step::Route => Done::Routed(keeper.route()),
                 };
                 if sender.send(outcome).is_err() {
@@ -117,9 +140,11 @@ impl Reloading {
         Some(done)
     }
 
-    /// The configuration was taken over, except what the running policies `refused`: its routes are next.
-    pub(super) fn route(&mut self, refused: Vec<String>) {
+    /// The configuration was taken over, except what the running policies `refused`: its routes are next, and what was
+    /// `before` is no longer needed.
+    pub(super) fn route(&mut self, refused: Vec<String>, before: Before) {
         self.refused = refused;
+        self.next(Step::Free(before));
         self.next(Step::Route);
     }
 
