@@ -24,7 +24,7 @@ enum Step {
     Read,
     Route,
     /// Frees what the gateway no longer uses.
-    Free(#[allow(dead_code, reason = "only dropped")] Before),
+    Free(Box<Before>),
 }
 
 /// What was read. What takes the longer the more prefixes there are is done here, so that packets do not wait for it.
@@ -144,7 +144,7 @@ impl Reloading {
     /// `before` is no longer needed.
     pub(super) fn route(&mut self, refused: Vec<String>, before: Before) {
         self.refused = refused;
-        self.next(Step::Free(before));
+        self.next(Step::Free(Box::new(before)));
         self.next(Step::Route);
     }
 
