@@ -31,8 +31,8 @@ import numpy as np
 import linkweir
 from linkweir import _native
 from linkweir.deploy.gateway import toml_table
-from linkweir.recording import Recording
-from linkweir.replay import prepare
+from linkweir.replays.recording import Recording
+from linkweir.replays.replay import prepare
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = ROOT / "target/release/examples/recording"

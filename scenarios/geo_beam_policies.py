@@ -23,7 +23,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 import linkweir
-from linkweir.plot import STYLE
+from linkweir.panels.plot import STYLE
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -21,7 +21,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from linkweir.plot import STYLE
+from linkweir.panels.plot import STYLE
 from linkweir.reproduce.compact import compact
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07d00", "#56b4e9", "#000000")

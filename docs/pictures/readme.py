@@ -19,7 +19,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 import linkweir
-from linkweir.plot import STYLE
+from linkweir.panels.plot import STYLE
 from linkweir.reproduce.compact import compact
 from linkweir.reproduce.papers import pss
 

@@ -36,7 +36,7 @@ from linkweir.lab.experiment import Experiments, Laboratory
 from linkweir.lab.gateways import Gateways, VirtualGateways
 from linkweir.lab.world import staggered
 from linkweir.reproduce.orders import cell
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATOR = page.SIMULATOR

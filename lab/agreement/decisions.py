@@ -43,12 +43,12 @@ from places import available
 from stored import OUTSIDE, Processors
 
 from linkweir import _native
+from linkweir.directories.provenance import write_whole
 from linkweir.lab import guest, host, kernel
 from linkweir.lab.gateways import VirtualGateways
 from linkweir.lab.world import world
-from linkweir.provenance import write_whole
 from linkweir.reproduce.orders import Agreement, Departure, Timing, Urgency, compare_orders, later_ns, read_departures
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = ("pss", "pds", "drr", "pf")

@@ -32,7 +32,7 @@ from linkweir.lab.experiment import Experiments, Laboratory
 from linkweir.lab.exported import marked
 from linkweir.lab.gateways import VirtualGateways
 from linkweir.lab.world import staggered
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 from linkweir.scratch import scratch
 
 ROOT = Path(__file__).resolve().parents[2]

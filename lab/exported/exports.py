@@ -12,7 +12,7 @@ import numpy as np
 from linkweir import Result
 from linkweir.lab.exported import marked
 from linkweir.lab.world import due, flows_of
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 POLICIES = ("pss", "pds", "drr", "strict")
 """Five scenarios have each."""

@@ -18,7 +18,7 @@ from command import REPOSITORY, SCENARIOS, SMALL, linkweir, strict_json
 
 import linkweir as package
 from linkweir import Result, Scenario, ScenarioError
-from linkweir.plot import charts, svg
+from linkweir.panels.plot import charts, svg
 
 THRESHOLDS_DB = {
     "QPSK 1/4": -2.35,

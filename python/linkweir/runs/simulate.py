@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from linkweir import _native
 from linkweir.own import MODULES_OF_USERS
-from linkweir.result import Interrupted, Result
-from linkweir.scenario import AnyTrace, Scenario, as_scenario
+from linkweir.runs.result import Interrupted, Result
+from linkweir.scenarios.scenario import AnyTrace, Scenario, as_scenario
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,7 +120,7 @@ def run(
 
 def _known_formats(figures: Sequence[str], out: str | os.PathLike[str] | None) -> Sequence[str]:
     """Formats of figures, refused before the run if they are none."""
-    from linkweir.plot import FORMATS
+    from linkweir.panels.plot import FORMATS
 
     forms = [figures] if isinstance(figures, str) else list(figures)
     for form in forms:
@@ -148,7 +148,7 @@ def _simulate(
 
 
 def _run_in_memory(scenario: Scenario, progress: Callable[[float], None] | None, watch: _Watch | None) -> Result:
-    from linkweir import arrow
+    from linkweir.tables import arrow
 
     chunks: dict[str, list[list[_native._Column]]] = {}
     with _DeferredInterrupt() as interrupt:
@@ -168,8 +168,8 @@ def _run_to_disk(
     progress: Callable[[float], None] | None,
     watch: _Watch | None,
 ) -> Result:
-    from linkweir import arrow
-    from linkweir.directory import RunDirectory
+    from linkweir.runs.directory import RunDirectory
+    from linkweir.tables import arrow
 
     with _DeferredInterrupt() as interrupt:
         directory = RunDirectory(out, scenario, force=force)
@@ -251,7 +251,7 @@ def run_many(
     >>> [round(result.rows("classes")[0]["rate_bps"] / 1e6) for result in results]
     [1, 2, 3]
     """
-    from linkweir import arrow
+    from linkweir.tables import arrow
 
     if jobs is not None and jobs < 1:
         raise ValueError("jobs must be at least 1")

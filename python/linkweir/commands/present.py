@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from linkweir.provenance import REPORT
+from linkweir.commands.terminal import print_table
+from linkweir.directories.provenance import REPORT
 from linkweir.report import (
     CLASS_COLUMNS,
     COMPLETION_COLUMNS,
@@ -21,9 +22,8 @@ from linkweir.report import (
     number,
     voice_rows,
 )
-from linkweir.result import Result
-from linkweir.scenario import Scenario
-from linkweir.terminal import print_table
+from linkweir.runs.result import Result
+from linkweir.scenarios.scenario import Scenario
 
 _MOST_ROWS = 50
 _MOST_TOLD = 20

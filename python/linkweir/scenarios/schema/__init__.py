@@ -8,8 +8,8 @@ parameters of policies come from the core's own tables. This package adds how th
 
 from __future__ import annotations
 
-from linkweir.schema.gateway import gateway
-from linkweir.schema.scenario import scenario
+from linkweir.scenarios.schema.gateway import gateway
+from linkweir.scenarios.schema.scenario import scenario
 
 KINDS = {"scenario": scenario, "gateway": gateway}
 """What there are schemas of, each with the function that makes it."""

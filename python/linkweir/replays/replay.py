@@ -17,9 +17,9 @@ from typing import Any
 from linkweir import _native
 from linkweir.comparison import fitting
 from linkweir.fault import PlanError
-from linkweir.recording import Part, Sums
-from linkweir.result import Result
-from linkweir.scenario import Scenario
+from linkweir.replays.recording import Part, Sums
+from linkweir.runs.result import Result
+from linkweir.scenarios.scenario import Scenario
 from linkweir.sweeps import keys
 from linkweir.sweeps.keys import Key, KeyPathError
 

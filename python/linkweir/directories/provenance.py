@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from linkweir.build import build
+from linkweir.directories.build import build
 from linkweir.fault import DirectoryError
 
 PROVENANCE = "provenance.json"

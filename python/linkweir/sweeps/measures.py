@@ -17,7 +17,7 @@ class Measure:
         unit: the unit it is shown in.
         scale: from the base unit to the one shown.
         digits: after the point.
-        quantity: how a bound is written, as `linkweir.policy.Parameter.unit`.
+        quantity: how a bound is written, as `linkweir.scenarios.policy.Parameter.unit`.
         more_is_better: whether a promise is a lower bound.
         resolution: a value is known to this part of itself. If it is above 0, half an interval is rounded up, so that
             none is shown narrower.

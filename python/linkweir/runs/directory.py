@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkweir import _native
-from linkweir.provenance import (
+from linkweir.directories.provenance import (
     FIGURES,
     INPUTS,
     REPORT,
@@ -35,9 +35,9 @@ from linkweir.provenance import (
     writing,
 )
 from linkweir.report import write_figures, write_report
-from linkweir.result import Result
-from linkweir.scenario import Scenario
-from linkweir.tables import TableFile, read_table, table_files
+from linkweir.runs.result import Result
+from linkweir.scenarios.scenario import Scenario
+from linkweir.tables.run_tables import TableFile, read_table, table_files
 
 if TYPE_CHECKING:
     import pyarrow as pa

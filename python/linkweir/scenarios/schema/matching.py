@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 
-from linkweir.schema.pages import Row, rows
-from linkweir.schema.values import Schema, a_list, described, number, one_of, table, words
+from linkweir.scenarios.schema.pages import Row, rows
+from linkweir.scenarios.schema.values import Schema, a_list, described, number, one_of, table, words
 
 CLASS = "[scheduler] and [[class]]"
 """Where the page of the gateway has classes."""

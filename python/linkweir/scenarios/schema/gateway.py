@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from linkweir.schema.matching import CLASS, NET, code_point, one_or_more, rules_of
-from linkweir.schema.pages import Row, rows
-from linkweir.schema.scenario import DIALECT, by_policy, columns, of_core, only, over_time
-from linkweir.schema.values import (
+from linkweir.scenarios.schema.matching import CLASS, NET, code_point, one_or_more, rules_of
+from linkweir.scenarios.schema.pages import Row, rows
+from linkweir.scenarios.schema.scenario import DIALECT, by_policy, columns, of_core, only, over_time
+from linkweir.scenarios.schema.values import (
     TEXT,
     Schema,
     a_list,

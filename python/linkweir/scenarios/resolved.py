@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from linkweir import _native
-from linkweir.outline import Values
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -21,6 +20,8 @@ else:
 
 Keys = Mapping[str, Any]
 """A table of the resolved scenario."""
+
+Values = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ def build() -> dict[str, str]:
     commit is unknown. It covers the sources that the native module was built from, and those of this package.
     """
     digest = hashlib.sha256(_native.sources.encode())
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     for path in sorted(package.rglob("*.py")):
         digest.update(f"\n{path.relative_to(package).as_posix()}\n".encode())
         digest.update(hashlib.sha256(path.read_bytes()).digest())

@@ -23,11 +23,11 @@ from typer.core import TyperGroup
 
 import linkweir
 from linkweir import _native
+from linkweir.commands.present import emit, emit_json, say, show_readings, show_result, show_told, usable_streams
 from linkweir.commands.trace_keys import TraceKeys, trace_keys
 from linkweir.fault import DirectoryError, PlanError
-from linkweir.policy import IN_SIMULATOR, Parameter
-from linkweir.present import emit, emit_json, say, show_readings, show_result, show_told, usable_streams
-from linkweir.result import Interrupted
+from linkweir.runs.result import Interrupted
+from linkweir.scenarios.policy import IN_SIMULATOR, Parameter
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -141,7 +141,7 @@ def _progress(name: str, duration_s: float) -> Iterator[Callable[[float], None] 
 
 def _formats(figures: str) -> list[str]:
     """The formats that the option --figures names."""
-    from linkweir.plot import FORMATS
+    from linkweir.panels.plot import FORMATS
 
     found = [word.strip() for word in figures.split(",")] if figures else []
     for form in found:
@@ -208,7 +208,7 @@ def _run(
     as_json: _Json = False,
 ) -> None:
     """Simulate a scenario and write a run directory with tables and a report."""
-    from linkweir.provenance import free_directory
+    from linkweir.directories.provenance import free_directory
 
     formats = _formats(figures)
     if mos is not None and mos not in linkweir.quality.CODECS:
@@ -285,7 +285,7 @@ def _bounds(
 ) -> None:
     """Compute the worst delay and backlog of each class, or say why there is none."""
     from linkweir.commands.bounds import compute, show, show_attacks, try_to_exceed, write_page
-    from linkweir.quantity import OptionError
+    from linkweir.scenarios.quantity import OptionError
 
     sound = linkweir.Scenario.load(scenario, trace=trace, trace_keys=trace_keys(trace_key, trace))
     try:
@@ -390,7 +390,7 @@ _AnyDirectory = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of
 @app.command("report")
 def _report(directory: _AnyDirectory, figures: _Figures = "", wide: _Wide = False, as_json: _Json = False) -> None:
     """Write the report of a run, a sweep or a comparison again."""
-    from linkweir.provenance import kind_of, writing
+    from linkweir.directories.provenance import kind_of, writing
     from linkweir.report import write_figures, write_report
 
     formats = _formats(figures)
@@ -419,8 +419,8 @@ def _rerun(
 
     Tables are compared by their values: another version of pyarrow writes the same values as other bytes.
     """
-    from linkweir.directory import IDENTICAL, SAME, compare
-    from linkweir.provenance import SCENARIO, read_provenance
+    from linkweir.directories.provenance import SCENARIO, read_provenance
+    from linkweir.runs.directory import IDENTICAL, SAME, compare
 
     provenance = read_provenance(directory)
     resolved = directory.resolve()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from linkweir import panels
 from linkweir.panels import Line, Panel
-from linkweir.tables import RunTables
+from linkweir.tables.run_tables import RunTables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -147,7 +147,7 @@ def overview(run: RunTables) -> Figure:
 def _figure(shown: Sequence[Chart]) -> Figure:
     from matplotlib import rc_context
 
-    from linkweir.picture import Picture
+    from linkweir.panels.picture import Picture
 
     with rc_context(STYLE):
         figure = Picture(figsize=(8.0, 2.6 * max(len(shown), 1)), layout="constrained")

@@ -10,11 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linkweir import _native, bins
+from linkweir import _native
+from linkweir.directories.provenance import SCENARIO, read_provenance
 from linkweir.fault import DirectoryError
-from linkweir.provenance import SCENARIO, read_provenance
-from linkweir.scenario import Scenario
-from linkweir.tables import RunTables, table_files
+from linkweir.scenarios.scenario import Scenario
+from linkweir.tables import bins
+from linkweir.tables.run_tables import RunTables, table_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -292,7 +293,7 @@ class Result(RunTables):
         A notebook shows the figure if it is the last value of a cell, or with ``display(result.plot())``. Elsewhere,
         save it with ``result.plot().savefig("run.pdf")``.
         """
-        from linkweir.plot import overview
+        from linkweir.panels.plot import overview
 
         return overview(self)
 

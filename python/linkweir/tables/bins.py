@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from linkweir.outline import Values
+    from linkweir.tables.outline import Values
 
 
 def spans_ns(starts_s: Values, *, interval_s: float, from_s: float, to_s: float) -> Values:

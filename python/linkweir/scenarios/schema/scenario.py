@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from linkweir.policy import IN_SIMULATOR, policies
-from linkweir.schema.matching import rules_of
-from linkweir.schema.pages import Row, rows
-from linkweir.schema.values import (
+from linkweir.scenarios.policy import IN_SIMULATOR, policies
+from linkweir.scenarios.schema.matching import rules_of
+from linkweir.scenarios.schema.pages import Row, rows
+from linkweir.scenarios.schema.values import (
     TEXT,
     Schema,
     a_list,

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from linkweir.policy import Parameter
-from linkweir.schema.pages import Row, plain, units
+from linkweir.scenarios.policy import Parameter
+from linkweir.scenarios.schema.pages import Row, plain, units
 
 Schema = dict[str, Any]
 

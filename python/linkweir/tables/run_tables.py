@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linkweir.directories.provenance import RESULTS
 from linkweir.fault import DirectoryError, TableError
-from linkweir.provenance import RESULTS
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,7 +113,8 @@ class RunTables:
         _known(name)
         if name in self.tables:
             return self.tables[name]
-        from linkweir import _native, arrow
+        from linkweir import _native
+        from linkweir.tables import arrow
 
         optional = _native.optional_tables()
         if name in optional:
