@@ -107,8 +107,6 @@ test: $(VENV)/.built $(VENV)/.test-packages
 	$(MAKE) -C kernel test; kernel=$$?; \
 	wait $$cargo || { cat build/cargo-test.log; exit 1; }; \
 	exit $$kernel
-	$(PYTHON) oracle/generate.py --check
-	$(PYTHON) oracle/queues.py --check
 	cargo test --locked --workspace --quiet -- $(NOT_LONG)
 	$(PYTEST) -rs -m "not long" oracle python/tests
 	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then $(MAKE) site; \

@@ -242,6 +242,7 @@ def main() -> int:
         return 0 if args.quick else 1
     shutil.rmtree(BUILD, ignore_errors=True)
     BUILD.mkdir(parents=True)
+    subprocess.run(["sh", VECTORS / "make.sh"], check=True)
     compile_core()
     outside = hold(100 if args.quick else 2000)
     if args.outside:

@@ -561,6 +561,7 @@ def main():
     unknown = set(arguments.file) - {path.name for path in paths}
     if unknown:
         parser.error(f"no source of the core is called {', '.join(sorted(unknown))}")
+    subprocess.run(["sh", ROOT / "vectors/make.sh"], check=True)
     sources = Sources()
     if arguments.stale:
         print("\n".join(stale(sources, paths)))
