@@ -259,7 +259,7 @@ def pages() -> list[Path]:
     """Every page of the project."""
     program = ("bench", "core", "crates", "kernel", "lab", "machines", "ns3", "oracle", "release", "third-party")
     folders = (*program, "docs", "scenarios", "vectors")
-    found = [*REPOSITORY.glob("*.md"), REPOSITORY / "python" / "README.md"]
+    found = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob(".github/*.md"), REPOSITORY / "python" / "README.md"]
     found += [path for folder in folders for path in (REPOSITORY / folder).rglob("*.md")]
     # the site's front page is checked where the site is built, as its links are those of the site
     return sorted(path for path in found if not {"build", "site"} & set(path.relative_to(REPOSITORY).parts))
