@@ -332,7 +332,10 @@ INTRODUCTION = """\
 Each file is short, has comments, and runs in seconds. Copy the one that is closest to your case and change it;
 [Scenarios](../docs/reference/scenarios.md) explains every key. The folder `traces` has capacities over time, and
 `recordings` has packets to replay. [gallery.toml](../docs/pictures/gallery.toml) says what each run shows; a test runs
-all scenarios and checks it."""
+all scenarios and checks it.
+
+**What they may know.** The keys of a scenario. **Begin with** [geo.toml](geo.toml). **Test them alone:**
+`.venv/bin/python -m pytest -q python/tests/test_gallery.py` runs all and checks what the list says they show."""
 OUTRO = "`make pictures` writes this page."
 
 

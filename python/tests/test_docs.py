@@ -162,7 +162,7 @@ PRINTS: dict[tuple[str, str], tuple[str, ...]] = {
 ILLUSTRATION = "a picture"
 NOT_COMMANDS: dict[tuple[str, str], str] = {
     ("ARCHITECTURE.md", "flow → queue of its class*"): ILLUSTRATION,
-    ("ARCHITECTURE.md", "TUN → classify → Link*"): ILLUSTRATION,
+    ("crates/linkweir-gateway/README.md", "TUN → classify → Link*"): ILLUSTRATION,
     ("docs/explanation/laboratory.md", "scenario.toml"): ILLUSTRATION,
     ("docs/explanation/laboratory.md", "sender ---- router*"): ILLUSTRATION,
     ("docs/explanation/laboratory.md", "sender *receiver"): ILLUSTRATION,
@@ -255,8 +255,10 @@ class Block:
 
 def pages() -> list[Path]:
     """Every page of the project."""
-    folders = ("docs", "bench", "kernel", "lab", "vectors", "scenarios")
-    found = [*REPOSITORY.glob("*.md"), *(path for folder in folders for path in (REPOSITORY / folder).rglob("*.md"))]
+    program = ("bench", "core", "crates", "kernel", "lab", "machines", "ns3", "oracle", "release", "third-party")
+    folders = (*program, "docs", "scenarios", "vectors")
+    found = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob(".github/*.md"), REPOSITORY / "python" / "README.md"]
+    found += [path for folder in folders for path in (REPOSITORY / folder).rglob("*.md")]
     # the site's front page is checked where the site is built, as its links are those of the site
     return sorted(path for path in found if not {"build", "site"} & set(path.relative_to(REPOSITORY).parts))
 
