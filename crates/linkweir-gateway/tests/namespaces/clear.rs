@@ -175,7 +175,7 @@ pub fn restarts_of_systemd_networkd_take_nothing_along() {
 mount -t sysfs -o ro none /sys
 mount -t tmpfs none /run
 mkdir -p /run/systemd/netif/links /run/systemd/netif/leases /run/systemd/netif/lldp /run/systemd/network
-printf '[Match]\\nName=late\\n[Network]\\nLinkLocalAddressing=no\\nIPv6AcceptRA=no\\n[Route]\\nDestination=198.51.100.0/24\\nScope=link\\n' \
+printf '[Match]\\nName=late*\\n[Network]\\nLinkLocalAddressing=no\\nIPv6AcceptRA=no\\n[Route]\\nDestination=198.51.100.0/24\\nScope=link\\n' \
   > /run/systemd/network/10-late.network
 chown -R systemd-network: /run/systemd/netif
 for round in 1 2 3; do
@@ -185,17 +185,25 @@ for round in 1 2 3; do
   SYSTEMD_LOG_LEVEL=debug setpriv --pdeathsig KILL /lib/systemd/systemd-networkd > \"$1.$round\" 2>&1 &
   networkd=$!
   for try in $(seq 200); do grep -q 'Enumeration completed' \"$1.$round\" && break; sleep 0.05; done
-  [ $round = 1 ] && ip link add late type veth peer name later
-  ip link set late up
-  for try in $(seq 200); do ip route | grep -q 198.51.100.0/24 && break; sleep 0.05; done
+  ip link add late$round type veth peer name peer$round
+  ip link set late$round up
   for try in $(seq 200); do ip rule | grep -q 31000 || break; sleep 0.05; done
   for try in $(seq 200); do ip -6 rule | grep -q 31000 || break; sleep 0.05; done
   sleep 0.2
   kill $networkd
-  wait $networkd || true
+  wait $networkd
+  { ip -4 rule; ip -6 rule; } > \"$1.rules.$round\"
+  ip route > \"$1.routes.$round\"
 done
 ";
+    // One with a route that leads nowhere, too.
+    let refusal = "unreachable 10.98.0.0/16 proto kernel";
     let tunnel = full();
+    let more = text(&tunnel).replace("\"0.0.0.0/0\"", "\"0.0.0.0/0\", \"10.98.0.0/16\"");
+    rewrite(&tunnel, &more);
+    until("it is refused", || {
+        printed(&tunnel.here, "route").contains(refusal)
+    });
     comes_through_both(&tunnel);
     let before = rules(&tunnel.here);
     let uplink = Uplink::watch(&tunnel.here, &[FAR, FAR_V6]);
@@ -208,18 +216,20 @@ done
     assert!(output.status.success(), "{output:?}");
     for round in 1..4 {
         let text = fs::read_to_string(format!("{log}.{round}")).unwrap();
-        for part in ["Removing foreign routing policy rule", "SIGTERM"] {
-            assert!(text.contains(part), "round {round}, no {part}: {text}");
-        }
+        assert!(
+            text.contains("Removing foreign routing policy rule"),
+            "round {round}: {text}"
+        );
+        let kept = |what| fs::read_to_string(format!("{log}.{what}.{round}")).unwrap();
+        assert_eq!(kept("rules"), before, "only foreign rules are removed");
+        let routes = kept("routes");
+        assert!(!routes.contains("10.99"), "foreign: {routes}");
+        assert!(routes.contains(refusal), "ours: {routes}");
     }
-    assert_eq!(
-        rules(&tunnel.here),
-        before,
-        "only foreign rules are removed"
-    );
     comes_through_both(&tunnel);
     assert_eq!(uplink.in_the_clear(&tunnel.here), 0);
-    assert_eq!(tunnel.gateways[0].show().network.restored_rules, 0);
+    let network = tunnel.gateways[0].show().network;
+    assert_eq!((network.restored_rules, network.restored_routes), (0, 0));
     drop(traffic);
 }
 
@@ -523,6 +533,8 @@ pub fn two_programs_do_not_fight_at_full_speed() {
     // It took 2 s at least: 7 times until the pause is 0.1 s, and ten times a second from then on.
     assert!(show.network.contested, "{:?}", show.network);
     comes_through_both(&tunnel);
+    // The other program has stopped.
+    tunnel.gateways[0].wait_until("it is over", |show| !show.network.contested);
 }
 
 /// Counts what epoll_wait(2) of a gateway returns in a file: by key, from 31 on together, and the returns.
