@@ -202,7 +202,7 @@ allowed_ips = "{behind}/32"
 
 
 def start_gateway(sealed, binary=RELEASE / "linkweir-gateway", under=()):
-    """A function that starts a gateway at both ends; the first end's is run `under` another command, such as valgrind."""
+    """A function that starts a gateway at both ends; the first end's runs `under` another command, such as valgrind."""
 
     def start(place):
         keys = [run([binary, "keygen", place.file(f"key{end}")]).strip() for end in (0, 1)] if sealed else [None, None]

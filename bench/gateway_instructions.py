@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Instructions of a gateway per round trip, of two builds compared; counted by callgrind, so other work does not matter.
+"""Instructions of a gateway per round trip, of two builds; counted by callgrind, so other work does not matter.
 
 A gateway under callgrind and one beside it carry datagrams between two network namespaces; the far end echoes each.
 The next datagram leaves when the last has come back. What the functions of handshakes take is left out: their number
@@ -76,7 +76,14 @@ def run_costs(binary: Path, round_trips: int, sealed: bool) -> dict[str, int]:
     """Instructions by function of a gateway that carries so many round trips, from its start to its end."""
     with gateway.Place() as place:
         out = place.file("callgrind.out")
-        program = [f"SELF_EXE={binary}", f"LD_PRELOAD={SELF_EXE}", "valgrind", "--quiet", "--vgdb=no", "--tool=callgrind"]
+        program = [
+            f"SELF_EXE={binary}",
+            f"LD_PRELOAD={SELF_EXE}",
+            "valgrind",
+            "--quiet",
+            "--vgdb=no",
+            "--tool=callgrind",
+        ]
         under = ["env", *program, f"--toggle-collect={LOOP}", f"--callgrind-out-file={out}.%p"]
         gateway.start_gateway(sealed, binary, under)(place)
         counted = place.children[0]
@@ -113,11 +120,9 @@ def render(results: dict[str, dict[str, float]], functions: int, markdown: bool)
         verdicts.append(f"{more:+.2%} instructions, target {TARGET:+.0%}: {report.verdict(more <= TARGET)}")
         names = {name for name in {*before, *new} if not NOT_OF_PACKETS.search(name)}
         differences = {name: new.get(name, 0) - before.get(name, 0) for name in names}
-        for name in sorted(names, key=lambda name: -abs(differences[name]))[:functions]:
-            verdicts.append(f"{differences[name]:+.1f} to {new.get(name, 0):.1f}: {name}")
-    return report.table(
-        ["build", "instructions per round trip", "with handshakes"], lines, verdicts, markdown=markdown
-    )
+        most = sorted(names, key=lambda name: -abs(differences[name]))[:functions]
+        verdicts.extend(f"{differences[name]:+.1f} to {new.get(name, 0):.1f}: {name}" for name in most)
+    return report.table(["build", "instructions per round trip", "with handshakes"], lines, verdicts, markdown=markdown)
 
 
 def main() -> int:
