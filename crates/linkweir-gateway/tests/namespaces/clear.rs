@@ -46,21 +46,7 @@ fn sysctl(namespace: &Namespace, setting: &str) {
 
 /// Starts the first gateway again, whose log goes into a file.
 pub fn logged(tunnel: &mut Tunnel) -> PathBuf {
-    tunnel.gateways[0].signal(Signal::SIGTERM);
-    tunnel.gateways[0].ended();
-    let log = tunnel.folder.path("log");
-    tunnel.gateways[0] = started(&tunnel.here, &tunnel.folder, 1, &log);
-    log
-}
-
-/// Starts the gateway with this number, whose log goes into a file.
-pub fn started(namespace: &Namespace, folder: &Folder, last: u8, log: &Path) -> Gateway {
-    let mut command = program();
-    command
-        .args(["up", "--cleartext"])
-        .arg(folder.path(&format!("{last}.toml")))
-        .stderr(fs::File::create(log).unwrap());
-    Gateway::started(namespace, command, &folder.path(&format!("control{last}")))
+    tunnel.restart_logged(1, Signal::SIGTERM, program())
 }
 
 /// Starts a gateway that is to be refused.
@@ -310,7 +296,7 @@ pub fn gateways_leave_each_others_rules_alone() {
     tunnel.folder.write("3.toml", &marked);
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
         let log = tunnel.folder.path("log3");
-        let mut second = started(&tunnel.here, &tunnel.folder, 3, &log);
+        let mut second = Gateway::with_log(&tunnel.here, &tunnel.folder, 3, program(), &log);
         assert_eq!(rules(&tunnel.here).matches("lookup 9999").count(), 2);
         second.signal(signal);
         second.ended();
@@ -389,7 +375,7 @@ pub fn a_foreign_route_is_named_and_ours_is_added_when_it_goes() {
         add_spare(&here);
         ip(&here, add);
         folder.write("1.toml", &with);
-        let gateway = started(&here, &folder, 1, &log);
+        let gateway = Gateway::with_log(&here, &folder, 1, program(), &log);
         until("it is named", || {
             says(&log, &format!("{net} is not routed through the tunnel"))
         });

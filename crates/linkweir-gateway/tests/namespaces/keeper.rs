@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 
-use crate::clear::{comes_through_both, full, ip, printed, says, started, until};
+use crate::clear::{comes_through_both, full, ip, printed, says, until};
 use crate::everything::{rewrite, rules, text};
 use crate::life::children;
 use crate::ordinary::preloaded;
@@ -208,7 +208,7 @@ pub fn gateways_leave_each_others_refusals_alone() {
     let before = restored(&tunnel);
     let log = tunnel.folder.path("log3");
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
-        let mut second = started(&tunnel.here, &tunnel.folder, 3, &log);
+        let mut second = Gateway::with_log(&tunnel.here, &tunnel.folder, 3, program(), &log);
         assert_eq!(refusals(&tunnel.here), [2, 2]);
         second.signal(signal);
         second.ended();
@@ -216,10 +216,10 @@ pub fn gateways_leave_each_others_refusals_alone() {
         assert_eq!(restored(&tunnel), before, "the first one's went along");
     }
     // What a gateway left that was killed with its keeper, the next one finds and removes.
-    let mut second = started(&tunnel.here, &tunnel.folder, 3, &log);
+    let mut second = Gateway::with_log(&tunnel.here, &tunnel.folder, 3, program(), &log);
     kill_with_keeper(&mut second);
     assert_eq!(refusals(&tunnel.here), [2, 2]);
-    let mut third = started(&tunnel.here, &tunnel.folder, 3, Path::new(&log));
+    let mut third = Gateway::with_log(&tunnel.here, &tunnel.folder, 3, program(), Path::new(&log));
     assert_eq!(refusals(&tunnel.here), [2, 2]);
     third.signal(Signal::SIGTERM);
     third.ended();
