@@ -149,9 +149,57 @@ pub fn rules_that_all_go_at_once_come_again() {
     until("it is said", || {
         says(
             &log,
-            "another program changed what the tunnel needs; added again: 3 rules",
+            "another program changed what the tunnel needs; added again: ",
         )
     });
+}
+
+/// The firewall of the page about networks: without any rule of the gateway, and without a keeper that adds them.
+pub fn a_firewall_refuses_what_rules_no_longer_do() {
+    const PAGE: &str = include_str!("../../../../docs/howto/network.md");
+    let tunnel = full();
+    comes_through_both(&tunnel);
+    let [keeper] = children(tunnel.gateways[0].pid())[..] else {
+        panic!("one keeper");
+    };
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(keeper as i32), Signal::SIGKILL).unwrap();
+    let uplink = Uplink::watch(&tunnel.here, &[FAR, FAR_V6]);
+    for priority in [32702, 32701, 32700] {
+        ip(&tunnel.here, &format!("rule del priority {priority}"));
+        ip(&tunnel.here, &format!("-6 rule del priority {priority}"));
+    }
+    let sockets = ["192.0.2.1:0", "[2001:db8::1]:0"].map(|from| tunnel.here.socket(from));
+    let send = || {
+        for _ in 0..5 {
+            for (socket, to) in sockets.iter().zip(TO) {
+                let _ = socket.send_to(b"in the clear", to);
+            }
+        }
+    };
+    let clear = || uplink.in_the_clear(&tunnel.here);
+    send();
+    until("nothing refuses them", || clear() == 10);
+    let commands = PAGE
+        .lines()
+        .filter(|line| line.contains("tables -A OUTPUT"));
+    let commands: Vec<String> = commands.map(|line| line.replace("eth0", "out")).collect();
+    assert_eq!(commands.len(), 4);
+    for words in commands {
+        let words: Vec<&str> = words.split(' ').collect();
+        let output = tunnel.here.run(words[0], &words[1..]);
+        assert!(output.status.success(), "{words:?}: {output:?}");
+    }
+    send();
+    assert_eq!(clear(), 10, "the firewall refuses them");
+    // The tunnel's own datagrams pass it.
+    let before = tunnel.gateways[1].show().peers[0].received_bytes;
+    ip(&tunnel.here, "route add 203.0.113.0/24 dev lw0");
+    let (a, b) = (
+        tunnel.here.socket("10.77.0.1:0"),
+        tunnel.there.socket(TO[0]),
+    );
+    comes_through(&a, &b, TO[0], b"through the tunnel");
+    assert!(tunnel.gateways[1].show().peers[0].received_bytes > before);
 }
 
 /// The real one, started and stopped three times. It removes the rules and routes of other programs when it configures a
