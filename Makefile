@@ -3,6 +3,7 @@
 # make demo    install what is needed, build, and reproduce Figure 6 of the PSS paper (PSS compared with DWRR)
 # make test    every test except the long ones, within 25 minutes on two cores
 # make test-long  the long ones: those marked `long` in Python, those in modules named `long` in Rust
+# make quick   format, lint, and the tests of what was changed since the main branch (a minute once built; SINCE=COMMIT)
 # make check   format, lint and the fast tests (minutes)
 # make site    the documentation as a site in build/site, checked in a browser (minutes)
 # make notebooks  runs the notebooks of the documentation and keeps what they show
@@ -48,7 +49,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks names macos ns3 ns3-dist
+.PHONY: help demo test test-long quick check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks names macos ns3 ns3-dist
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -57,11 +58,11 @@ help:
 
 build: $(VENV)/.built
 
-$(VENV)/.packages: requirements.lock setup.sh
+$(VENV)/.packages: requirements/build.lock setup.sh
 	./setup.sh build
-	@echo "Making $(VENV) and installing the Python packages of requirements.lock"
+	@echo "Making $(VENV) and installing the Python packages of requirements/build.lock"
 	test -x $(PYTHON) || python3 -m venv $(VENV)
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements/build.lock
 	touch $@
 
 $(VENV)/.built: $(VENV)/.packages $(NATIVE_SOURCES) pyproject.toml
@@ -69,14 +70,14 @@ $(VENV)/.built: $(VENV)/.packages $(NATIVE_SOURCES) pyproject.toml
 	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(VENV)/bin/maturin develop --release --locked --quiet >$(VENV)/maturin.log || { cat $(VENV)/maturin.log; exit 1; }
 	touch $@
 
-$(VENV)/.test-packages: $(VENV)/.packages requirements-test.lock
-	@echo "Installing the Python packages of requirements-test.lock into $(VENV)"
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements-test.lock
+$(VENV)/.test-packages: $(VENV)/.packages requirements/test.lock
+	@echo "Installing the Python packages of requirements/test.lock into $(VENV)"
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements/test.lock
 	touch $@
 
-$(VENV)/.site-packages: $(VENV)/.packages requirements-site.lock
-	@echo "Installing the Python packages of requirements-site.lock into $(VENV)"
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements-site.lock
+$(VENV)/.site-packages: $(VENV)/.packages requirements/site.lock
+	@echo "Installing the Python packages of requirements/site.lock into $(VENV)"
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements/site.lock
 	touch $@
 
 # --- the main job ---------------------------------------------------------------------------------------------------
@@ -137,6 +138,9 @@ $(call by-rust,fmt,cargo fmt --check,cargo fmt -- --emit stdout >/dev/null && { 
 $(call by-rust,clippy,$(CLIPPY) -D warnings,$(CLIPPY) --cap-lints warn && $(SHOWN_ONLY))
 endef
 
+quick: $(VENV)/.built $(VENV)/.test-packages
+	@$(PYTHON) python/quick.py $(if $(SINCE),--since $(SINCE))
+
 check: $(VENV)/.built $(VENV)/.test-packages
 	./setup.sh check
 	$(lint-rust)
@@ -171,6 +175,7 @@ names: $(VENV)/.built
 	$(PYTHON) python/tests/stable_names.py
 
 pictures: $(VENV)/.built
+	$(PYTHON) docs/pictures/core.py
 	$(PYTHON) docs/pictures/readme.py
 	$(PYTHON) docs/pictures/report.py
 	$(PYTHON) docs/pictures/policies.py
@@ -253,20 +258,20 @@ tunnel-arm64:
 # what is stored in runs/transport is not run again; exit code 3 of the program: some scenario is outside its bound
 transport: $(VENV)/.built
 	./setup.sh lab
-	$(PYTHON) lab/transport/transport.py --into docs/results/transport.md || test $$? = 3
+	$(PYTHON) lab/transport/transport.py --into docs/records/transport.md || test $$? = 3
 
 imported: $(VENV)/.built
 	$(PYTHON) lab/imported/compare.py 1000
 
 coverage: $(VENV)/.built
-	$(PYTHON) python/tests/verdict_coverage.py docs/results/compare-coverage.md
+	$(PYTHON) python/tests/verdict_coverage.py docs/records/compare-coverage.md
 
 # what is stored in runs/agreement is not run again; exit code 3 of a program: something is outside its bound
 agreement: $(VENV)/.built
 	./setup.sh lab ns3
 	cargo build --locked --release --quiet -p linkweir-gateway
-	$(PYTHON) lab/agreement/agreement.py --into docs/results/agreement.md || test $$? = 3
-	$(PYTHON) lab/agreement/decisions.py --into docs/results/agreement.md || test $$? = 3
+	$(PYTHON) lab/agreement/agreement.py --into docs/records/agreement.md || test $$? = 3
+	$(PYTHON) lab/agreement/decisions.py --into docs/records/agreement.md || test $$? = 3
 
 robust: $(VENV)/.built
 	./setup.sh lab kernel-test

@@ -26,7 +26,7 @@ TEMPLATE = Path(__file__).resolve().parent
 ROOT = TEMPLATE.parents[1]
 LISTED = ROOT / "core/include/linkweir/policies.def"
 PLAN = ROOT / "core/proofs/plan.toml"
-SIMULATOR = ROOT / "python/linkweir/policy.py"
+SIMULATOR = ROOT / "python/linkweir/scenarios/policy.py"
 PAGE = "docs/reference/policies/NAME.md"
 PLACES = {
     "policy.c": "core/src/NAME.c",
