@@ -26,7 +26,6 @@
 # make fresh-release  installs the files in build/release, or RELEASE=DIR, on bare Debian 12 and 13 systems, as root
 # make sites   does what docs/howto/gateway.md says, on two bare Debian systems with a router between them, as root
 # make tunnel-arm64  a tunnel on Debian's arm64 kernel in QEMU, with the arm64 package in build/release, or RELEASE=DIR
-# make macos   asks Rust's compiler whether the crates that need no Linux compile for macOS (needs rustup and zig)
 # make transport  compares the simulator's TCP with the kernel's over about 90 scenarios, in the laboratory, and records it
 # make ns3     build and test the module for ns-3 against 3.37 (Debian 12), 3.44 (PyPI), 3.48 (Debian sid) and 3.48's source tree, as root (NS3=3.44)
 # make ns3-dist  the module as a tarball for contrib/ of ns-3's tree, in build/ns3-dist
@@ -49,7 +48,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long quick check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks names macos ns3 ns3-dist
+.PHONY: help demo test test-long quick check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks names ns3 ns3-dist
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -167,9 +166,6 @@ manuals: $(VENV)/.built
 
 notebooks: $(VENV)/.built $(VENV)/.test-packages
 	$(PYTHON) docs/notebooks/execute.py
-
-macos:
-	machines/macos.sh
 
 names: $(VENV)/.built
 	$(PYTHON) python/tests/stable_names.py
