@@ -12,6 +12,7 @@ mod codecs;
 mod columns;
 mod errors;
 mod inputs;
+mod keys;
 mod panics;
 mod policies;
 mod python_policy;
@@ -35,6 +36,8 @@ mod _native {
     use super::codecs::codecs;
     #[pymodule_export]
     use super::inputs::{quantity, reading, show, trace};
+    #[pymodule_export]
+    use super::keys::{tables, traffic_kinds};
     #[pymodule_export]
     use super::policies::policies;
     #[pymodule_export]
