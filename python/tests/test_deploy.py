@@ -35,8 +35,8 @@ from linkweir.lab.experiment import Laboratory
 from linkweir.lab.exported import marked
 from linkweir.lab.gateways import VirtualGateways
 from linkweir.lab.world import staggered
-from linkweir.recording import Recording
-from linkweir.scenario import Scenario
+from linkweir.replays.recording import Recording
+from linkweir.scenarios.scenario import Scenario
 
 if sys.version_info >= (3, 11):
     import tomllib

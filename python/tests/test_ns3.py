@@ -15,7 +15,7 @@ import pytest
 from linkweir import _native
 from linkweir.deploy.ns3 import camel, ns3_program
 from linkweir.fault import ScenarioError
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 from linkweir.traces import exported
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -23,9 +23,9 @@ from command import REPOSITORY, SCENARIOS, linkweir
 from test_scenario_reference import AMOUNTS, BASE, KINDS, SECTIONS, SIGNALS, SIZES, rows, with_flow, with_keys
 
 from linkweir import Scenario, ScenarioError, policies, traces
-from linkweir.policy import IN_SIMULATOR
-from linkweir.schema import KINDS as FILES
-from linkweir.schema import pages
+from linkweir.scenarios.policy import IN_SIMULATOR
+from linkweir.scenarios.schema import KINDS as FILES
+from linkweir.scenarios.schema import pages
 
 if sys.version_info >= (3, 11):
     import tomllib

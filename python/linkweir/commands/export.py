@@ -10,13 +10,13 @@ from typing import Annotated
 
 import typer
 
+from linkweir.commands.present import emit, say
 from linkweir.deploy.gateway import gateway_configuration
 from linkweir.deploy.ns3 import ns3_program
 from linkweir.deploy.script import tc_scripts
+from linkweir.directories.provenance import write_whole
 from linkweir.fault import PlanError, ScenarioError, unfit
-from linkweir.present import emit, say
-from linkweir.provenance import write_whole
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 app = typer.Typer(
     help="Put a scenario's scheduler to use: a script for tc, a configuration of the gateway, or a program for ns-3.",

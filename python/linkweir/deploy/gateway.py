@@ -14,7 +14,7 @@ from linkweir.deploy import left_out
 from linkweir.deploy.copies import classes_of
 from linkweir.deploy.matching import sorting
 from linkweir.fault import unfit
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 if sys.version_info >= (3, 11):
     import tomllib

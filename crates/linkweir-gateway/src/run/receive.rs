@@ -98,7 +98,7 @@ impl Gateway {
         if !up || (was_up && !was_down) {
             return;
         }
-        let what = format!("the device {name} is up again, with its addresses and routes");
+        let what = format!("the device {name} is up again; addresses and routes that it lost are being added again");
         tell(Event::DeviceUp, "", &what);
     }
 

@@ -129,6 +129,21 @@ impl Gateway {
         }
     }
 
+    /// Says once that a reload's file cannot be read yet; returns when to look again, ns.
+    pub(super) fn note_slow_reload(&mut self, now_ns: u64) -> Option<u64> {
+        let slow_ns = self.reloading.slow_ns()?;
+        if now_ns < slow_ns {
+            return Some(slow_ns);
+        }
+        self.reloading.note_slow();
+        let file = self.file.display();
+        log(&format!(
+            "{file} or a key file of it is not read yet after 4 s: does its disk answer? Until it is read the configuration \
+             stays as it is, and packets, rules, routes and addresses are handled as before"
+        ));
+        None
+    }
+
     fn nothing_changed(&mut self, now_ns: u64, why: &str) {
         log(&format!("nothing changed: {why}"));
         self.reloading.end(now_ns);

@@ -11,6 +11,7 @@ use nix::sys::signal::Signal;
 
 use crate::everything::{rewrite, rules, text, to_all, FAR, FAR_V6};
 use crate::life::{children, comes_through};
+use crate::ordinary::preloaded;
 use crate::place::{cabled, config, program, Folder, Gateway, Namespace, Tunnel, STRICT};
 use crate::uplink::{Traffic, Uplink};
 use crate::PATIENCE;
@@ -28,13 +29,13 @@ pub fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 /// What `ip` prints.
-fn printed(namespace: &Namespace, words: &str) -> String {
+pub fn printed(namespace: &Namespace, words: &str) -> String {
     let words: Vec<&str> = words.split(' ').collect();
     String::from_utf8(namespace.run("ip", &words).stdout).unwrap()
 }
 
 /// Runs `ip` with these words; what is not there need not be removed.
-fn ip(namespace: &Namespace, words: &str) {
+pub fn ip(namespace: &Namespace, words: &str) {
     namespace.run("ip", &words.split(' ').collect::<Vec<_>>());
 }
 
@@ -44,7 +45,7 @@ fn sysctl(namespace: &Namespace, setting: &str) {
 }
 
 /// Starts the first gateway again, whose log goes into a file.
-fn logged(tunnel: &mut Tunnel) -> PathBuf {
+pub fn logged(tunnel: &mut Tunnel) -> PathBuf {
     tunnel.gateways[0].signal(Signal::SIGTERM);
     tunnel.gateways[0].ended();
     let log = tunnel.folder.path("log");
@@ -53,7 +54,7 @@ fn logged(tunnel: &mut Tunnel) -> PathBuf {
 }
 
 /// Starts the gateway with this number, whose log goes into a file.
-fn started(namespace: &Namespace, folder: &Folder, last: u8, log: &PathBuf) -> Gateway {
+pub fn started(namespace: &Namespace, folder: &Folder, last: u8, log: &Path) -> Gateway {
     let mut command = program();
     command
         .args(["up", "--cleartext"])
@@ -69,7 +70,7 @@ fn refused(namespace: &Namespace, config: &Path) -> Output {
     namespace.run("timeout", &words)
 }
 
-fn says(log: &PathBuf, words: &str) -> bool {
+pub fn says(log: &Path, words: &str) -> bool {
     fs::read_to_string(log).unwrap().contains(words)
 }
 
@@ -167,8 +168,9 @@ pub fn rules_that_all_go_at_once_come_again() {
     });
 }
 
-/// The real one, which removes the rules and routes of other programs when it configures a device.
-pub fn a_restart_of_systemd_networkd_takes_nothing_along() {
+/// The real one, started and stopped three times. It removes the rules and routes of other programs when it configures a
+/// device, with the defaults of ManageForeignRoutingPolicyRules, ManageForeignRoutes and KeepConfiguration.
+pub fn restarts_of_systemd_networkd_take_nothing_along() {
     const SCRIPT: &str = "set -e
 mount -t sysfs -o ro none /sys
 mount -t tmpfs none /run
@@ -176,26 +178,26 @@ mkdir -p /run/systemd/netif/links /run/systemd/netif/leases /run/systemd/netif/l
 printf '[Match]\\nName=late\\n[Network]\\nLinkLocalAddressing=no\\nIPv6AcceptRA=no\\n[Route]\\nDestination=198.51.100.0/24\\nScope=link\\n' \
   > /run/systemd/network/10-late.network
 chown -R systemd-network: /run/systemd/netif
-SYSTEMD_LOG_LEVEL=debug setpriv --pdeathsig KILL /lib/systemd/systemd-networkd > \"$1\" 2>&1 &
-networkd=$!
-for try in $(seq 200); do grep -q 'Enumeration completed' \"$1\" && break; sleep 0.05; done
-ip link add late type veth peer name later
-ip link set late up
-for try in $(seq 200); do ip route | grep -q 198.51.100.0/24 && break; sleep 0.05; done
-sleep 0.3
-kill $networkd
+for round in 1 2 3; do
+  ip rule add fwmark 7 table 99 priority 31000 protocol static
+  ip -6 rule add fwmark 7 table 99 priority 31000 protocol static
+  ip route add unreachable 10.99.0.0/16 protocol static
+  SYSTEMD_LOG_LEVEL=debug setpriv --pdeathsig KILL /lib/systemd/systemd-networkd > \"$1.$round\" 2>&1 &
+  networkd=$!
+  for try in $(seq 200); do grep -q 'Enumeration completed' \"$1.$round\" && break; sleep 0.05; done
+  [ $round = 1 ] && ip link add late type veth peer name later
+  ip link set late up
+  for try in $(seq 200); do ip route | grep -q 198.51.100.0/24 && break; sleep 0.05; done
+  for try in $(seq 200); do ip rule | grep -q 31000 || break; sleep 0.05; done
+  for try in $(seq 200); do ip -6 rule | grep -q 31000 || break; sleep 0.05; done
+  sleep 0.2
+  kill $networkd
+  wait $networkd || true
+done
 ";
     let tunnel = full();
     comes_through_both(&tunnel);
-    // Those of another program it removes.
-    ip(
-        &tunnel.here,
-        "rule add fwmark 7 table 99 priority 31000 protocol static",
-    );
-    ip(
-        &tunnel.here,
-        "route add unreachable 10.99.0.0/16 protocol static",
-    );
+    let before = rules(&tunnel.here);
     let uplink = Uplink::watch(&tunnel.here, &[FAR, FAR_V6]);
     let traffic = Traffic::start(&tunnel.here, &["203.0.113.7:9", "[2001:db8:ffff::7]:9"]);
     let log = tunnel.folder.path("networkd");
@@ -204,14 +206,16 @@ kill $networkd
     let words = ["-m", "bash", script.to_str().unwrap(), log];
     let output = tunnel.here.run("unshare", &words);
     assert!(output.status.success(), "{output:?}");
-    let removed = fs::read_to_string(log).unwrap();
-    assert!(
-        removed.contains("Removing foreign routing policy rule"),
-        "{removed}"
-    );
-    assert!(
-        !rules(&tunnel.here).contains("31000"),
-        "it removes foreign rules"
+    for round in 1..4 {
+        let text = fs::read_to_string(format!("{log}.{round}")).unwrap();
+        for part in ["Removing foreign routing policy rule", "SIGTERM"] {
+            assert!(text.contains(part), "round {round}, no {part}: {text}");
+        }
+    }
+    assert_eq!(
+        rules(&tunnel.here),
+        before,
+        "only foreign rules are removed"
     );
     comes_through_both(&tunnel);
     assert_eq!(uplink.in_the_clear(&tunnel.here), 0);
@@ -521,31 +525,114 @@ pub fn two_programs_do_not_fight_at_full_speed() {
     comes_through_both(&tunnel);
 }
 
-/// Nothing happens, and nothing wakes up: neither the keeper nor the gateway.
+/// Counts what epoll_wait(2) of a gateway returns in a file: by key, from 31 on together, and the returns.
+const COUNTED_EVENTS: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int epoll_wait(int fd, struct epoll_event *events, int most, int timeout)
+{
+	static int (*real)(int, struct epoll_event *, int, int);
+	static volatile unsigned long *counts;
+	int answer;
+
+	if (real == NULL) {
+		int file = open(getenv("EVENTS"), O_RDWR);
+
+		real = (int (*)(int, struct epoll_event *, int, int))dlsym(RTLD_NEXT, "epoll_wait");
+		counts = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+		close(file);
+	}
+	answer = real(fd, events, most, timeout);
+	/* The keeper is another process, whose sleeps the system counts. */
+	if (strcmp(program_invocation_name, "/proc/self/exe") == 0)
+		return answer;
+	for (int i = 0; i < answer; ++i)
+		++counts[events[i].data.u64 < 31 ? events[i].data.u64 : 31];
+	++counts[32];
+	return answer;
+}
+"#;
+
+/// Switches of the context of these threads of a process so far.
+fn switches(pid: u32, counts: impl Fn(u32) -> bool) -> u64 {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let numbers = tasks.map(|task| task.unwrap().file_name().into_string().unwrap());
+    let counted = numbers.filter(|number| counts(number.parse().unwrap()));
+    let statuses = counted
+        .map(|number| fs::read_to_string(format!("/proc/{pid}/task/{number}/status")).unwrap());
+    let all: String = statuses.collect();
+    let lines = all.lines().filter(|line| line.contains("ctxt_switches"));
+    let counts = lines.map(|line| line.rsplit('\t').next().unwrap().parse::<u64>().unwrap());
+    counts.sum()
+}
+
+/// Nothing happens, and nothing wakes up: neither the keeper, nor any thread of the gateway but the one of packets, and that
+/// one for its timer alone: the tick of its sessions.
 pub fn the_watch_sleeps_while_nothing_changes() {
-    let tunnel = full();
+    /// Events of the gateway's loop: keys that the system, the keeper and the resolver wake it by.
+    const WATCHED: std::ops::Range<usize> = 2..31;
+    const TIMER: usize = 31;
+    let mut tunnel = full();
+    tunnel.gateways[0].signal(Signal::SIGTERM);
+    tunnel.gateways[0].ended();
+    let file = tunnel.folder.write("events", &"\0".repeat(4096));
+    let mut command = program();
+    command
+        .arg("up")
+        .arg(tunnel.folder.path("1.toml"))
+        .env(
+            "LD_PRELOAD",
+            preloaded(&tunnel.folder, "sleeps", COUNTED_EVENTS),
+        )
+        .env("EVENTS", &file);
+    let control = tunnel.folder.path("control1");
+    tunnel.gateways[0] = Gateway::started(&tunnel.here, command, &control);
     comes_through_both(&tunnel);
-    let [keeper] = children(tunnel.gateways[0].pid())[..] else {
+    let gateway = tunnel.gateways[0].pid();
+    let [keeper] = children(gateway)[..] else {
         panic!("one keeper");
-    };
-    let switches = || {
-        let tasks = fs::read_dir(format!("/proc/{keeper}/task")).unwrap();
-        let status = |task: std::io::Result<fs::DirEntry>| {
-            fs::read_to_string(task.unwrap().path().join("status")).unwrap()
-        };
-        let all: String = tasks.map(status).collect();
-        let lines = all.lines().filter(|line| line.contains("ctxt_switches"));
-        let counts = lines.map(|line| line.rsplit('\t').next().unwrap().parse::<u64>().unwrap());
-        counts.sum::<u64>()
     };
     // An address of IPv6 on the uplink is news when the kernel has found that no other host has it.
     until("nothing is tentative", || {
         printed(&tunnel.here, "-6 address show tentative").is_empty()
     });
     std::thread::sleep(Duration::from_millis(300));
-    let before = switches();
-    std::thread::sleep(Duration::from_secs(1));
-    assert_eq!(switches(), before, "the keeper woke up");
+    let seen = || {
+        let bytes = fs::read(&file).unwrap();
+        let counts = bytes
+            .chunks_exact(8)
+            .map(|one| u64::from_ne_bytes(one.try_into().unwrap()));
+        let threads = (
+            switches(keeper, |_| true),
+            switches(gateway, |task| task != gateway),
+        );
+        (counts.take(33).collect::<Vec<_>>(), threads)
+    };
+    let (before, threads) = seen();
+    std::thread::sleep(Duration::from_secs(2));
+    let (after, threads_after) = seen();
+    let new: Vec<u64> = after
+        .iter()
+        .zip(&before)
+        .map(|(after, before)| after - before)
+        .collect();
+    assert_eq!(
+        threads_after, threads,
+        "the keeper, or a thread of the gateway"
+    );
+    assert_eq!(new[WATCHED].iter().sum::<u64>(), 0, "{new:?}");
+    eprintln!(
+        "in 2 s: {} wake-ups of the gateway by its timer, {} by datagrams",
+        new[TIMER], new[1]
+    );
 }
 
 /// Without its keeper nothing is restored, which must be said.

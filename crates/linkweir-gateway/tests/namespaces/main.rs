@@ -26,6 +26,7 @@ mod failover;
 mod flood;
 mod flows;
 mod interop;
+mod keeper;
 mod large;
 mod life;
 mod log;
@@ -65,7 +66,7 @@ const PROGRAMS: [(&str, &str, &str); 15] = [
         "iptables",
     ),
     (
-        "clear::a_restart_of_systemd_networkd_takes_nothing_along",
+        "clear::restarts_of_systemd_networkd_take_nothing_along",
         "networkctl",
         "systemd",
     ),
@@ -171,7 +172,7 @@ const TESTS: &[(&str, fn())] = &trials! {
     clear {
         nothing_leaves_in_the_clear_while_a_part_is_missing,
         rules_that_all_go_at_once_come_again,
-        a_restart_of_systemd_networkd_takes_nothing_along,
+        restarts_of_systemd_networkd_take_nothing_along,
         gateways_leave_each_others_rules_alone,
         a_foreign_route_is_named_and_ours_is_added_when_it_goes,
         what_another_program_changes_of_the_device_is_restored,
@@ -214,6 +215,12 @@ const TESTS: &[(&str, fn())] = &trials! {
         an_unmodified_peer_is_reached,
         an_unmodified_peer_with_the_wrong_key_gets_nothing,
         iperf3_runs_both_ways,
+    }
+    keeper {
+        a_rule_comes_again_while_routes_are_compared,
+        a_reload_waits_for_its_disk_and_rules_do_not,
+        the_keeper_ends_with_its_gateway_while_its_disk_hangs,
+        gateways_leave_each_others_refusals_alone,
     }
     life {
         cleartext_must_be_asked_for_twice,

@@ -92,7 +92,7 @@ pub fn a_device_that_is_up_again_was_down_before() {
     let (tunnel, log) = logged(|text, _| text);
     let count = |what: &str| fs::read_to_string(&log).unwrap().matches(what).count();
     let down = "the device lw0 is down; nothing enters the tunnel until it is up";
-    let up = "the device lw0 is up again, with its addresses and routes";
+    let up = "the device lw0 is up again; addresses and routes that it lost are being added again";
     for round in 1..4 {
         tunnel.gateways[0].signal(Signal::SIGSTOP);
         tunnel.here.ip(&["link", "set", "lw0", "down"]);
