@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 /// A quantity as Python calls it.
-pub fn noun(kind: Kind) -> &'static str {
+fn noun(kind: Kind) -> &'static str {
     match kind {
         Kind::Rate => "rate",
         Kind::Time | Kind::Seconds => "time",
@@ -161,6 +161,24 @@ pub fn tables<'py>(py: Python<'py>, of: &str) -> PyResult<Bound<'py, PyList>> {
         list.append(table(py, each)?)?;
     }
     Ok(list)
+}
+
+/// The units of each quantity.
+#[pyfunction]
+pub fn units(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    for kind in [
+        Kind::Rate,
+        Kind::Time,
+        Kind::Size,
+        Kind::Bits,
+        Kind::Packets,
+        Kind::Fraction,
+        Kind::SymbolRate,
+    ] {
+        dict.set_item(noun(kind), kind.unit_names())?;
+    }
+    Ok(dict)
 }
 
 /// The kinds of traffic: name, path of the table of their keys, and what each host does with them.

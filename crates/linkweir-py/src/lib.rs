@@ -19,6 +19,7 @@ mod python_policy;
 mod recording;
 mod run;
 mod scenario;
+mod typed;
 
 use pyo3::prelude::*;
 use pyo3::PyTypeInfo;
@@ -37,7 +38,7 @@ mod _native {
     #[pymodule_export]
     use super::inputs::{quantity, reading, show, trace};
     #[pymodule_export]
-    use super::keys::{tables, traffic_kinds};
+    use super::keys::{tables, traffic_kinds, units};
     #[pymodule_export]
     use super::policies::policies;
     #[pymodule_export]

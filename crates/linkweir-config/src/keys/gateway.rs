@@ -130,7 +130,7 @@ keys! {
 keys! {
     /// A queue.
     CLASS "class" since "0.1" {
-        CLASS_NAME "name": Text { what: "a word" }, required("\"ef\""), WITH_ANOTHER,
+        CLASS_NAME "name": Special { shape: Shape::Word }, required("\"ef\""), WITH_ANOTHER,
             "shown in statistics";
         MATCH "match": Special { shape: Shape::Rules }, otherwise("all other packets"), WITH_ANOTHER,
             "which packets belong to the class; exactly one class has no `match`, or ends it with `{}`";
@@ -176,7 +176,7 @@ keys! {
 keys! {
     /// The other end.
     PEER "peer" since "0.1" {
-        PEER_NAME "name": Text { what: "a word" }, required("\"home\""), WITH_ANOTHER,
+        PEER_NAME "name": Special { shape: Shape::Word }, required("\"home\""), WITH_ANOTHER,
             "shown in statistics";
         ENDPOINT "endpoint": Special { shape: Shape::Endpoint }, otherwise("none"), WITH_ANOTHER,
             "address of the peer; a link-local address names its device, as in `\"[fe80::2%eth0]:51820\"`; without it, the peer must send first. [Names](#names) are resolved while the gateway runs. The address may change: the gateway sends to the address from which the last authentic datagram came";
@@ -202,7 +202,7 @@ keys! {
 keys! {
     /// A way to a peer.
     UNDERLAY "underlays" since "0.1" {
-        UNDERLAY_NAME "name": Text { what: "a word" }, required("\"lte\""), WITH_ANOTHER,
+        UNDERLAY_NAME "name": Special { shape: Shape::Word }, required("\"lte\""), WITH_ANOTHER,
             "shown in the log and in figures";
         UNDERLAY_ENDPOINT "endpoint": Special { shape: Shape::Socket }, required("\"192.0.2.1:51820\""), WITH_ANOTHER,
             "address of the peer";
