@@ -447,10 +447,13 @@ impl Pace {
         let rest_ns = (Pace::REST * (ended_ns - began_ns)).min(self.most_rest_ns);
         self.again_ns = ended_ns + rest_ns;
         if restored {
-            let pause_ns = match began_ns.saturating_sub(self.paused_ns) {
-                ..=Pace::FIGHT_NS => self.pause_ns * 2,
-                ..=Pace::QUIET_NS => self.pause_ns,
-                _ => 0,
+            let since_ns = began_ns.saturating_sub(self.paused_ns);
+            let pause_ns = if since_ns > Pace::QUIET_NS {
+                0
+            } else if since_ns > Pace::FIGHT_NS {
+                self.pause_ns
+            } else {
+                self.pause_ns * 2
             };
             self.pause_ns = pause_ns.clamp(Pace::LEAST_NS, Pace::MOST_NS);
             self.again_ns = ended_ns + self.pause_ns.max(rest_ns);
