@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build/suite"
 PYTEST = f"{sys.executable} -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder --durations=10"
 RUST = "cargo test --locked --workspace --quiet --no-fail-fast -- --skip long::"
-PASSED = r"^(?:test result: ok\. )?(\d+) passed"
+PASSED = r"^(?:test result: \w+\. |\d+ failed, )?(\d+) passed"
 HAS_SITE = sys.version_info >= (3, 11)
 SITE = "make site" if HAS_SITE else "echo 'site: NOT CHECKED: make site, which needs Python 3.11'"
 LAST_LINES = 60

@@ -57,10 +57,11 @@ def test_a_table_names_each_part_its_tests_and_its_seconds(
 def test_a_part_that_fails_is_shown_again_and_the_others_go_on(
     suite: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    lane = (suite.Part("rust", "echo before; echo failures:; echo why; exit 101"), suite.Part("site", "echo made"))
+    words = "echo before; echo failures:; echo why; echo 'test result: FAILED. 2 passed; 1 failed'; exit 101"
+    lane = (suite.Part("rust", words, suite.PASSED), suite.Part("site", "echo made"))
     assert run(suite, monkeypatch, lane) == 1
     shown = capfd.readouterr().out
-    assert re.search(r"^rust .* FAILED$", shown, re.M)
+    assert re.search(r"^rust +2 .* FAILED$", shown, re.M)
     assert re.search(r"^site .* passed$", shown, re.M)
     assert "--- rust failed, exit code 101" in shown
     assert "failures:\nwhy" in shown
