@@ -125,6 +125,7 @@ class Suite:
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     ended: dict[str, threading.Event] = field(default_factory=dict)
     stopped: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self) -> None:
         """Runs all parts; an interrupt ends those that run."""
@@ -138,34 +139,37 @@ class Suite:
             for thread in threads:
                 thread.join()
         finally:
-            self.stopped = True
-            for process in list(self.running.values()):
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGTERM)
+            with self.lock:  # no part is begun at this moment
+                self.stopped = True
+                for process in self.running.values():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGTERM)
 
     def _lane(self, lane: tuple[Part, ...]) -> None:
         for part in lane:
             if part.after in self.ended:
                 self.ended[part.after].wait()
-            if not self.stopped:
-                self._part(part)
+            self._part(part)
             self.ended[part.name].set()
 
     def _part(self, part: Part) -> None:
         begun = time.monotonic()
         with log_of(part).open("wb") as log:
-            command = ["sh", "-c", part.command]
-            process = subprocess.Popen(
-                command,
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            self.running[part.name] = process
+            with self.lock:
+                if self.stopped:
+                    return
+                process = subprocess.Popen(
+                    ["sh", "-c", part.command],
+                    cwd=ROOT,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+                self.running[part.name] = process
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
+        with self.lock:
             del self.running[part.name]
         text = log_of(part).read_text(errors="replace")
         seconds = time.monotonic() - begun
