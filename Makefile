@@ -107,8 +107,6 @@ test: $(VENV)/.built $(VENV)/.test-packages
 	$(MAKE) -C kernel test; kernel=$$?; \
 	wait $$cargo || { cat build/cargo-test.log; exit 1; }; \
 	exit $$kernel
-	$(PYTHON) oracle/generate.py --check
-	$(PYTHON) oracle/queues.py --check
 	cargo test --locked --workspace --quiet -- $(NOT_LONG)
 	$(PYTEST) -rs -m "not long" oracle python/tests
 	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then $(MAKE) site; \
@@ -173,6 +171,7 @@ names: $(VENV)/.built
 	$(PYTHON) python/tests/stable_names.py
 
 pictures: $(VENV)/.built
+	$(PYTHON) docs/pictures/core.py
 	$(PYTHON) docs/pictures/readme.py
 	$(PYTHON) docs/pictures/report.py
 	$(PYTHON) docs/pictures/policies.py
@@ -255,20 +254,20 @@ tunnel-arm64:
 # what is stored in runs/transport is not run again; exit code 3 of the program: some scenario is outside its bound
 transport: $(VENV)/.built
 	./setup.sh lab
-	$(PYTHON) lab/transport/transport.py --into docs/results/transport.md || test $$? = 3
+	$(PYTHON) lab/transport/transport.py --into docs/records/transport.md || test $$? = 3
 
 imported: $(VENV)/.built
 	$(PYTHON) lab/imported/compare.py 1000
 
 coverage: $(VENV)/.built
-	$(PYTHON) python/tests/verdict_coverage.py docs/results/compare-coverage.md
+	$(PYTHON) python/tests/verdict_coverage.py docs/records/compare-coverage.md
 
 # what is stored in runs/agreement is not run again; exit code 3 of a program: something is outside its bound
 agreement: $(VENV)/.built
 	./setup.sh lab ns3
 	cargo build --locked --release --quiet -p linkweir-gateway
-	$(PYTHON) lab/agreement/agreement.py --into docs/results/agreement.md || test $$? = 3
-	$(PYTHON) lab/agreement/decisions.py --into docs/results/agreement.md || test $$? = 3
+	$(PYTHON) lab/agreement/agreement.py --into docs/records/agreement.md || test $$? = 3
+	$(PYTHON) lab/agreement/decisions.py --into docs/records/agreement.md || test $$? = 3
 
 robust: $(VENV)/.built
 	./setup.sh lab kernel-test

@@ -3,7 +3,7 @@
 """How closely replays of a gateway's recordings follow what was recorded, over random cases.
 
     cargo build --release -p linkweir-gateway --example recording
-    bench/replay.py [--cases N] [--seconds N] [--packets] [--into docs/results/replay.md]
+    bench/replay.py [--cases N] [--seconds N] [--packets] [--into docs/records/replay.md]
 
 A case is a policy, a kind of traffic and a load; link, classes, sizes and rates are drawn from its number. The
 gateway's queues and its flight recorder run in virtual time; `linkweir replay` simulates what they wrote, with the

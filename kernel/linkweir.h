@@ -333,7 +333,4 @@ int linkweir_put_class(struct Qdisc *sch, u32 q, struct sk_buff *skb);
 int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, u32 nreasons, u64 sent_pkts,
 		       u64 memory_bytes, const u64 *queue_pkts, u32 nqueues, const s64 *values, struct gnet_dump *d);
 
-/* selftest.c, in linkweir_vectors */
-int linkweir_selftest(struct linkweir_kind *const *kinds, u32 nkinds);
-
 #endif

@@ -173,12 +173,13 @@ def panel(
     x: str = "",
     log: bool = False,
     capacity: bool = True,
+    shaded: tuple[float, float] | None = None,
 ) -> draw.Panel:
     """One pair of axes, by `show`.
 
     Over time `rates`, `delays` or `goodput`, or a column of the table levels; `distribution` (in the queue) and
     `one-way` of delays; `bars` of facts. `of` names classes (flows for goodput), `runs` the variants; the scenario's
-    own run is "".
+    own run is "". `shaded` is a part of the time, such as a fade.
     """
     if show == "bars":
         assert bars is not None
@@ -200,7 +201,8 @@ def panel(
         return draw.Panel(title, words, "packets with at most this (%)", curves, log_x=log, labels="middle")
     quantity = {"rates": "rate (Mbit/s)", "goodput": "goodput (Mbit/s)", "delays": "mean delay in the queue (ms)"}
     kind = "lines" if show == "delays" else "steps"
-    return draw.Panel(title, "time (s)", y or quantity.get(show, show), curves, kind, log_y=log)
+    grey = (shaded,) if shaded else ()
+    return draw.Panel(title, "time (s)", y or quantity.get(show, show), curves, kind, log_y=log, shaded=grey)
 
 
 def _shown(result: Result, show: str) -> list[str]:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares the decisions of all places, packet by packet, for four policies.
 
-    python lab/agreement/decisions.py [--departures N] [--place NAME]... [--into docs/results/agreement.md]
+    python lab/agreement/decisions.py [--departures N] [--place NAME]... [--into docs/records/agreement.md]
 
 Three classes of constant rates offer 1.15 times a constant capacity. Each place records the calls of its policy with
 their times and answers: the simulator and the gateway themselves, the disc of ns-3 (attribute Record), the qdisc by its

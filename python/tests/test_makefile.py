@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every target of the Makefile runs in a check or has a record in docs/reference/ci.md: none is found broken late."""
+"""Every target of the Makefile runs in a check or has a record in docs/records/ci.md: none is found broken late."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHECKS = {"test", "check"}
 # by this file; `policy` by test_new_policy.py; test_manual_pages.py compares what `manuals` writes; test_quick.py has
 # the rules of `quick`, which runs parts of `check`
 RUN_HERE = {"help", "policy", "manuals", "quick"}
-PAGE = (REPOSITORY / "docs/reference/ci.md").read_text()
+PAGE = (REPOSITORY / "docs/records/ci.md").read_text()
 TIME = re.compile(r"\d (?:s|min|h)\b")
 # records older than the rule that each has its time; no other may be "not noted"
 UNTIMED = {

@@ -239,7 +239,7 @@ def test_a_machine_is_judged_by_all_its_checks() -> None:
 
 
 def test_the_page_explains_every_file_of_the_record() -> None:
-    record = (REPOSITORY / "docs/results/release.md").read_text()
+    record = (REPOSITORY / "docs/records/release.md").read_text()
     listed = re.findall(r"^\| (\S+) \| [\d,]+ \|", record, re.MULTILINE)
     page = (REPOSITORY / "docs/howto/release.md").read_text()
     rows = re.findall(r"^\| (`[^|]+) \|", page, re.MULTILINE)

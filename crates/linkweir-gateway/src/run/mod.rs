@@ -52,7 +52,7 @@ use crate::config::Config;
 use crate::linux::device::Device;
 use crate::linux::journal::{self, log};
 use crate::linux::leads::Own;
-use crate::linux::network::{Missing, Network};
+use crate::linux::network::{last_metric, Missing, Network};
 use crate::linux::paths::{self, Changes};
 use crate::linux::poll::{now_ns, Poll};
 use crate::linux::service::Service;
@@ -172,7 +172,7 @@ impl Gateway {
         // The file of endpoints is next to the control socket, whose folder this makes.
         let group = config.control_group.as_deref();
         let control = Control::listen(&config.control, group, CONTROL, CLIENTS)?;
-        peers.restore_endpoints(&config);
+        peers.restore_endpoints(&config, &underlay);
         if let Some(record) = &config.record {
             if let Err(message) = recordings::make_folder(&record.folder, config.user.as_deref()) {
                 log(&message);
@@ -261,6 +261,7 @@ impl Gateway {
                 self.serve(now_ns),
                 self.control.tidy(now_ns, &self.poll),
                 self.release_clients(now_ns),
+                self.note_slow_reload(now_ns),
                 service.alive(now_ns),
                 self.write_recording(now_ns, false),
                 self.stop_at_ns,
@@ -345,6 +346,7 @@ fn create_device(config: &Config) -> io::Result<(Device, Network)> {
         mtu: config.mtu,
         mark: config.fwmark,
         refuses: config.refuses_leaks,
+        last_metric: last_metric(&config.device),
         addresses: config.addresses.clone(),
         nets: keeper::routes(config),
     };
