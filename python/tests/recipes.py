@@ -204,8 +204,8 @@ PAGE = (
     Edit("docs/howto/recipe.md", "", "# Try a recipe\n\nSee [terms](../reference/terms.md).\n"),
     behind(
         "docs/README.md",
-        "| look up a word | [Terms](reference/terms.md) |",
-        "\n| try a recipe | [Try a recipe](howto/recipe.md) |",
+        "* [Choose a policy](howto/choose.md); [the policies](reference/policies), a page each",
+        "\n* [Try a recipe](howto/recipe.md)",
     ),
 )
 """A how-to."""
