@@ -141,9 +141,7 @@ def script(found: Sequence[Step]) -> str:
     return "\n".join(lines)
 
 
-def run(
-    commands: str, folder: Path, *, within: Sequence[str] = (), path: str = "", terminal: bool = False
-) -> str:
+def run(commands: str, folder: Path, *, within: Sequence[str] = (), path: str = "", terminal: bool = False) -> str:
     """What a shell prints, on both of its outputs, into a file or to a terminal."""
     # A reader's make is not started by another one, as that of this test may be.
     others = ("LINES", "PYTHONPATH", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
