@@ -19,6 +19,7 @@
 # make endure  the gateway's long tests: 10 million datagrams, 100,000 forged handshakes a second, an outage of a minute, as root
 # make crash   kill -9 at 200 random instants of a sweep of 200 runs; each time it must resume and give the same bytes
 # make manuals  the manual pages and the gateway's completions, of the programs' help
+# make keys    the tables of keys in docs/reference, from their declarations
 # make names   the names that docs/reference/stability.md promises to keep, which a test compares
 # make deb     the gateway's Debian package, in build/
 # make release  the files of a release from a commit, in an empty folder (COMMIT=v0.1.0 OUT=DIR): wheels, sdist, .debs, sums
@@ -26,7 +27,6 @@
 # make fresh-release  installs the files in build/release, or RELEASE=DIR, on bare Debian 12 and 13 systems, as root
 # make sites   does what docs/howto/gateway.md says, on two bare Debian systems with a router between them, as root
 # make tunnel-arm64  a tunnel on Debian's arm64 kernel in QEMU, with the arm64 package in build/release, or RELEASE=DIR
-# make macos   asks Rust's compiler whether the crates that need no Linux compile for macOS (needs rustup and zig)
 # make transport  compares the simulator's TCP with the kernel's over about 90 scenarios, in the laboratory, and records it
 # make ns3     build and test the module for ns-3 against 3.37 (Debian 12), 3.44 (PyPI), 3.48 (Debian sid) and 3.48's source tree, as root (NS3=3.44)
 # make ns3-dist  the module as a tarball for contrib/ of ns-3's tree, in build/ns3-dist
@@ -49,7 +49,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long quick check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks names macos ns3 ns3-dist
+.PHONY: help demo test test-long quick check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks keys names ns3 ns3-dist
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -168,8 +168,8 @@ manuals: $(VENV)/.built
 notebooks: $(VENV)/.built $(VENV)/.test-packages
 	$(PYTHON) docs/notebooks/execute.py
 
-macos:
-	machines/macos.sh
+keys: $(VENV)/.built
+	$(PYTHON) docs/site/keys.py
 
 names: $(VENV)/.built
 	$(PYTHON) python/tests/stable_names.py

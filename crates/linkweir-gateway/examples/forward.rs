@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     }
                 }
                 // A device that is down loses packets, as a cable would.
-                inbox.deliver(&mut buffer, |mut whole| drop(device.send(&mut whole)));
+                inbox.deliver(&mut buffer, |whole| drop(device.send(&whole)));
             }
         }
         // So does a socket without room.

@@ -35,7 +35,7 @@ pub use capacity::{capacity_bps, reported_bps};
 use keys::KeyFile;
 pub use linkweir_config::Fault;
 pub use mode::Mode;
-pub use names::{is_dual, HostName};
+pub use names::HostName;
 use names::{new_device, own_socket, word, WIREGUARD};
 use paths::socket_path;
 pub use peers::Peer;

@@ -223,6 +223,12 @@ impl Underlay {
         self.device.as_ref().map(|(_, number)| *number)
     }
 
+    /// Whether datagrams can be sent there: a socket of IPv4 cannot send to IPv6, nor one of a fixed IPv6 address to IPv4.
+    #[must_use]
+    pub fn carries(&self, to: &SocketAddr) -> bool {
+        self.dual || self.v6 == to.is_ipv6()
+    }
+
     /// Finds the number of the device again, which may have come or gone.
     pub fn find_device(&mut self) {
         if let Some((name, number)) = &mut self.device {
@@ -366,7 +372,7 @@ impl Underlay {
 
     /// Sends the first `count` datagrams of the next call.
     fn send_call(&mut self, outbox: &Outbox, count: usize, way: Way) -> io::Result<()> {
-        let parts: Vec<IoSlice<'_>> = outbox.parts(count);
+        let parts = outbox.parts(count);
         let segment_bytes = outbox.call().map_or(0, |call| call.segment_bytes) as u16;
         self.send_parts(&parts, (count > 1).then_some(segment_bytes), way)
     }
@@ -422,10 +428,6 @@ impl Underlay {
     ) -> io::Result<()> {
         let segment = segment_bytes.unwrap_or_default();
         let (mut v4, mut v6);
-        let mut control = Vec::with_capacity(2);
-        if segment_bytes.is_some() {
-            control.push(ControlMessage::UdpGsoSegments(&segment));
-        }
         // A system that has no such device answers with an error, rather than to send elsewhere.
         let from = match &self.device {
             Some((_, number)) if from.device == 0 => Source {
@@ -435,31 +437,36 @@ impl Underlay {
             _ => from,
         };
         let device = from.device;
-        match (to, from.address) {
-            _ if from == Source::default() => {}
+        let source = match (to, from.address) {
+            _ if from == Source::default() => None,
             (_, Some(IpAddr::V4(address))) => {
                 v4 = no_source_v4();
                 v4.ipi_spec_dst.s_addr = u32::from_ne_bytes(address.octets());
                 v4.ipi_ifindex = device as i32;
-                control.push(ControlMessage::Ipv4PacketInfo(&v4));
+                Some(ControlMessage::Ipv4PacketInfo(&v4))
             }
             (_, Some(IpAddr::V6(address))) => {
                 v6 = no_source_v6();
                 v6.ipi6_addr.s6_addr = address.octets();
                 v6.ipi6_ifindex = device;
-                control.push(ControlMessage::Ipv6PacketInfo(&v6));
+                Some(ControlMessage::Ipv6PacketInfo(&v6))
             }
             (SocketAddr::V4(_), None) => {
                 v4 = no_source_v4();
                 v4.ipi_ifindex = device as i32;
-                control.push(ControlMessage::Ipv4PacketInfo(&v4));
+                Some(ControlMessage::Ipv4PacketInfo(&v4))
             }
             (SocketAddr::V6(_), None) => {
                 v6 = no_source_v6();
                 v6.ipi6_ifindex = device;
-                control.push(ControlMessage::Ipv6PacketInfo(&v6));
+                Some(ControlMessage::Ipv6PacketInfo(&v6))
             }
-        }
+        };
+        // In an array, since a vector would be memory to allocate for each datagram.
+        let segments = ControlMessage::UdpGsoSegments(&segment);
+        let messages = [segments, source.unwrap_or(segments)];
+        let first = usize::from(segment_bytes.is_none());
+        let control = &messages[first..1 + usize::from(source.is_some())];
         let to = match to {
             SocketAddr::V4(v4) if self.v6 => {
                 SocketAddr::from((v4.ip().to_ipv6_mapped(), v4.port()))
@@ -468,7 +475,7 @@ impl Underlay {
         };
         let to = SockaddrStorage::from(to);
         let flags = MsgFlags::MSG_DONTWAIT;
-        sendmsg(self.socket.as_raw_fd(), parts, &control, flags, Some(&to))?;
+        sendmsg(self.socket.as_raw_fd(), parts, control, flags, Some(&to))?;
         Ok(())
     }
 
@@ -670,6 +677,27 @@ mod tests {
             any.send(b"back", from, local.into(), 46 << 2).unwrap();
             let back = one.receive(&mut buffer).unwrap();
             assert_eq!((back.from, back.tos), ((address, port).into(), 46 << 2));
+        }
+    }
+
+    #[test]
+    fn it_carries_the_versions_that_it_can_send_to() {
+        let to = ["192.0.2.1:1", "[2001:db8::1]:1"].map(|to| to.parse::<SocketAddr>().unwrap());
+        for (listen, carried) in [
+            ("0.0.0.0:0", [true, false]),
+            ("127.0.0.1:0", [true, false]),
+            ("[::]:0", [true, true]),
+            ("[::1]:0", [false, true]),
+        ] {
+            let mut socket = Underlay::bind(listen.parse().unwrap()).unwrap();
+            assert_eq!(to.map(|to| socket.carries(&to)), carried, "{listen}");
+            // What it does not carry the system refuses, too.
+            let refused = [nix::libc::EAFNOSUPPORT, nix::libc::ENETUNREACH];
+            for (to, _) in to.iter().zip(carried).filter(|(_, carried)| !carried) {
+                let sent = socket.send(b"x", *to, Source::default(), 0);
+                let error = sent.unwrap_err().raw_os_error().unwrap();
+                assert!(refused.contains(&error), "{listen} {to}: {error}");
+            }
         }
     }
 

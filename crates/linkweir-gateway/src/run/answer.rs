@@ -48,6 +48,9 @@ impl Gateway {
     /// Serves clients again that were held during a reload; returns when to look again, ns. Who asks after a reload was
     /// signalled gets figures of the new configuration.
     pub(super) fn release_clients(&mut self, now_ns: u64) -> Option<u64> {
+        if !self.control.holds() {
+            return None;
+        }
         if self.reloading.holds(now_ns) {
             return Some(self.reloading.holds_until_ns());
         }

@@ -105,14 +105,15 @@ impl Gateway {
             Fit::Whole(packet) => return vec![packet],
             Fit::Fragments(fragments) => return fragments,
             Fit::Answer(answer) => {
-                let mut whole = Whole {
-                    work: VnetHeader::default(),
-                    parts: vec![IoSlice::new(&[]), IoSlice::new(&answer)],
+                let header = VnetHeader::default().bytes();
+                let parts = [IoSlice::new(&header), IoSlice::new(&answer)];
+                let whole = Whole {
+                    parts: parts.into_iter().collect(),
                     pkts: 1,
                     bytes: answer.len(),
                 };
                 // If the device takes nothing, its sender will send another one that is too long.
-                let _ = self.device.send(&mut whole);
+                let _ = self.device.send(&whole);
             }
             Fit::Drop => {}
         }

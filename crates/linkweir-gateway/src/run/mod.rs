@@ -172,7 +172,7 @@ impl Gateway {
         // The file of endpoints is next to the control socket, whose folder this makes.
         let group = config.control_group.as_deref();
         let control = Control::listen(&config.control, group, CONTROL, CLIENTS)?;
-        peers.restore_endpoints(&config);
+        peers.restore_endpoints(&config, &underlay);
         if let Some(record) = &config.record {
             if let Err(message) = recordings::make_folder(&record.folder, config.user.as_deref()) {
                 log(&message);

@@ -46,6 +46,7 @@ impl Peers {
         if let Some(Change { from, to }) = ways.underlays.decide(now_ns) {
             station.endpoint = Some(ways.endpoint());
             station.source = ways.source();
+            station.loop_is_doubted = true;
             // The peer sends to where the last datagram came from, so one goes out at once.
             let is_looped = ways.is_looped(to, &self.own);
             let datagram = session.seal(&[], &mut self.scratch);

@@ -134,7 +134,7 @@ impl Gateway {
                 };
                 if self.is_own(header, at) {
                     count_all(&mut self.dropped, "looped", packet.pkts());
-                    self.peers.stations[at].looked_up = None;
+                    self.peers.stations[at].loop_is_doubted = true;
                     self.peers.wakes.wake(at);
                     return;
                 }
@@ -407,7 +407,7 @@ impl Gateway {
 
 /// Writes packets of a peer into the device.
 fn deliver(inbox: &mut Coalescer, buffer: &mut [u8], device: &Device, station: &mut Station) {
-    inbox.deliver(buffer, |mut whole| match device.send(&mut whole) {
+    inbox.deliver(buffer, |whole| match device.send(&whole) {
         Ok(()) => station.received(whole.pkts, whole.bytes),
         Err(_) => count_all(&mut station.dropped, "device_down", whole.pkts),
     });

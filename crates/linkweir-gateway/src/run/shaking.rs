@@ -95,8 +95,7 @@ impl Peers {
         }
         if let Some(datagram) = session.attempt(identity, now_ns, self.away, &mut self.scratch) {
             self.endpoints_changed |= station.count_handshake(now_ns, peer);
-            station.confirm_path();
-            station.check_loop(&self.own, &peer.name);
+            station.check_path(&self.own, &peer.name);
             let is_looped = station.is_looped;
             let Some(to) = station.endpoint else {
                 return;

@@ -46,21 +46,7 @@ fn sysctl(namespace: &Namespace, setting: &str) {
 
 /// Starts the first gateway again, whose log goes into a file.
 pub fn logged(tunnel: &mut Tunnel) -> PathBuf {
-    tunnel.gateways[0].signal(Signal::SIGTERM);
-    tunnel.gateways[0].ended();
-    let log = tunnel.folder.path("log");
-    tunnel.gateways[0] = started(&tunnel.here, &tunnel.folder, 1, &log);
-    log
-}
-
-/// Starts the gateway with this number, whose log goes into a file.
-pub fn started(namespace: &Namespace, folder: &Folder, last: u8, log: &Path) -> Gateway {
-    let mut command = program();
-    command
-        .args(["up", "--cleartext"])
-        .arg(folder.path(&format!("{last}.toml")))
-        .stderr(fs::File::create(log).unwrap());
-    Gateway::started(namespace, command, &folder.path(&format!("control{last}")))
+    tunnel.restart_logged(1, Signal::SIGTERM, program())
 }
 
 /// Starts a gateway that is to be refused.
@@ -163,9 +149,57 @@ pub fn rules_that_all_go_at_once_come_again() {
     until("it is said", || {
         says(
             &log,
-            "another program changed what the tunnel needs; added again: 3 rules",
+            "another program changed what the tunnel needs; added again: ",
         )
     });
+}
+
+/// The firewall of the page about networks: without any rule of the gateway, and without a keeper that adds them.
+pub fn a_firewall_refuses_what_rules_no_longer_do() {
+    const PAGE: &str = include_str!("../../../../docs/howto/network.md");
+    let tunnel = full();
+    comes_through_both(&tunnel);
+    let [keeper] = children(tunnel.gateways[0].pid())[..] else {
+        panic!("one keeper");
+    };
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(keeper as i32), Signal::SIGKILL).unwrap();
+    let uplink = Uplink::watch(&tunnel.here, &[FAR, FAR_V6]);
+    for priority in [32702, 32701, 32700] {
+        ip(&tunnel.here, &format!("rule del priority {priority}"));
+        ip(&tunnel.here, &format!("-6 rule del priority {priority}"));
+    }
+    let sockets = ["192.0.2.1:0", "[2001:db8::1]:0"].map(|from| tunnel.here.socket(from));
+    let send = || {
+        for _ in 0..5 {
+            for (socket, to) in sockets.iter().zip(TO) {
+                let _ = socket.send_to(b"in the clear", to);
+            }
+        }
+    };
+    let clear = || uplink.in_the_clear(&tunnel.here);
+    send();
+    until("nothing refuses them", || clear() == 10);
+    let commands = PAGE
+        .lines()
+        .filter(|line| line.contains("tables -A OUTPUT"));
+    let commands: Vec<String> = commands.map(|line| line.replace("eth0", "out")).collect();
+    assert_eq!(commands.len(), 4);
+    for words in commands {
+        let words: Vec<&str> = words.split(' ').collect();
+        let output = tunnel.here.run(words[0], &words[1..]);
+        assert!(output.status.success(), "{words:?}: {output:?}");
+    }
+    send();
+    assert_eq!(clear(), 10, "the firewall refuses them");
+    // The tunnel's own datagrams pass it.
+    let before = tunnel.gateways[1].show().peers[0].received_bytes;
+    ip(&tunnel.here, "route add 203.0.113.0/24 dev lw0");
+    let (a, b) = (
+        tunnel.here.socket("10.77.0.1:0"),
+        tunnel.there.socket(TO[0]),
+    );
+    comes_through(&a, &b, TO[0], b"through the tunnel");
+    assert!(tunnel.gateways[1].show().peers[0].received_bytes > before);
 }
 
 /// The real one, started and stopped three times. It removes the rules and routes of other programs when it configures a
@@ -262,7 +296,7 @@ pub fn gateways_leave_each_others_rules_alone() {
     tunnel.folder.write("3.toml", &marked);
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
         let log = tunnel.folder.path("log3");
-        let mut second = started(&tunnel.here, &tunnel.folder, 3, &log);
+        let mut second = Gateway::with_log(&tunnel.here, &tunnel.folder, 3, program(), &log);
         assert_eq!(rules(&tunnel.here).matches("lookup 9999").count(), 2);
         second.signal(signal);
         second.ended();
@@ -341,7 +375,7 @@ pub fn a_foreign_route_is_named_and_ours_is_added_when_it_goes() {
         add_spare(&here);
         ip(&here, add);
         folder.write("1.toml", &with);
-        let gateway = started(&here, &folder, 1, &log);
+        let gateway = Gateway::with_log(&here, &folder, 1, program(), &log);
         until("it is named", || {
             says(&log, &format!("{net} is not routed through the tunnel"))
         });

@@ -111,7 +111,7 @@ pub fn each_query_of_the_board_has_an_answer_and_each_alert_is_evaluated() {
         match last {
             1 => {
                 let text = text.replace("endpoint = \"192.0.2.2:51820\"\n", UNDERLAYS);
-                let program = "command = \"sleep 100\"\nallowed_ips";
+                let program = "rate = \"20Mbit\"\ncommand = [\"sleep\", \"100\"]\nallowed_ips";
                 let other = absent(0, true).replace("allowed_ips", program);
                 format!("{text}{other}[record]\nfolder = \"rec\"\n")
             }

@@ -9,6 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
 use crate::bytes::superpacket::Packet;
+use crate::bytes::Parts;
 
 /// Most datagrams in one system call that every kernel accepts.
 const MOST_DATAGRAMS: usize = 64;
@@ -194,9 +195,9 @@ impl Outbox {
 
     /// Where the first `most` datagrams of the next call lie.
     #[must_use]
-    pub fn parts(&self, most: usize) -> Vec<IoSlice<'_>> {
+    pub fn parts(&self, most: usize) -> Parts<'_> {
         let Some(call) = self.call() else {
-            return Vec::new();
+            return Parts::new();
         };
         let end = call.first + call.datagrams.min(most);
         let begin = self.datagrams[call.first].first_part;
@@ -208,10 +209,11 @@ impl Outbox {
             Part::Written(place) => &self.written[place.clone()],
             Part::Packet(number, place) => &self.packets[*number][place.clone()],
         };
-        self.parts[begin..end]
-            .iter()
-            .map(|part| IoSlice::new(slice(part)))
-            .collect()
+        let mut parts = Parts::new();
+        for part in &self.parts[begin..end] {
+            parts.push(IoSlice::new(slice(part)));
+        }
+        parts
     }
 
     /// Records that the first `count` datagrams of the next call were sent.
