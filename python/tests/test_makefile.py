@@ -16,9 +16,9 @@ TEXT = (REPOSITORY / "Makefile").read_text()
 RULES: dict[str, str] = dict(re.findall(r"^([a-z][a-z0-9-]*):((?:[^\n]*\n)(?:\t[^\n]*\n)*)", TEXT, re.MULTILINE))
 # continuous integration runs the first, every change the second
 CHECKS = {"test", "check"}
-# by this file; `policy` by test_new_policy.py; test_manual_pages.py compares what `manuals` writes; test_quick.py has
-# the rules of `quick`, which runs parts of `check`
-RUN_HERE = {"help", "policy", "manuals", "quick"}
+# by this file; `policy` by test_new_policy.py; test_manual_pages.py compares what `manuals` writes, test_declared.py
+# what `keys` writes; test_quick.py has the rules of `quick`, which runs parts of `check`
+RUN_HERE = {"help", "policy", "manuals", "keys", "quick"}
 PAGE = (REPOSITORY / "docs/records/ci.md").read_text()
 TIME = re.compile(r"\d (?:s|min|h)\b")
 # records older than the rule that each has its time; no other may be "not noted"
