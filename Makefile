@@ -19,6 +19,7 @@
 # make endure  the gateway's long tests: 10 million datagrams, 100,000 forged handshakes a second, an outage of a minute, as root
 # make crash   kill -9 at 200 random instants of a sweep of 200 runs; each time it must resume and give the same bytes
 # make manuals  the manual pages and the gateway's completions, of the programs' help
+# make keys    the tables of keys in docs/reference, from their declarations
 # make names   the names that docs/reference/stability.md promises to keep, which a test compares
 # make deb     the gateway's Debian package, in build/
 # make release  the files of a release from a commit, in an empty folder (COMMIT=v0.1.0 OUT=DIR): wheels, sdist, .debs, sums
@@ -48,7 +49,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long quick check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks names ns3 ns3-dist
+.PHONY: help demo test test-long quick check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks keys names ns3 ns3-dist
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -166,6 +167,9 @@ manuals: $(VENV)/.built
 
 notebooks: $(VENV)/.built $(VENV)/.test-packages
 	$(PYTHON) docs/notebooks/execute.py
+
+keys: $(VENV)/.built
+	$(PYTHON) docs/site/keys.py
 
 names: $(VENV)/.built
 	$(PYTHON) python/tests/stable_names.py

@@ -23,9 +23,9 @@ from command import REPOSITORY, SCENARIOS, linkweir
 from test_scenario_reference import AMOUNTS, BASE, KINDS, SECTIONS, SIGNALS, SIZES, rows, with_flow, with_keys
 
 from linkweir import Scenario, ScenarioError, policies, traces
+from linkweir.scenarios.declared import rows as declared
 from linkweir.scenarios.policy import IN_SIMULATOR
 from linkweir.scenarios.schema import KINDS as FILES
-from linkweir.scenarios.schema import pages
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -404,16 +404,16 @@ def test_every_change_of_a_gateways_file_is_judged_alike(number: int, tmp_path: 
 def test_the_gateways_schema_has_every_key_of_its_page() -> None:
     schema = FILES["gateway"]()["properties"]
     tables = {
-        "[gateway]": schema["gateway"],
-        "[link], and each peer": schema["link"],
+        "gateway": schema["gateway"],
+        "link": schema["link"],
         "feedback": schema["link"]["properties"]["feedback"]["anyOf"][1],
-        "[[peer]]": schema["peer"]["items"],
-        "[record]": schema["record"],
+        "peer": schema["peer"]["items"],
+        "record": schema["record"],
     }
-    for heading, table in tables.items():
-        assert set(pages.rows("gateway", heading)) <= set(table["properties"]), heading
+    for path, table in tables.items():
+        assert set(declared(path, file="gateway")) <= set(table["properties"]), path
     rule = schema["class"]["items"]["properties"]["match"]["items"]
-    assert set(pages.rows("gateway", "[scheduler] and [[class]]", 1)) == set(rule["properties"])
+    assert set(declared("match", file="gateway")) == set(rule["properties"])
 
 
 def test_the_table_of_the_page_on_recordings_is_one_of_a_gateway() -> None:

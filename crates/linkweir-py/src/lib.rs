@@ -12,12 +12,14 @@ mod codecs;
 mod columns;
 mod errors;
 mod inputs;
+mod keys;
 mod panics;
 mod policies;
 mod python_policy;
 mod recording;
 mod run;
 mod scenario;
+mod typed;
 
 use pyo3::prelude::*;
 use pyo3::PyTypeInfo;
@@ -35,6 +37,8 @@ mod _native {
     use super::codecs::codecs;
     #[pymodule_export]
     use super::inputs::{quantity, reading, show, trace};
+    #[pymodule_export]
+    use super::keys::{tables, traffic_kinds, units};
     #[pymodule_export]
     use super::policies::policies;
     #[pymodule_export]

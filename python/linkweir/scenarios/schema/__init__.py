@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """JSON Schemas of scenarios and of the gateway's files, for editors.
 
-Keys, units, choices, defaults and meanings are read from the tables of the reference pages, which the wheel carries;
-parameters of policies come from the core's own tables. This package adds how the tables are nested.
+Keys, units, choices, defaults and meanings come from their declarations, parameters of policies from the core's own
+tables. This package adds how the tables are nested.
 `python/tests/test_schema.py` holds schema and parser together, in both directions.
 """
 

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from linkweir.scenarios.schema.matching import CLASS, NET, code_point, one_or_more, rules_of
-from linkweir.scenarios.schema.pages import Row, rows
+from linkweir.scenarios.declared import Row, rows
+from linkweir.scenarios.schema.matching import NET, code_point, one_or_more, rules_of
 from linkweir.scenarios.schema.scenario import DIALECT, by_policy, columns, of_core, only, over_time
 from linkweir.scenarios.schema.values import (
     TEXT,
@@ -15,16 +14,13 @@ from linkweir.scenarios.schema.values import (
     a_list,
     described,
     merged,
+    of_quantity,
     one_of,
     simple,
     table,
     words,
 )
 
-_PAGE = "gateway"
-_LINK = "[link], and each peer"
-_UNDERLAYS = "Several underlays"
-_RECORD = "[record]"
 _ONLY_IN_LINK = ("below", "overhead", "mpu")
 _NAMED = r"^([A-Za-z0-9_][A-Za-z0-9_-]{0,62}\.)*[A-Za-z0-9_]*[A-Za-z][A-Za-z0-9_-]*:[1-9][0-9]{0,4}$"
 _SOCKET: Schema = {"type": "string", "pattern": r"^([0-9.]+|\[[0-9a-fA-F:.%]+\]):[0-9]+$"}
@@ -61,47 +57,44 @@ def gateway() -> Schema:
 
 
 def _record() -> Schema:
-    found = rows(_PAGE, _RECORD)
-    return table(_keys(_RECORD), [key for key, row in found.items() if row.required])
+    found = _rows("record")
+    return table(_keys("record"), [key for key, row in found.items() if row.required])
 
 
 def _form(row: Row) -> Schema:
-    cell = row.values
+    shape = row.shape
+    assert shape is not None, row.key
     forms: dict[str, Schema] = {
-        "address with prefix length, or a list": one_or_more(NET),
-        "address:port": _SOCKET,
-        "address:port, or name:port": one_of(_SOCKET, {"type": "string", "pattern": _NAMED}),
-        "a code point": code_point(),
-        "a word": _WORD,
-        "a user, or its number": _WORD,
-        "a group": _WORD,
-        "list of words": a_list(TEXT),
-        "32 bytes in base64": {"type": "string", "pattern": "^[A-Za-z0-9+/]{43}=$"},
+        "nets": one_or_more(NET),
+        "socket": _SOCKET,
+        "endpoint": one_of(_SOCKET, {"type": "string", "pattern": _NAMED}),
+        "code_point": code_point(),
+        "word": _WORD,
+        "public_key": {"type": "string", "pattern": "^[A-Za-z0-9+/]{43}=$"},
+        "device": {"type": "string", "pattern": r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,14}$"},
+        "other": a_list(TEXT),
     }
-    if row.key in ("device", "listen_device"):
-        return {"type": "string", "pattern": r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,14}$"}
-    if row.key == "columns":
-        return columns()
-    if cell.startswith("as in "):
-        scenario = rows("scenarios", "[link]")[row.key]
-        return simple(scenario.values, row.key) or {}
-    if cell in forms:
-        return forms[cell]
-    base = simple(re.sub(r", or \[over time\].*| \(.*\)", "", cell), row.key, row.default)
-    if base is not None and "over time" in cell:
-        return over_time(base)
-    return base or {}
+    if shape["form"] == "of_scenario":
+        scenario = rows("link")[shape["key"]]
+        return columns() if shape["key"] == "columns" else simple(scenario) or {}
+    if shape["form"] == "over_time":
+        return over_time(of_quantity(shape))
+    return forms.get(shape["form"]) or simple(row) or {}
 
 
-def _keys(heading: str, nth: int = 0) -> dict[str, Schema]:
-    return {key: described(row, _form(row)) for key, row in rows(_PAGE, heading, nth).items()}
+def _rows(path: str) -> dict[str, Row]:
+    return rows(path, file="gateway")
+
+
+def _keys(path: str) -> dict[str, Schema]:
+    return {key: described(row, _form(row)) for key, row in _rows(path).items()}
 
 
 def _own() -> Schema:
-    found = rows(_PAGE, "[gateway]")
+    found = _rows("gateway")
     wireguard: Schema = {"required": ["mode"], "properties": {"mode": {"const": "wireguard"}}}
     pipe: Schema = {"required": ["dscp"], "properties": {"dscp": {"const": "pipe"}}}
-    return table(_keys("[gateway]"), [key for key, row in found.items() if row.required]) | {
+    return table(_keys("gateway"), [key for key, row in found.items() if row.required]) | {
         "if": wireguard,
         "then": {"required": ["private_key_file"]},
         "else": {"not": {"required": ["private_key_file"]}},
@@ -110,16 +103,16 @@ def _own() -> Schema:
 
 
 def _link_keys() -> dict[str, Schema]:
-    keys = _keys(_LINK)
-    feedback = rows(_PAGE, "feedback")
+    keys = _keys("link")
+    feedback = _rows("feedback")
     inner = table(_keys("feedback"), [key for key, row in feedback.items() if row.required])
-    keys["feedback"] = described(rows(_PAGE, _LINK)["feedback"], one_of({"type": "boolean"}, inner))
+    keys["feedback"] = described(_rows("link")["feedback"], one_of({"type": "boolean"}, inner))
     return keys
 
 
 def _across(*, own: bool) -> Schema:
     """The policy among peers with its parameters; of a peer's `own`, the parameters of its queue."""
-    row = rows(_PAGE, _LINK)["across"]
+    row = _rows("link")["across"]
     policies = of_core()
     if own:
         return described(row, table(merged(keys for _, keys in policies.values())))
@@ -135,15 +128,15 @@ def _across(*, own: bool) -> Schema:
 
 
 def _class_keys() -> dict[str, Schema]:
-    return _keys(CLASS) | {"match": rules_of(rows(_PAGE, CLASS)["match"])}
+    return _keys("class") | {"match": rules_of(_rows("class")["match"])}
 
 
 def _peer() -> Schema:
-    found = rows(_PAGE, "[[peer]]")
+    found = _rows("peer")
     link = {key: schema for key, schema in _link_keys().items() if key not in _ONLY_IN_LINK}
-    keys = _keys("[[peer]]") | link | {"across": _across(own=True)}
-    underlay = rows(_PAGE, _UNDERLAYS)
-    ways = a_list(table(_keys(_UNDERLAYS), [key for key, row in underlay.items() if row.required]))
+    keys = _keys("peer") | link | {"across": _across(own=True)}
+    underlay = _rows("underlays")
+    ways = a_list(table(_keys("underlays"), [key for key, row in underlay.items() if row.required]))
     keys["underlays"] = described(found["underlays"], ways)
-    keys["probe"] = described(found["probe"], table(_keys(_UNDERLAYS, 1)))
+    keys["probe"] = described(found["probe"], table(_keys("probe")))
     return table(keys, [key for key, row in found.items() if row.required])

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import re
 
-from linkweir.scenarios.schema.pages import Row, rows
+from linkweir.scenarios.declared import Row, rows
 from linkweir.scenarios.schema.values import Schema, a_list, described, number, one_of, table, words
 
-CLASS = "[scheduler] and [[class]]"
-"""Where the page of the gateway has classes."""
 NET: Schema = {"type": "string", "pattern": r"^[0-9a-fA-F:.]+(/[0-9]+)?$"}
 """An address with a prefix length."""
 _PORT: Schema = {
@@ -22,7 +20,7 @@ _PORT: Schema = {
 
 def rules_of(row: Row) -> Schema:
     """The schema of a list of rules, described by `row`, the row of the key `match`."""
-    found = rows("gateway", CLASS, 1)
+    found = rows("match", file="gateway")
     forms = {
         "dscp": one_or_more(code_point()),
         "protocol": one_or_more(_protocol(found["protocol"])),
@@ -41,7 +39,7 @@ def one_or_more(schema: Schema) -> Schema:
 
 def code_point() -> Schema:
     """A code point by name or number."""
-    cell = rows("gateway", CLASS, 1)["dscp"].values
+    cell = rows("match", file="gateway")["dscp"].values
     names = [name for name in re.findall(r"`([^`]+)`", cell) if not name[-1].isdigit()]
     classes = [f"AF{level}{drop}" for level in range(1, 5) for drop in range(1, 4)]
     return one_of(words([*names, *classes, *(f"CS{n}" for n in range(8))]), number(0, 63, whole=True))

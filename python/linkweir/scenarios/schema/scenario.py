@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from linkweir.scenarios.declared import Row, kinds, rows, table_of
 from linkweir.scenarios.policy import IN_SIMULATOR, policies
 from linkweir.scenarios.schema.matching import rules_of
-from linkweir.scenarios.schema.pages import Row, rows
 from linkweir.scenarios.schema.values import (
     TEXT,
     Schema,
@@ -18,6 +18,7 @@ from linkweir.scenarios.schema.values import (
     merged,
     number,
     of_policy,
+    of_quantity,
     one_of,
     pairs,
     quantity,
@@ -27,19 +28,17 @@ from linkweir.scenarios.schema.values import (
 )
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_PAGE = "scenarios"
-_OVER_TCP = ("transfers", "requests", "web", "video")
-_BOUND = re.compile(r", or (?:over time|random|a mix|in bursts|a list of them|\[.*\]\(.*\))")
 
 
 def scenario() -> Schema:
     """The schema of a scenario file."""
-    top = {key: _key(row) for key, row in rows(_PAGE, "Top level").items()}
-    top["link"] = described(rows(_PAGE, "Top level")["link"], _link())
-    top["scheduler"] = described(rows(_PAGE, "Top level")["scheduler"], _any_scheduler())
-    top["class"] = described(rows(_PAGE, "Top level")["class"], a_list(_any_class()))
-    top["flow"] = described(rows(_PAGE, "Top level")["flow"], a_list(_flow()))
-    required = [key for key, row in rows(_PAGE, "Top level").items() if row.required]
+    found = rows("")
+    top = {key: _key(row) for key, row in found.items()}
+    top["link"] = described(found["link"], _link())
+    top["scheduler"] = described(found["scheduler"], _any_scheduler())
+    top["class"] = described(found["class"], a_list(_any_class()))
+    top["flow"] = described(found["flow"], a_list(_flow()))
+    required = [key for key, row in found.items() if row.required]
     return {
         "$schema": DIALECT,
         "title": "Linkweir scenario",
@@ -55,51 +54,36 @@ def _key(row: Row) -> Schema:
 
 
 def _form(row: Row) -> Schema:
-    cell = row.values
-    base = simple(_BOUND.sub("", cell.split(", adaptive")[0]), row.key, row.default)
-    inner: dict[str, Callable[[], Schema]] = {
+    shape = row.shape
+    assert shape is not None, row.key
+    base = simple(row)
+    special: dict[str, Callable[[], Schema]] = {
+        "over_time": lambda: over_time(of_quantity(shape)),
+        "random": lambda: _random(of_quantity(shape)),
+        "random_number": lambda: _random(number(int(shape["least"]), int(shape["most"]), whole=False)),
+        "packets": lambda: _mix(of_quantity(shape)),
+        "losses": lambda: one_of(over_time(of_quantity(shape)), _section(shape["table"], all_required=True)),
         "columns": columns,
-        "reorder": lambda: _inner("Losses in bursts, and reordering", "reorder."),
-        "satellite": lambda: _section("[link.satellite]"),
-        "constellation": lambda: _section("[link.satellite.constellation]"),
-        "beam": lambda: _section("[link.beam]"),
-        "rain": _rain,
+        "table": lambda: _rain() if shape["table"] == "link.beam.rain" else _section(shape["table"]),
         "arrivals": _arrivals,
-        "clear_sky_esn0_db": lambda: _clear_sky(base),
-        "elevation_deg": lambda: {"enum": [int(found) for found in re.findall(r"\b\d\d\b", cell)]},
-        "from": _place,
-        "to": _place,
-        "ladder": lambda: a_list(quantity("rate")),
+        "rates": lambda: a_list(quantity("rate")),
         "playout": lambda: one_of(_buffer(), a_list(_buffer())),
-        "class": lambda: TEXT,
-        "link": lambda: TEXT,
+        "per_terminal": lambda: _per_terminal(base or {}),
     }
     if row.key == "environment":  # the last one is the only environment of itu_p681
-        return words([*cell.split(", "), "rural_wooded"])
-    if base is None or row.key == "clear_sky_esn0_db":
-        return inner[row.key]() if row.key in inner else {}
-    if "playout" in row.key:
-        return inner["playout"]()
-    if "over time" in cell:
-        base = over_time(base)
-    if "random" in cell:
-        return _random(base)
-    if "a mix" in cell:
-        return _mix(base)
-    if "in bursts" in cell:
-        return one_of(base, _inner("Losses in bursts, and reordering", "loss.", all_required=True))
-    return base
+        return words([*shape["words"], "rural_wooded"])
+    if row.key == "elevation_deg":
+        return {"enum": [int(found) for found in re.findall(r"\b\d\d\b", row.values)]}
+    if row.key == "spacing_deg":
+        return {"type": "number", "minimum": 0.1}
+    if shape["form"] in special:
+        return special[shape["form"]]()
+    return base or {}
 
 
-def _section(heading: str) -> Schema:
-    """A table of the page under its heading."""
-    found = rows(_PAGE, heading)
-    return table({key: _key(row) for key, row in found.items()}, [key for key, row in found.items() if row.required])
-
-
-def _inner(heading: str, prefix: str, *, all_required: bool = False) -> Schema:
-    """An inline table, whose keys the page writes with a prefix."""
-    found = {key.removeprefix(prefix): row for key, row in rows(_PAGE, heading).items() if key.startswith(prefix)}
+def _section(path: str, *, all_required: bool = False) -> Schema:
+    """A table by its path."""
+    found = rows(path)
     required = [key for key, row in found.items() if row.required or all_required]
     return table({key: _key(row) for key, row in found.items()}, required)
 
@@ -109,7 +93,7 @@ def _inner(heading: str, prefix: str, *, all_required: bool = False) -> Schema:
 
 def over_time(value: Schema) -> Schema:
     """A value, or one over time."""
-    found = rows(_PAGE, "Values over time")
+    found = rows("over_time")
     forms = {key: row_form(row, value) for key, row in found.items()}
     forms["steps"] = forms["lines"] = pairs(quantity("time"), value)
 
@@ -131,11 +115,11 @@ def over_time(value: Schema) -> Schema:
 
 def row_form(row: Row, value: Schema) -> Schema:
     """As a row says, with `value` for "a value"."""
-    return value if row.values == "a value" else simple(row.values, row.key, row.default) or {}
+    return value if row.shape is not None and row.shape["form"] == "value" else simple(row) or {}
 
 
 def _random(value: Schema) -> Schema:
-    found = rows(_PAGE, "Random amounts")
+    found = rows("random")
     forms = {key: described(row, row_form(row, value)) for key, row in found.items()}
     forms["cdf"] = described(found["cdf"], pairs(value, quantity("fraction", 0, 1)))
 
@@ -154,7 +138,7 @@ def _random(value: Schema) -> Schema:
 
 
 def _mix(size: Schema) -> Schema:
-    found = rows(_PAGE, "Packet sizes")
+    found = rows("packet")
     lists = {
         "sizes": described(found["sizes"], a_list(size)),
         "weights": described(found["weights"], a_list({"type": "number", "exclusiveMinimum": 0})),
@@ -184,18 +168,12 @@ def columns() -> Schema:
     return table({"t": one_of(column, both), "capacity": column, "delay": column, "loss": column}, ["capacity"])
 
 
-def _clear_sky(one: Schema | None) -> Schema:
-    db = one or number(-30, 60, whole=False)
-    return one_of(db, a_list(db), table({"min": db, "max": db}, ["min", "max"]))
-
-
-def _place() -> Schema:
-    ends = {"lat_deg": number(-90, 90, whole=False), "lon_deg": number(-180, 180, whole=False)}
-    return table(ends, ends)
+def _per_terminal(one: Schema) -> Schema:
+    return one_of(one, a_list(one), table({"min": one, "max": one}, ["min", "max"]))
 
 
 def _rain() -> Schema:
-    found = rows(_PAGE, "[link.beam.rain]")
+    found = rows("link.beam.rain")
     forms = {key: _key(row) for key, row in found.items()}
     part = pairs(quantity("fraction", 0, 1), {"type": "number"})
     fitted = forms | {"exceeded": described(found["exceeded"], part)}
@@ -209,7 +187,7 @@ def _either(*keys: str) -> Schema:
 
 
 def _link() -> Schema:
-    return _section("[link]") | {"oneOf": [{"required": [key]} for key in ("rate", "trace", "beam")]}
+    return _section("link") | {"oneOf": [{"required": [key]} for key in ("rate", "trace", "beam")]}
 
 
 # --- policies ---------------------------------------------------------------------------------------------------------
@@ -232,7 +210,7 @@ def of_core() -> Parameters:
 
 
 def _any_scheduler() -> Schema:
-    row = rows(_PAGE, "[scheduler]")["policy"]
+    row = rows("scheduler")["policy"]
     own = {"trusted": {"type": "boolean"}}
     brought = [table({"python": TEXT}, ["python"]), table({"c": TEXT} | own, ["c"])]
     all_keys = merged(keys for keys, _ in of_core().values())
@@ -241,7 +219,7 @@ def _any_scheduler() -> Schema:
 
 
 def _class_keys() -> dict[str, Schema]:
-    found = rows(_PAGE, "[[class]]")
+    found = rows("class")
     return {key: _key(row) for key, row in found.items()} | {"match": rules_of(found["match"])}
 
 
@@ -275,11 +253,8 @@ def only(keys: tuple[str, ...], forms: dict[str, Schema]) -> Schema:
 
 
 def _flow() -> Schema:
-    shared = rows(_PAGE, "[[flow]]")
-    kinds = shared["kind"].values.split(", ")
-    tables = {kind: rows(_PAGE, f'kind = "{kind}"') for kind in kinds}
-    for kind in _OVER_TCP:
-        tables[kind] = {key: row for key, row in tables["tcp"].items() if key != "bytes"} | tables[kind]
+    shared = rows("flow")
+    tables = {kind: rows(table_of(kind)) for kind in kinds()}
     forms = {kind: {key: _key(row) for key, row in found.items()} for kind, found in tables.items()}
     rules = [
         {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the cell of a table that says what a key may be to a JSON Schema."""
+"""From the form of a key to a JSON Schema."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from linkweir import _native
+from linkweir.scenarios.declared import Row
 from linkweir.scenarios.policy import Parameter
-from linkweir.scenarios.schema.pages import Row, plain, units
 
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}
 FLAG: Schema = {"type": "boolean"}
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
-_REAL = {"altitude_km", "amplitude", "clear_sky_esn0_db", "inclination_deg", "m", "objects"}
-"""Keys whose values may have a fraction although neither range nor default shows one."""
-_OF_POLICIES = {"rate": "rate", "time": "time", "size": "size", "packets": "number of packets", "fraction": "fraction"}
 
 
 def quantity(noun: str, least: float | None = None, most: float | None = None) -> Schema:
     """A number with its unit. Its range is the parser's to check; a fraction may be bare and then has it here."""
-    names = units()["rate" if noun == "amount of bits" else noun]
+    names = _native.units()[noun]
     if noun != "fraction":
         return {"type": "string", "pattern": rf"^\s*{_NUMBER}\s*({'|'.join(names)})\s*$"}
     bare: Schema = {"type": ["number", "string"], "pattern": rf"^\s*{_NUMBER}\s*%?\s*$"}
@@ -63,38 +61,29 @@ def one_of(first: Schema, *more: Schema) -> Schema:
     return {"anyOf": [first, *more]} if more else first
 
 
-def simple(cell: str, key: str, default: str = "") -> Schema | None:
-    """What a cell that needs no other table says: a quantity, a number, a word, a text; None if it is none of these."""
-    if key == "decimal":
-        return words([".", ","])
-    if cell in ("text", "path", "name of a class", "a word"):
-        return TEXT
-    if cell == "true, false":
-        return FLAG
-    if cell == "time":
-        return quantity("time")
-    if re.fullmatch(r"[a-z][\w.-]*(, [a-z][\w.-]*)+", cell):
-        return words(cell.split(", "))
-    forms = [part.removeprefix("or ") for part in cell.split(", ")]
-    if len(forms) > 1 and all(re.match(r"[0-9][\w.]* \.\. [0-9]", form) for form in forms):
-        return one_of(*(_range(form, key, default) for form in forms))
-    if len(forms) > 1 and re.match(r"[0-9][\w.]* \.\. [0-9]", forms[0]) and all(map(str.isalpha, forms[1:])):
-        return one_of(_range(forms[0], key, default), words(forms[1:]))
-    if re.match(r"(from |floor \.\. )?-?[0-9]", cell):
-        return _range(cell, key, default)
-    return None
+def simple(row: Row) -> Schema | None:
+    """The schema of a key whose form needs no other table: a quantity, a number, a word, a text; None if it is none of these."""
+    shape = row.shape
+    assert shape is not None, row.key
+    form = shape["form"]
+    if form == "quantity":
+        return of_quantity(shape)
+    if form == "quantity_or_word":
+        return one_of(of_quantity(shape), words(shape["words"]))
+    if form == "number":
+        return number(shape["least"], shape["most"], whole=True)
+    if form in ("real", "per_terminal"):
+        return number(_as_int(shape["least"]), _as_int(shape["most"]), whole=False)
+    if form == "limit":
+        return one_of(quantity("packets"), quantity("time"))
+    if form == "words":
+        return words(shape["words"])
+    return {"text": TEXT, "flag": FLAG}.get(form)
 
 
-def _range(cell: str, key: str, default: str) -> Schema:
-    ends = [(float(value), unit) for value, unit in re.findall(r"(-?\d[\d.]*)([A-Za-z%]*)", cell)[:2]]
-    unit = next((unit for _, unit in reversed(ends) if unit), "")
-    if unit:
-        noun = next(noun for noun, names in units().items() if unit in names)
-        return quantity(noun, *(value / 100 for value, _ in ends)) if noun == "fraction" else quantity(noun)
-    whole = key not in _REAL and "." not in cell.replace(" .. ", "") and "." not in default
-    if " .. " not in cell:
-        return {"type": "integer" if whole else "number", "minimum": _as_int(ends[0][0])}
-    return number(*(_as_int(value) for value, _ in ends), whole=whole)
+def of_quantity(shape: _native._Shape) -> Schema:
+    """A quantity of a form; of a fraction also the range."""
+    return quantity(shape["noun"], shape["least"], shape["most"])
 
 
 def _as_int(value: float) -> float:
@@ -118,7 +107,7 @@ def of_policy(param: Parameter) -> Schema:
     elif param.unit == "number":
         schema = number(int(str(param.min)), int(str(param.max)), whole=True)
     else:
-        schema = quantity(_OF_POLICIES.get(param.unit, "amount of bits"))
+        schema = quantity(param.unit)
     row = Row(param.name, param.range, param.default or "not given", param.help)
     default = {} if param.default is None else {"default": param.default}
     if param.unit == "number" and param.default is not None:
@@ -134,3 +123,8 @@ def merged(tables: Iterable[Mapping[str, Schema]]) -> dict[str, Schema]:
             if schema not in forms.setdefault(key, []):
                 forms[key].append(schema)
     return {key: one_of(*schemas) for key, schemas in forms.items()}
+
+
+def plain(markdown: str) -> str:
+    """Without links and quotes."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", markdown).replace("`", "")
