@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 from datetime import date
 from pathlib import Path
@@ -14,6 +15,9 @@ from command import REPOSITORY
 
 TEXT = (REPOSITORY / "Makefile").read_text()
 RULES: dict[str, str] = dict(re.findall(r"^([a-z][a-z0-9-]*):((?:[^\n]*\n)(?:\t[^\n]*\n)*)", TEXT, re.MULTILINE))
+# what the parts of these two run, whose failure counts
+for suite, lanes in runpy.run_path(str(REPOSITORY / "python/suite.py"))["SUITES"].items():
+    RULES[suite] += "".join(f"\t{part.command}\n" for lane in lanes for part in lane if not part.optional)
 # continuous integration runs the first, every change the second
 CHECKS = {"test", "check"}
 # by this file; `policy` by test_new_policy.py; test_manual_pages.py compares what `manuals` writes, test_declared.py
