@@ -38,15 +38,10 @@ def behind(file: str, text: str, new: str) -> Edit:
 COLUMN = (
     behind(
         "crates/linkweir-sim/src/metrics/link.rs",
-        """        value: Value::Real(|link, bin| Some(link.carried / bin.span_s)),
-    },""",
-        """
-    Column {
-        name: "unused_bps",
-        unit: Unit::BitsPerSecond,
-        help: "Rate that it offered and did not carry.",
-        value: Value::Real(|link, bin| Some((link.offered - link.carried) / bin.span_s)),
-    },""",
+        "    .real(|link, bin| Some(link.carried / bin.span_s)),\n",
+        """    bits_per_second("unused_bps", "Rate that it offered and did not carry.")
+        .real(|link, bin| Some((link.offered - link.carried) / bin.span_s)),
+""",
     ),
 )
 """`unused_bps` of the table `link`."""
