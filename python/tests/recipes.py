@@ -174,7 +174,8 @@ keys! {
     Edit(
         "docs/reference/scenarios.md",
         '### kind = "onoff"\n',
-        '### kind = "ticks"\n\n<!-- keys: flow.ticks own -->\n<!-- end of keys -->\n\n### kind = "onoff"\n',
+        '### kind = "ticks"\n\n<!-- keys: flow.ticks own -->\n\n| key | values | default | meaning |\n|---|---|---|---|\n\n'
+        '<!-- end of keys -->\n\n### kind = "onoff"\n',
     ),
 )
 """`kind = "ticks"`."""
