@@ -38,18 +38,147 @@ def behind(file: str, text: str, new: str) -> Edit:
 COLUMN = (
     behind(
         "crates/linkweir-sim/src/metrics/link.rs",
-        """        value: Value::Real(|link, bin| Some(link.carried / bin.span_s)),
-    },""",
-        """
-    Column {
-        name: "unused_bps",
-        unit: Unit::BitsPerSecond,
-        help: "Rate that it offered and did not carry.",
-        value: Value::Real(|link, bin| Some((link.offered - link.carried) / bin.span_s)),
-    },""",
+        "    .real(|link, bin| Some(link.carried / bin.span_s)),\n",
+        """    bits_per_second("unused_bps", "Rate that it offered and did not carry.")
+        .real(|link, bin| Some((link.offered - link.carried) / bin.span_s)),
+""",
     ),
 )
 """`unused_bps` of the table `link`."""
+
+KEY = (
+    behind(
+        "crates/linkweir-sim/src/scenario/keys/link.rs",
+        """            "propagation delay of acknowledgements; not with a satellite's delays";\n""",
+        """        EXTRA_RETURN "extra_return": Whole { kind: Kind::Time, min: 0, max: limits::DELAY_NS }, usual(0), EXTRA,
+            "delay of acknowledgements in addition to `return_delay`";
+""",
+    ),
+    Edit(
+        "crates/linkweir-sim/src/scenario/keys/link.rs",
+        "/// A channel that only the simulator models.\n",
+        """const EXTRA: Hosts = Hosts {
+    laboratory: Refused("must be 0s in the laboratory"),
+    gateway: LeftOut(REAL_LINK),
+    tc: LeftOut(REAL_LINK),
+    ns3: LeftOut(NOTHING_FOR_IT),
+    bounds: Silent,
+};
+/// A channel that only the simulator models.
+""",
+    ),
+    behind("crates/linkweir-sim/src/scenario/link.rs", "    BEAM, BURST, DELAY,", " EXTRA_RETURN,"),
+    behind(
+        "crates/linkweir-sim/src/scenario/link.rs",
+        "delays(section, has_delays, source.delay_s, replaced)?;\n",
+        "    let return_delay_ns = return_delay_ns + section.take(&EXTRA_RETURN)?;\n",
+    ),
+)
+"""`link.extra_return`."""
+
+SOURCE = (
+    Edit(
+        "crates/linkweir-sim/src/scenario/keys/kinds.rs",
+        "keys! {\n    /// Bursts and silences.\n",
+        """keys! {
+    /// A packet at regular times.
+    TICKS "flow.ticks" since "0.2" {
+        TICKS_EVERY "every": Whole { kind: Kind::Time, min: 1_000, max: limits::DURATION_NS }, required("\\"1s\\""), OF_A_KIND,
+            "time from packet to packet";
+        TICKS_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, otherwise("`\\"1500B\\"`"), OF_A_KIND,
+            "packet size";
+    }
+}
+
+keys! {
+    /// Bursts and silences.
+""",
+    ),
+    behind(
+        "crates/linkweir-sim/src/scenario/keys/sources.rs",
+        '    Poisson "poisson" &kinds::POISSON, RANDOM_GAPS;\n',
+        '    /// A packet at regular times.\n    Ticks "ticks" &kinds::TICKS, PACKET_TIMES;\n',
+    ),
+    Edit("crates/linkweir-sim/src/scenario/keys/mod.rs", "[&Table; 29]", "[&Table; 30]"),
+    behind("crates/linkweir-sim/src/scenario/keys/mod.rs", "    &kinds::POISSON,\n", "    &kinds::TICKS,\n"),
+    behind(
+        "crates/linkweir-sim/src/experiment.rs",
+        """    Poisson {
+        /// bit/s.
+        rate_bps: Signal,
+        /// Packet sizes.
+        packet: Sizes,
+    },
+""",
+        """    /// A packet at regular times.
+    Ticks {
+        /// Time between packets, ns.
+        every_ns: u64,
+        /// Packet sizes.
+        packet: Sizes,
+    },
+""",
+    ),
+    behind(
+        "crates/linkweir-sim/src/scenario/traffic.rs",
+        "TCP_WINDOW, TRANSFERS_CONCURRENT,",
+        " TICKS_EVERY, TICKS_PACKET,",
+    ),
+    behind(
+        "crates/linkweir-sim/src/scenario/traffic.rs",
+        "        | Traffic::Poisson { packet, .. }\n",
+        "        | Traffic::Ticks { packet, .. }\n",
+    ),
+    Edit(
+        "crates/linkweir-sim/src/scenario/traffic.rs",
+        "        Source::OnOff => on_off(section, link)?,\n",
+        """        Source::Ticks => Traffic::Ticks {
+            every_ns: section.demand(&TICKS_EVERY)?,
+            packet: packet(section, TICKS_PACKET.name, link)?,
+        },
+        Source::OnOff => on_off(section, link)?,
+""",
+    ),
+    behind(
+        "crates/linkweir-sim/src/engine/build.rs",
+        "            | Traffic::Poisson { packet, .. }\n",
+        "            | Traffic::Ticks { packet, .. }\n",
+    ),
+    behind(
+        "crates/linkweir-sim/src/metrics/flow.rs",
+        '            Traffic::Poisson { .. } => "poisson",\n',
+        '            Traffic::Ticks { .. } => "ticks",\n',
+    ),
+    behind(
+        "crates/linkweir-sim/src/metrics/watch.rs",
+        "                | Traffic::Poisson { .. }\n",
+        "                | Traffic::Ticks { .. }\n",
+    ),
+    Edit(
+        "crates/linkweir-sim/src/traffic/open_loop.rs",
+        """            Traffic::OnOff {
+                rate_bps,
+                on_ns,
+""",
+        """            Traffic::Ticks { every_ns, packet } => (
+                Signal::Constant(8e9 * packet.mean_bytes() / *every_ns as f64),
+                packet,
+                Gaps::Regular,
+            ),
+            Traffic::OnOff {
+                rate_bps,
+                on_ns,
+""",
+    ),
+    behind("python/linkweir/scenarios/kinds.py", 'OPEN_LOOP = ("cbr", "poisson",', ' "ticks",'),
+    Edit(
+        "docs/reference/scenarios.md",
+        '### kind = "onoff"\n',
+        '### kind = "ticks"\n\n<!-- keys: flow.ticks own -->\n\n| key | values | default | meaning |\n|---|---|---|---|\n\n'
+        '<!-- end of keys -->\n\n### kind = "onoff"\n',
+    ),
+)
+"""`kind = "ticks"`."""
 
 PARAMETER = (
     behind(
@@ -191,7 +320,6 @@ impl Reader {
         "        Format::Mahimahi => reader.mahimahi(text, hints),\n",
         "        Format::Kbit => reader.kbit(text, hints),\n",
     ),
-    behind("docs/reference/scenarios.md", "auto, linkweir, mahimahi, mbit, csv, iperf3, starlink, rates", ", kbit"),
     behind(
         "docs/reference/scenarios.md",
         "needs `trace_interval` and a unit |",
@@ -212,6 +340,8 @@ PAGE = (
 
 RECIPES = {
     "A column of a table": COLUMN,
+    "A key of `[link]`": KEY,
+    "A traffic source": SOURCE,
     "A parameter of a policy": PARAMETER,
     "A trace format": FORMAT,
     "A page": PAGE,

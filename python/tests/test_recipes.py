@@ -9,11 +9,12 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command import REPOSITORY
-from recipes import COLUMN, FORMAT, PAGE, PARAMETER, RECIPES, Edit
+from recipes import COLUMN, FORMAT, KEY, PAGE, PARAMETER, RECIPES, SOURCE, Edit
 
 NAMES = {"TABLE": "link", "POLICY": "rr", "FORMAT": "kbit", "NAME": "recipe"}
 """What the placeholders of the recipes are in these examples."""
@@ -112,28 +113,51 @@ def test_a_parameter_is_known_to_core_and_oracle(tmp_path: Path) -> None:
     assert run(root, "./replay", "vectors/rr/hand-newcomer.vec").returncode != 0
 
 
-@pytest.mark.long
-def test_a_column_and_a_trace_format_are_built_and_seen(tmp_path: Path) -> None:
-    root = copied(tmp_path, "core/", "crates/", "bench/linkweir-rate/", "third-party/", "scenarios/", "docs/reference/")
-    make(COLUMN + FORMAT, root)
-    (root / "kbit.txt").write_text("100\n300\n")
-    (root / "kbit.toml").write_text(
-        'duration = "4s"\n[link]\ntrace = "kbit.txt"\ntrace_format = "kbit"\nend = "loop"\n[scheduler]\n'
-        'policy = "fifo"\n[[class]]\nname = "all"\n[[flow]]\nclass = "all"\nkind = "greedy"\n'
-    )
-    done = run(
-        root, "cargo", "run", "--locked", "--quiet", "-p", "linkweir-sim", "--example", "run_scenario", "kbit.toml"
-    )
+def test_every_example_can_still_be_made(tmp_path: Path) -> None:
+    root = copied(tmp_path, "core/", "crates/", "docs/", "oracle/", "python/", "vectors/")
+    for edits in RECIPES.values():
+        make(edits, root)
+
+
+def rate_bps(root: Path, scenario: str) -> float:
+    """What the class of a scenario got, with the simulator of a copy."""
+    (root / "recipe.toml").write_text(f'duration = "4s"\nscheduler = {{ policy = "fifo" }}\n{scenario}')
+    words = ("--locked", "--quiet", "-p", "linkweir-sim", "--example", "run_scenario", "recipe.toml")
+    done = run(root, "cargo", "run", *words)
     assert done.returncode == 0, done.stderr
     [row] = json.loads(done.stdout)["classes"]
-    assert row["rate_bps"] == pytest.approx(200e3, rel=0.1)
+    rate: float = row["rate_bps"]
+    return rate
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Iterator[Path]:
+    """A copy of the simulator, whose build is removed: pytest would keep it three times."""
+    folders = ("core/", "crates/", "bench/linkweir-rate/", "third-party/", "scenarios/", "docs/reference/", "python/")
+    yield copied(tmp_path, *folders)
+    shutil.rmtree(tmp_path / "target", ignore_errors=True)
+
+
+@pytest.mark.long
+def test_columns_keys_sources_and_trace_formats_are_built_and_seen(built: Path) -> None:
+    make(COLUMN + KEY + SOURCE + FORMAT, built)
+    (built / "kbit.txt").write_text("100\n300\n")
+    trace = 'link = { trace = "kbit.txt", trace_format = "kbit", end = "loop" }\n'
+    greedy = 'class = [{ name = "all" }]\nflow = [{ class = "all", kind = "greedy" }]\n'
+    assert rate_bps(built, trace + greedy) == pytest.approx(200e3, rel=0.1)
+
+    link = 'link = { rate = "1Mbit", delay = "10ms", extra_return = "%s" }\n'
+    ticks = (
+        'class = [{ name = "all" }]\nflow = [{ class = "all", kind = "ticks", every = "100ms", packet = "1000B" }]\n'
+    )
+    assert rate_bps(built, link % "0s" + ticks) == pytest.approx(80e3, rel=0.05)
+    tcp = 'class = [{ name = "all" }]\nflow = [{ class = "all", kind = "tcp" }]\n'
+    assert rate_bps(built, link % "0s" + tcp) > 2 * rate_bps(built, link % "900ms" + tcp)
+
     tests = ("cargo", "test", "--locked", "--quiet", "-p", "linkweir-sim")
-    done = run(root, *tests, "--lib", "metrics::columns")
-    assert done.returncode == 0, done.stderr
-    snapshot = root / "crates/linkweir-sim/tests/snapshots/pss_on_a_fading_link.txt"
+    snapshot = built / "crates/linkweir-sim/tests/snapshots/pss_on_a_fading_link.txt"
     assert "unused_bps" not in snapshot.read_text()
     for value, expected in (("compare", 101), ("write", 0), ("compare", 0)):
-        done = run(root, *tests, "--test", "engine", "snapshots_pss", LINKWEIR_SNAPSHOTS=value)
+        done = run(built, *tests, "--test", "engine", "snapshots_pss", LINKWEIR_SNAPSHOTS=value)
         assert done.returncode == expected, done.stdout + done.stderr
     assert "unused_bps" in snapshot.read_text()
-    shutil.rmtree(root / "target")
