@@ -329,8 +329,8 @@ def listing(found: list[Entry]) -> str:
 
 
 INTRODUCTION = """\
-Each file is short, has comments, and runs in seconds: `linkweir run scenarios/geo.toml`. Copy the one that is closest to
-your case and change it;
+Each file is short, has comments, and runs in seconds: `linkweir run scenarios/geo.toml`. Copy the one that is closest
+to your case and change it;
 [Scenarios](../docs/reference/scenarios.md) explains every key. The folder `traces` has capacities over time, and
 `recordings` has packets to replay. [gallery.toml](../docs/pictures/gallery.toml) says what each run shows; a test runs
 all scenarios and checks it.

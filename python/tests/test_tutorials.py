@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs each tutorial from top to bottom, as its reader does: files are saved, commands run in a shell, output compared.
 
-The simulator's tutorials print to a terminal of 80 columns, without bars of progress.
+The simulator's tutorials print to a terminal of 80 columns, without bars of progress; WITHOUT_TERMINAL names others.
 
 Commands are those of blocks marked `sh`. A block marked `text` behind one is what it prints; a line `...` stands for
 lines that the page leaves out. The simulator repeats itself, so output is compared word by word, and numbers too. Where
@@ -43,6 +43,8 @@ from linkweir.lab import LaboratoryError, guest, host, kernel, namespaces
 FOLDER = REPOSITORY / "docs/tutorial"
 WRITE = os.environ.get("LINKWEIR_TUTORIALS") == "write"
 WIDTH = 80
+WITHOUT_TERMINAL = ("own-policy",)
+"""Tutorials whose output goes to a file, in which tables have all columns: this one builds the core."""
 MARK = "LINKWEIR-BLOCK"
 MOST_S = 300
 """Of real time, for a page."""
@@ -190,7 +192,8 @@ def on(kept: IO[str], *, terminal: bool) -> Iterator[int | IO[str]]:
 
 def follow(page: Path, folder: Path, *, form_only: bool = False, within: Sequence[str] = (), path: str = "") -> None:
     """Does what a page says; output whose words are compared is that of a terminal."""
-    printed = run(script(steps(page.read_text())), folder, within=within, path=path, terminal=not form_only)
+    terminal = not form_only and page.stem not in WITHOUT_TERMINAL
+    printed = run(script(steps(page.read_text())), folder, within=within, path=path, terminal=terminal)
     compare(page, printed, form_only=form_only)
 
 
