@@ -170,6 +170,7 @@ macos:
 
 keys: $(VENV)/.built
 	$(PYTHON) docs/site/keys.py
+	$(PYTHON) crates/linkweir-py/typed_scenario.py
 
 names: $(VENV)/.built
 	$(PYTHON) python/tests/stable_names.py
