@@ -29,7 +29,14 @@ DOCS = REPOSITORY / "docs"
 OWN = DOCS / "site"
 GALLERY = DOCS / "pictures" / "gallery.py"
 FRONT = "README.md"
-ROOT_PAGES = (FRONT, "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
+ROOT_PAGES = (
+    FRONT,
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    ".github/SECURITY.md",
+    ".github/CODE_OF_CONDUCT.md",
+)
 MARKUP = {".c": "c", ".h": "c", ".def": "c", ".py": "python", ".rs": "rust", ".toml": "toml", ".sh": "sh", ".js": "js"}
 PICTURES = (".svg", ".png")
 PAGES = (".md", ".ipynb")
@@ -112,7 +119,7 @@ def stage(into: Path, made: Mapping[Path, Path] | None = None) -> None:
         if source.suffix in PAGES:
             relink = relinked if source.suffix == ".md" else notebook_relinked
             text, linked = relink(content.read_text(encoding="utf-8"), source, made)
-            listed_elsewhere = source.parent == REPOSITORY or DOCS in source.parents
+            listed_elsewhere = source.parent in (REPOSITORY, REPOSITORY / ".github") or DOCS in source.parents
             place.write_text(text if listed_elsewhere else ORPHAN + text, encoding="utf-8")
             waiting += linked
         elif source.suffix in PICTURES:

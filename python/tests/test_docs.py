@@ -73,6 +73,11 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/howto/gateway.md", "linkweir-gateway set *"): GATEWAY,
     ("docs/howto/gateway.md", "linkweir-gateway emulate *"): GATEWAY,
     ("docs/howto/gateway.md", "tc *"): GATEWAY,
+    ("docs/howto/gateway.md", "apt-get install *"): "installs; machines/installs.py does this in systems of its own",
+    ("docs/howto/gateway.md", "mkdir -p /etc/linkweir && cd /etc/linkweir"): "changes this machine",
+    ("docs/howto/gateway.md", "cp /usr/share/doc/*"): "needs the package",
+    ("docs/howto/gateway.md", "editor ground.toml"): "waits for a person",
+    ("docs/howto/gateway.md", "ping *"): GATEWAY,
     ("docs/howto/gateway.md", "linkweir-gateway rate *"): GATEWAY,
     ("docs/howto/gateway.md", "kill -HUP PID"): GATEWAY,
     ("docs/howto/gateway.md", "apt install ./build/linkweir-gateway.deb"): "installs; make deb checks the package",
@@ -162,7 +167,7 @@ PRINTS: dict[tuple[str, str], tuple[str, ...]] = {
 ILLUSTRATION = "a picture"
 NOT_COMMANDS: dict[tuple[str, str], str] = {
     ("ARCHITECTURE.md", "flow → queue of its class*"): ILLUSTRATION,
-    ("ARCHITECTURE.md", "TUN → classify → Link*"): ILLUSTRATION,
+    ("crates/linkweir-gateway/README.md", "TUN → classify → Link*"): ILLUSTRATION,
     ("docs/explanation/laboratory.md", "scenario.toml"): ILLUSTRATION,
     ("docs/explanation/laboratory.md", "sender ---- router*"): ILLUSTRATION,
     ("docs/explanation/laboratory.md", "sender *receiver"): ILLUSTRATION,
@@ -255,8 +260,10 @@ class Block:
 
 def pages() -> list[Path]:
     """Every page of the project."""
-    folders = ("docs", "bench", "kernel", "lab", "vectors", "scenarios")
-    found = [*REPOSITORY.glob("*.md"), *(path for folder in folders for path in (REPOSITORY / folder).rglob("*.md"))]
+    program = ("bench", "core", "crates", "kernel", "lab", "machines", "ns3", "oracle", "release", "third-party")
+    folders = (*program, "docs", "scenarios", "vectors")
+    found = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob(".github/*.md"), REPOSITORY / "python" / "README.md"]
+    found += [path for folder in folders for path in (REPOSITORY / folder).rglob("*.md")]
     # the site's front page is checked where the site is built, as its links are those of the site
     return sorted(path for path in found if not {"build", "site"} & set(path.relative_to(REPOSITORY).parts))
 

@@ -96,6 +96,7 @@ def test_the_tarball_has_core_and_vectors(tmp_path: Path) -> None:
         "core/src/pss.c",
         "core/include/linkweir/policies.def",
         "core/tests/replay.c",
+        "core/tests/vector.h",
         "LICENSES/GPL-2.0-only.txt",
     ):
         assert f"linkweir/{name}" in names

@@ -15,7 +15,8 @@ OF_THE_PATH = tuple(
 )
 """Keys of a link that belong to the path, which the laboratory has, and not to its scheduler."""
 
-
+_MODELS = tuple(key for key, row in rows("link").items() if row.of("bounds").name == "refused")
+"""Tables of a link that only the simulator models."""
 VOICE_AGE = "200ms"
 """A gateway drops packets of EF that have waited for so long, unless the class says something else."""
 
@@ -40,6 +41,11 @@ def of_the_link(link: Mapping[str, Any], host: str, what: str) -> Iterator[str]:
             if key == "rate" and not isinstance(link["rate"], Mapping):
                 continue  # it does not change
             yield words.format(key=f"link.{key}", value=link[key], nominal=link["nominal"], what=what)
+
+
+def varies(link: Mapping[str, Any]) -> bool:
+    """Whether the link of a resolved scenario changes its capacity."""
+    return "trace" in link or isinstance(link.get("rate"), dict) or any(key in link for key in _MODELS)
 
 
 def of_the_run(keys: Mapping[str, Any]) -> Iterator[str]:

@@ -30,6 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from linkweir.directories.build import build
+from linkweir.directories.parts import PARTS, Parts, lock
 from linkweir.directories.provenance import (
     REMOVING,
     REPORT,
@@ -43,7 +44,6 @@ from linkweir.directories.provenance import (
 from linkweir.fault import DirectoryError
 from linkweir.reproduce import page
 from linkweir.reproduce.figure import Figure, Row
-from linkweir.sweeps.parts import PARTS, Parts, lock
 
 ROWS = "rows.json"
 RUNS = "runs"

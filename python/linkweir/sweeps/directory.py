@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkweir.directories.build import build
+from linkweir.directories.parts import PARTS, Parts, lock, write_bytes
 from linkweir.directories.provenance import (
     INPUTS,
     REMOVING,
@@ -46,7 +47,6 @@ from linkweir.sweeps import keys
 from linkweir.sweeps.data import assembled, assembled_delays
 from linkweir.sweeps.job import KeptRun, read_run
 from linkweir.sweeps.outcome import DELAYS, KIND, RUNS, Failure, Sweep, as_noted, file_sha256, read_data
-from linkweir.sweeps.parts import PARTS, Parts, lock, write_bytes
 from linkweir.sweeps.plan import Plan, Run
 from linkweir.tables.run_tables import TableFile
 

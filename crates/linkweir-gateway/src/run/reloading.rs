@@ -10,7 +10,10 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
+use linkweir_plane::routing::Routing;
+
 use super::keeper::Requests;
+use super::peers::routing;
 use crate::config::{self, Config};
 use crate::tunnel::seal::Secret;
 
@@ -18,14 +21,25 @@ use crate::tunnel::seal::Secret;
 const HOLD_NS: u64 = 4_000_000_000;
 
 /// A step of a reload, for the thread.
-#[derive(Clone, Copy)]
 enum Step {
     Read,
     Route,
+    /// Frees what the gateway no longer uses.
+    Free(Box<Before>),
 }
 
-/// A configuration that was read, and the keys shared with its peers.
-type Loaded = (Box<Config>, Vec<Option<Secret>>);
+/// What was read. What takes the longer the more prefixes there are is done here, so that packets do not wait for it.
+pub(super) struct Loaded {
+    /// The configuration.
+    pub config: Box<Config>,
+    /// The keys shared with its peers.
+    pub preshared: Vec<Option<Secret>>,
+    /// Which addresses are behind which of its peers.
+    pub routing: Routing,
+}
+
+/// What a configuration that was taken over has replaced.
+pub(super) type Before = (Config, Routing);
 
 /// What became of a step.
 pub(super) enum Done {
@@ -34,13 +48,14 @@ pub(super) enum Done {
 }
 
 impl Done {
-    /// A step that ended in a panic, which is a fault of this program. The thread goes on with the next.
-    fn panicked(step: Step) -> Done {
+    /// What is said of a step that ended in a panic, which is a fault of this program. The thread goes on with the next.
+    fn panicked(step: &Step) -> Option<Done> {
         let fault = "the thread that reloads panicked, which is a fault of linkweir-gateway: please report the lines before \
                      this one; the gateway runs on, and SIGHUP tries again";
         match step {
-            Step::Read => Done::Read(Err(fault.to_string())),
-            Step::Route => Done::Routed(Err(fault.to_string())),
+            Step::Read => Some(Done::Read(Err(fault.to_string()))),
+            Step::Route => Some(Done::Routed(Err(fault.to_string()))),
+            Step::Free(_) => None,
         }
     }
 }
@@ -71,16 +86,24 @@ impl Reloading {
     /// Those of the system.
     pub(super) fn new(file: PathBuf, mut keeper: Requests) -> io::Result<Reloading> {
         Reloading::with(move |step| match step {
-            Step::Read => Done::Read(keeper.read().and_then(|(text, preshared)| {
+            Step::Read => Some(Done::Read(keeper.read().and_then(|(text, preshared)| {
                 let config = config::parse(&text, &file).map_err(|fault| fault.to_string())?;
-                Ok((Box::new(config), preshared))
-            })),
-            Step::Route => Done::Routed(keeper.route()),
+                Ok(Loaded {
+                    routing: routing(&config),
+                    config: Box::new(config),
+                    preshared,
+                })
+            }))),
+            Step::Route => Some(Done::Routed(keeper.route())),
+            Step::Free(before) => {
+                drop(before);
+                None
+            }
         })
     }
 
-    /// The same with other work for each step.
-    fn with(mut work: impl FnMut(Step) -> Done + Send + 'static) -> io::Result<Reloading> {
+    /// The same with other work for each step. A step without an outcome is not answered.
+    fn with(mut work: impl FnMut(Step) -> Option<Done> + Send + 'static) -> io::Result<Reloading> {
         let (ready, mut bell) = UnixStream::pair()?;
         ready.set_nonblocking(true)?;
         bell.set_nonblocking(true)?;
@@ -88,8 +111,11 @@ impl Reloading {
         let (sender, done) = mpsc::channel();
         thread::spawn(move || {
             for step in todo {
+                let panicked = Done::panicked(&step);
                 let outcome = panic::catch_unwind(AssertUnwindSafe(|| work(step)));
-                let outcome = outcome.unwrap_or_else(|_| Done::panicked(step));
+                let Some(outcome) = outcome.unwrap_or(panicked) else {
+                    continue;
+                };
                 if sender.send(outcome).is_err() {
                     return;
                 }
@@ -150,9 +176,11 @@ impl Reloading {
         Some(done)
     }
 
-    /// The configuration was taken over, except what the running policies `refused`: its routes are next.
-    pub(super) fn route(&mut self, refused: Vec<String>) {
+    /// The configuration was taken over, except what the running policies `refused`: its routes are next, and what was
+    /// `before` is no longer needed.
+    pub(super) fn route(&mut self, refused: Vec<String>, before: Before) {
         self.refused = refused;
+        self.next(Step::Free(Box::new(before)));
         self.next(Step::Route);
     }
 
@@ -198,8 +226,9 @@ mod tests {
             match step {
                 Step::Read => assert!(count != 1, "planted in a test"),
                 Step::Route => assert!(count != 2, "planted in a test"),
+                Step::Free(_) => {}
             }
-            Done::Routed(Ok(()))
+            Some(Done::Routed(Ok(())))
         };
         let mut reloading = Reloading::with(work).unwrap();
         reloading.want(0);
@@ -208,7 +237,7 @@ mod tests {
         };
         assert!(fault.contains("SIGHUP"), "{fault}");
         assert!(!reloading.holds(0), "clients wait for no reload");
-        reloading.route(Vec::new());
+        reloading.next(Step::Route);
         assert!(matches!(
             wait_for(&mut reloading),
             Done::Routed(Err(fault)) if fault.contains("SIGHUP")
@@ -223,7 +252,7 @@ mod tests {
         let (step, steps) = mpsc::channel::<()>();
         let work = move |_| {
             let _ = steps.recv();
-            Done::Routed(Ok(()))
+            Some(Done::Routed(Ok(())))
         };
         let mut reloading = Reloading::with(work).unwrap();
         assert_eq!(reloading.slow_ns(), None);

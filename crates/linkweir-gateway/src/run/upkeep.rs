@@ -253,6 +253,10 @@ impl Upkeep {
             self.is_touched = true;
             self.retry_ns = None;
         }
+        if self.pace.calm_ns().is_some_and(|ns| ns <= now_ns) {
+            self.pace = Pace::default();
+            self.report(Restored::default());
+        }
         if self.is_touched && self.pace.again_ns <= now_ns {
             let restored = self.restore();
             let some = restored != Restored::default();
@@ -260,8 +264,8 @@ impl Upkeep {
             self.report(restored);
         }
         let again_ns = self.is_touched.then_some(self.pace.again_ns);
-        let others_ns = self.resend_ns.into_iter().chain(self.retry_ns);
-        again_ns.into_iter().chain(others_ns).min()
+        let others_ns = [again_ns, self.resend_ns, self.retry_ns, self.pace.calm_ns()];
+        others_ns.into_iter().flatten().min()
     }
 
     /// Adds what is missing.
@@ -355,6 +359,12 @@ impl Pace {
         self.again_ns = ended_ns + pause_ns.max(rest_ns);
     }
 
+    /// When another program has left things alone for long enough, ns; none: there was no such program.
+    fn calm_ns(&self) -> Option<u64> {
+        let calm_ns = self.again_ns + Pace::QUIET_NS;
+        self.is_contested().then_some(calm_ns)
+    }
+
     /// Whether another program removes things as fast as they are added.
     fn is_contested(&self) -> bool {
         self.pause_ns == Pace::MOST_NS
@@ -377,6 +387,7 @@ mod tests {
         // 1, 2, 4 ... 64 ms, then 100 ms.
         assert_eq!(count, 7 + 99);
         assert!(pace.is_contested());
+        assert_eq!(pace.calm_ns(), Some(now_ns + Pace::QUIET_NS));
         pace.spent(
             now_ns + Pace::QUIET_NS + 1,
             now_ns + Pace::QUIET_NS + 1,
@@ -384,6 +395,38 @@ mod tests {
         );
         assert_eq!(pace.again_ns, now_ns + Pace::QUIET_NS + 1 + Pace::LEAST_NS);
         assert!(!pace.is_contested());
+        assert_eq!(pace.calm_ns(), None);
+    }
+
+    #[test]
+    fn a_report_keeps_its_size_whatever_other_programs_call_their_devices() {
+        // A device's name may have any bytes but white space and `/`; JSON writes some of them as six.
+        for character in ["a", "€", "\u{1}", "\u{1f980}"] {
+            let mut report = Report {
+                missing: 1000,
+                sentences: vec![character.repeat(SENTENCE); SENTENCES],
+                ..Report::default()
+            };
+            let bytes = report.bytes();
+            assert!(bytes.len() <= REPORT_BYTES, "{character}: {}", bytes.len());
+            let read: Report = serde_json::from_slice(&bytes).unwrap();
+            assert_eq!(read, report);
+            assert!(!read.sentences.is_empty());
+        }
+    }
+
+    #[test]
+    fn who_asks_an_upkeep_that_ends_notices() {
+        let (gateway, keeper) = UnixStream::pair().unwrap();
+        let end = ShutDown(keeper.try_clone().unwrap());
+        let thread = thread::spawn(move || {
+            let _end = end;
+            panic!("planted in a test");
+        });
+        assert!(thread.join().is_err());
+        for mut stream in [&gateway, &keeper] {
+            assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+        }
     }
 
     #[test]

@@ -46,21 +46,7 @@ fn sysctl(namespace: &Namespace, setting: &str) {
 
 /// Starts the first gateway again, whose log goes into a file.
 pub fn logged(tunnel: &mut Tunnel) -> PathBuf {
-    tunnel.gateways[0].signal(Signal::SIGTERM);
-    tunnel.gateways[0].ended();
-    let log = tunnel.folder.path("log");
-    tunnel.gateways[0] = started(&tunnel.here, &tunnel.folder, 1, &log);
-    log
-}
-
-/// Starts the gateway with this number, whose log goes into a file.
-pub fn started(namespace: &Namespace, folder: &Folder, last: u8, log: &Path) -> Gateway {
-    let mut command = program();
-    command
-        .args(["up", "--cleartext"])
-        .arg(folder.path(&format!("{last}.toml")))
-        .stderr(fs::File::create(log).unwrap());
-    Gateway::started(namespace, command, &folder.path(&format!("control{last}")))
+    tunnel.restart_logged(1, Signal::SIGTERM, program())
 }
 
 /// Starts a gateway that is to be refused.
@@ -163,9 +149,57 @@ pub fn rules_that_all_go_at_once_come_again() {
     until("it is said", || {
         says(
             &log,
-            "another program changed what the tunnel needs; added again: 3 rules",
+            "another program changed what the tunnel needs; added again: ",
         )
     });
+}
+
+/// The firewall of the page about networks: without any rule of the gateway, and without a keeper that adds them.
+pub fn a_firewall_refuses_what_rules_no_longer_do() {
+    const PAGE: &str = include_str!("../../../../docs/howto/network.md");
+    let tunnel = full();
+    comes_through_both(&tunnel);
+    let [keeper] = children(tunnel.gateways[0].pid())[..] else {
+        panic!("one keeper");
+    };
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(keeper as i32), Signal::SIGKILL).unwrap();
+    let uplink = Uplink::watch(&tunnel.here, &[FAR, FAR_V6]);
+    for priority in [32702, 32701, 32700] {
+        ip(&tunnel.here, &format!("rule del priority {priority}"));
+        ip(&tunnel.here, &format!("-6 rule del priority {priority}"));
+    }
+    let sockets = ["192.0.2.1:0", "[2001:db8::1]:0"].map(|from| tunnel.here.socket(from));
+    let send = || {
+        for _ in 0..5 {
+            for (socket, to) in sockets.iter().zip(TO) {
+                let _ = socket.send_to(b"in the clear", to);
+            }
+        }
+    };
+    let clear = || uplink.in_the_clear(&tunnel.here);
+    send();
+    until("nothing refuses them", || clear() == 10);
+    let commands = PAGE
+        .lines()
+        .filter(|line| line.contains("tables -A OUTPUT"));
+    let commands: Vec<String> = commands.map(|line| line.replace("eth0", "out")).collect();
+    assert_eq!(commands.len(), 4);
+    for words in commands {
+        let words: Vec<&str> = words.split(' ').collect();
+        let output = tunnel.here.run(words[0], &words[1..]);
+        assert!(output.status.success(), "{words:?}: {output:?}");
+    }
+    send();
+    assert_eq!(clear(), 10, "the firewall refuses them");
+    // The tunnel's own datagrams pass it.
+    let before = tunnel.gateways[1].show().peers[0].received_bytes;
+    ip(&tunnel.here, "route add 203.0.113.0/24 dev lw0");
+    let (a, b) = (
+        tunnel.here.socket("10.77.0.1:0"),
+        tunnel.there.socket(TO[0]),
+    );
+    comes_through(&a, &b, TO[0], b"through the tunnel");
+    assert!(tunnel.gateways[1].show().peers[0].received_bytes > before);
 }
 
 /// The real one, started and stopped three times. It removes the rules and routes of other programs when it configures a
@@ -175,7 +209,7 @@ pub fn restarts_of_systemd_networkd_take_nothing_along() {
 mount -t sysfs -o ro none /sys
 mount -t tmpfs none /run
 mkdir -p /run/systemd/netif/links /run/systemd/netif/leases /run/systemd/netif/lldp /run/systemd/network
-printf '[Match]\\nName=late\\n[Network]\\nLinkLocalAddressing=no\\nIPv6AcceptRA=no\\n[Route]\\nDestination=198.51.100.0/24\\nScope=link\\n' \
+printf '[Match]\\nName=late*\\n[Network]\\nLinkLocalAddressing=no\\nIPv6AcceptRA=no\\n[Route]\\nDestination=198.51.100.0/24\\nScope=link\\n' \
   > /run/systemd/network/10-late.network
 chown -R systemd-network: /run/systemd/netif
 for round in 1 2 3; do
@@ -185,17 +219,25 @@ for round in 1 2 3; do
   SYSTEMD_LOG_LEVEL=debug setpriv --pdeathsig KILL /lib/systemd/systemd-networkd > \"$1.$round\" 2>&1 &
   networkd=$!
   for try in $(seq 200); do grep -q 'Enumeration completed' \"$1.$round\" && break; sleep 0.05; done
-  [ $round = 1 ] && ip link add late type veth peer name later
-  ip link set late up
-  for try in $(seq 200); do ip route | grep -q 198.51.100.0/24 && break; sleep 0.05; done
+  ip link add late$round type veth peer name peer$round
+  ip link set late$round up
   for try in $(seq 200); do ip rule | grep -q 31000 || break; sleep 0.05; done
   for try in $(seq 200); do ip -6 rule | grep -q 31000 || break; sleep 0.05; done
   sleep 0.2
   kill $networkd
-  wait $networkd || true
+  wait $networkd
+  { ip -4 rule; ip -6 rule; } > \"$1.rules.$round\"
+  ip route > \"$1.routes.$round\"
 done
 ";
+    // One with a route that leads nowhere, too.
+    let refusal = "unreachable 10.98.0.0/16 proto kernel";
     let tunnel = full();
+    let more = text(&tunnel).replace("\"0.0.0.0/0\"", "\"0.0.0.0/0\", \"10.98.0.0/16\"");
+    rewrite(&tunnel, &more);
+    until("it is refused", || {
+        printed(&tunnel.here, "route").contains(refusal)
+    });
     comes_through_both(&tunnel);
     let before = rules(&tunnel.here);
     let uplink = Uplink::watch(&tunnel.here, &[FAR, FAR_V6]);
@@ -208,18 +250,20 @@ done
     assert!(output.status.success(), "{output:?}");
     for round in 1..4 {
         let text = fs::read_to_string(format!("{log}.{round}")).unwrap();
-        for part in ["Removing foreign routing policy rule", "SIGTERM"] {
-            assert!(text.contains(part), "round {round}, no {part}: {text}");
-        }
+        assert!(
+            text.contains("Removing foreign routing policy rule"),
+            "round {round}: {text}"
+        );
+        let kept = |what| fs::read_to_string(format!("{log}.{what}.{round}")).unwrap();
+        assert_eq!(kept("rules"), before, "only foreign rules are removed");
+        let routes = kept("routes");
+        assert!(!routes.contains("10.99"), "foreign: {routes}");
+        assert!(routes.contains(refusal), "ours: {routes}");
     }
-    assert_eq!(
-        rules(&tunnel.here),
-        before,
-        "only foreign rules are removed"
-    );
     comes_through_both(&tunnel);
     assert_eq!(uplink.in_the_clear(&tunnel.here), 0);
-    assert_eq!(tunnel.gateways[0].show().network.restored_rules, 0);
+    let network = tunnel.gateways[0].show().network;
+    assert_eq!((network.restored_rules, network.restored_routes), (0, 0));
     drop(traffic);
 }
 
@@ -252,7 +296,7 @@ pub fn gateways_leave_each_others_rules_alone() {
     tunnel.folder.write("3.toml", &marked);
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
         let log = tunnel.folder.path("log3");
-        let mut second = started(&tunnel.here, &tunnel.folder, 3, &log);
+        let mut second = Gateway::with_log(&tunnel.here, &tunnel.folder, 3, program(), &log);
         assert_eq!(rules(&tunnel.here).matches("lookup 9999").count(), 2);
         second.signal(signal);
         second.ended();
@@ -331,7 +375,7 @@ pub fn a_foreign_route_is_named_and_ours_is_added_when_it_goes() {
         add_spare(&here);
         ip(&here, add);
         folder.write("1.toml", &with);
-        let gateway = started(&here, &folder, 1, &log);
+        let gateway = Gateway::with_log(&here, &folder, 1, program(), &log);
         until("it is named", || {
             says(&log, &format!("{net} is not routed through the tunnel"))
         });
@@ -523,6 +567,8 @@ pub fn two_programs_do_not_fight_at_full_speed() {
     // It took 2 s at least: 7 times until the pause is 0.1 s, and ten times a second from then on.
     assert!(show.network.contested, "{:?}", show.network);
     comes_through_both(&tunnel);
+    // The other program has stopped.
+    tunnel.gateways[0].wait_until("it is over", |show| !show.network.contested);
 }
 
 /// Counts what epoll_wait(2) of a gateway returns in a file: by key, from 31 on together, and the returns.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 
-use crate::clear::{comes_through_both, full, ip, printed, says, started, until};
+use crate::clear::{comes_through_both, full, ip, printed, says, until};
 use crate::everything::{rewrite, rules, text};
 use crate::life::children;
 use crate::ordinary::preloaded;
@@ -28,14 +28,14 @@ const HELD: &str = r#"
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void wait(void)
+static void wait(const char *what)
 {
-	const char *hold = getenv("HOLD");
-	char held[4096];
+	char hold[4096], held[4096];
 
+	snprintf(hold, sizeof(hold), "%s.%s", getenv("HOLD"), what);
 	if (access(hold, F_OK) != 0)
 		return;
-	snprintf(held, sizeof(held), "%s.held", hold);
+	snprintf(held, sizeof(held), "%s.held", getenv("HOLD"));
 	mkdir(held, 0700);
 	while (access(hold, F_OK) == 0)
 		usleep(1000);
@@ -49,7 +49,7 @@ ssize_t send(int fd, const void *bytes, size_t count, int flags)
 
 	if (count >= sizeof(*header) && header->nlmsg_type == RTM_GETROUTE &&
 	    (header->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP)
-		wait();
+		wait("lists");
 	return real(fd, bytes, count, flags);
 }
 
@@ -64,7 +64,7 @@ int open64(const char *path, int flags, ...)
 	mode = va_arg(rest, int);
 	va_end(rest);
 	if (end != NULL && strcmp(end, ".toml") == 0)
-		wait();
+		wait("files");
 	return real(path, flags, mode);
 }
 "#;
@@ -94,9 +94,9 @@ impl Held {
         Held { hold, log }
     }
 
-    /// Holds it up from now on.
-    fn begin(&self) {
-        fs::write(&self.hold, "").unwrap();
+    /// Holds up what it does with `files` or `lists` from now on.
+    fn begin(&self, what: &str) {
+        fs::write(self.hold.with_extension(what), "").unwrap();
     }
 
     /// Waits until it waits.
@@ -105,9 +105,9 @@ impl Held {
         until("it is held up", || held.exists());
     }
 
-    fn end(&self) {
+    fn end(&self, what: &str) {
         fs::remove_dir(self.hold.with_extension("held")).unwrap();
-        fs::remove_file(&self.hold).unwrap();
+        fs::remove_file(self.hold.with_extension(what)).unwrap();
     }
 }
 
@@ -116,7 +116,7 @@ pub fn a_rule_comes_again_while_routes_are_compared() {
     let mut tunnel = full();
     let held = Held::start(&mut tunnel);
     let before = rules(&tunnel.here);
-    held.begin();
+    held.begin("lists");
     ip(&tunnel.here, "route flush table 51820");
     held.wait();
     // Twice, since a pause may follow what was restored.
@@ -133,7 +133,7 @@ pub fn a_rule_comes_again_while_routes_are_compared() {
         "",
         "routes were still compared"
     );
-    held.end();
+    held.end("lists");
     comes_through_both(&tunnel);
 }
 
@@ -141,7 +141,7 @@ pub fn a_reload_waits_for_its_disk_and_rules_do_not() {
     let mut tunnel = full();
     let held = Held::start(&mut tunnel);
     let before = rules(&tunnel.here);
-    held.begin();
+    held.begin("files");
     let another = text(&tunnel).replace("name = \"other\"", "name = \"another\"");
     rewrite(&tunnel, &another);
     held.wait();
@@ -155,7 +155,7 @@ pub fn a_reload_waits_for_its_disk_and_rules_do_not() {
     assert_eq!(show.peers[0].name, "other");
     comes_through_both(&tunnel);
     // The disk answers.
-    held.end();
+    held.end("files");
     until("it is taken over", || says(&held.log, "reloaded "));
     assert_eq!(tunnel.gateways[0].show().peers[0].name, "another");
     comes_through_both(&tunnel);
@@ -166,7 +166,7 @@ pub fn the_keeper_ends_with_its_gateway_while_its_disk_hangs() {
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
         let mut tunnel = full();
         let held = Held::start(&mut tunnel);
-        held.begin();
+        held.begin("files");
         tunnel.gateways[0].signal(Signal::SIGHUP);
         held.wait();
         tunnel.gateways[0].signal(signal);
@@ -208,7 +208,7 @@ pub fn gateways_leave_each_others_refusals_alone() {
     let before = restored(&tunnel);
     let log = tunnel.folder.path("log3");
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
-        let mut second = started(&tunnel.here, &tunnel.folder, 3, &log);
+        let mut second = Gateway::with_log(&tunnel.here, &tunnel.folder, 3, program(), &log);
         assert_eq!(refusals(&tunnel.here), [2, 2]);
         second.signal(signal);
         second.ended();
@@ -216,10 +216,10 @@ pub fn gateways_leave_each_others_refusals_alone() {
         assert_eq!(restored(&tunnel), before, "the first one's went along");
     }
     // What a gateway left that was killed with its keeper, the next one finds and removes.
-    let mut second = started(&tunnel.here, &tunnel.folder, 3, &log);
+    let mut second = Gateway::with_log(&tunnel.here, &tunnel.folder, 3, program(), &log);
     kill_with_keeper(&mut second);
     assert_eq!(refusals(&tunnel.here), [2, 2]);
-    let mut third = started(&tunnel.here, &tunnel.folder, 3, Path::new(&log));
+    let mut third = Gateway::with_log(&tunnel.here, &tunnel.folder, 3, program(), Path::new(&log));
     assert_eq!(refusals(&tunnel.here), [2, 2]);
     third.signal(Signal::SIGTERM);
     third.ended();

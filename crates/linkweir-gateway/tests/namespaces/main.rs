@@ -59,7 +59,12 @@ const ANYWHERE: [&str; 3] = [
 ];
 
 /// Tests that need another program, and its Debian package.
-const PROGRAMS: [(&str, &str, &str); 15] = [
+const PROGRAMS: [(&str, &str, &str); 16] = [
+    (
+        "clear::a_firewall_refuses_what_rules_no_longer_do",
+        "iptables",
+        "iptables",
+    ),
     (
         "addresses::a_hub_with_all_addresses_behind_a_peer_answers_from_the_address_that_was_asked",
         "iptables",
@@ -172,6 +177,7 @@ const TESTS: &[(&str, fn())] = &trials! {
     clear {
         nothing_leaves_in_the_clear_while_a_part_is_missing,
         rules_that_all_go_at_once_come_again,
+        a_firewall_refuses_what_rules_no_longer_do,
         restarts_of_systemd_networkd_take_nothing_along,
         gateways_leave_each_others_rules_alone,
         a_foreign_route_is_named_and_ours_is_added_when_it_goes,
@@ -275,6 +281,7 @@ const TESTS: &[(&str, fn())] = &trials! {
     }
     long {
         all_rules_that_go_at_once_are_back_soon,
+        all_rules_that_go_at_once_are_back_soon_beside_many_routes,
         ten_minutes_of_events_take_nothing_from_voice_and_leak_nothing,
     }
     monitoring {

@@ -44,7 +44,7 @@ def scenario() -> Schema:
         "title": "Linkweir scenario",
         "description": "What to simulate; see docs/reference/scenarios.md.",
         **table(top, required),
-        "allOf": by_policy(_of_policies(), _class_keys()),
+        "allOf": by_policy(of_core(), _class_keys()),
     }
 
 
@@ -192,11 +192,8 @@ def _link() -> Schema:
 
 # --- policies ---------------------------------------------------------------------------------------------------------
 
-_SIMULATOR: dict[str, tuple[dict[str, Schema], dict[str, Schema]]] = {
-    "tauran_codes": ({"timeout": quantity("time")}, {}),
-    "ubmt_like": ({"target": quantity("time")}, {"target": quantity("time"), "target_rate": quantity("rate")}),
-}
-"""Keys of the policies that only the simulator has: of the scheduler, and of a class."""
+_OF_PAPERS: Schema = {"type": "string", "pattern": f"^({'|'.join(IN_SIMULATOR)})$"}
+"""Policies that only reproduce papers: a file may have them, but editors do not offer a pattern, nor their keys."""
 
 Parameters = dict[str, tuple[dict[str, Schema], dict[str, Schema]]]
 
@@ -212,16 +209,12 @@ def of_core() -> Parameters:
     }
 
 
-def _of_policies() -> Parameters:
-    return of_core() | {name: _SIMULATOR.get(name, ({}, {})) for name in IN_SIMULATOR}
-
-
 def _any_scheduler() -> Schema:
     row = rows("scheduler")["policy"]
     own = {"trusted": {"type": "boolean"}}
     brought = [table({"python": TEXT}, ["python"]), table({"c": TEXT} | own, ["c"])]
-    all_keys = merged(keys for keys, _ in _of_policies().values())
-    policy = described(row, one_of(words(_of_policies()), *brought))
+    all_keys = merged(keys for keys, _ in of_core().values())
+    policy = described(row, one_of(words(of_core()), _OF_PAPERS, *brought))
     return {"type": "object", "properties": {"policy": policy, **all_keys}, "required": ["policy"]}
 
 
@@ -231,7 +224,7 @@ def _class_keys() -> dict[str, Schema]:
 
 
 def _any_class() -> Schema:
-    all_keys = merged(keys for _, keys in _of_policies().values())
+    all_keys = merged(keys for _, keys in of_core().values())
     return {"type": "object", "properties": _class_keys() | all_keys, "required": ["name"]}
 
 
