@@ -150,6 +150,7 @@ notebooks: $(VENV)/.built $(VENV)/.test-packages
 
 keys: $(VENV)/.built
 	$(PYTHON) docs/site/keys.py
+	$(PYTHON) crates/linkweir-py/typed_scenario.py
 
 names: $(VENV)/.built
 	$(PYTHON) python/tests/stable_names.py

@@ -4,6 +4,7 @@ from os import PathLike
 from typing import Any, TypedDict, final
 
 from linkweir.fault import RunError, ScenarioError
+from linkweir.scenarios.typed import Tables
 
 __all__ = [
     "Recording",
@@ -74,6 +75,7 @@ class _Key(TypedDict):
     values: str
     default: str
     second_default: str | None
+    always: bool
     meaning: str
     shape: _Shape
     hosts: dict[str, tuple[str, str | None]]
@@ -132,6 +134,8 @@ class Scenario:
     def notes(self) -> list[str]: ...
     @property
     def readings(self) -> list[str]: ...
+    def tables(self) -> Tables: ...
+    def written(self) -> dict[str, Any]: ...
     def link_steps(self, of: str, finest_s: float) -> tuple[list[int], list[float]]:
         """Capacity ("rate", bit/s), "delay" (s) or "loss" of the link as steps of its means: starts in ns, values."""
     @property

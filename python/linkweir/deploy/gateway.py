@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +14,6 @@ from linkweir.deploy.copies import classes_of
 from linkweir.deploy.matching import sorting
 from linkweir.fault import unfit
 from linkweir.scenarios.scenario import Scenario
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 MODES = {"wireguard": 60, "cleartext": 28}
 """How packets travel between gateways, and the bytes of the headers around each, over IPv4."""
@@ -104,7 +98,7 @@ def gateway_configuration(
     """
     if mode not in MODES:
         raise unfit("--mode", mode, f"must be one of {', '.join(MODES)}")
-    keys = tomllib.loads(scenario.resolved)
+    keys = scenario.native.written()
     scheduler, classes = keys["scheduler"], classes_of(keys)
     known = [policy["name"] for policy in _native.policies()]
     if scheduler["policy"] not in known:
@@ -117,7 +111,12 @@ def gateway_configuration(
         for number, (entry, rules) in enumerate(zip(classes, sorted_by.rules, strict=True))
         if left_out.lacks_age_of_voice(entry, rules or ())
     ]
-    notes = [*sorted_by.notes, *chosen, *left_out.of_the_link(keys["link"], "link.rate"), *left_out.of_the_run(keys)]
+    notes = [
+        *sorted_by.notes,
+        *chosen,
+        *left_out.of_the_link(keys["link"], "gateway", "link.rate"),
+        *left_out.of_the_run(keys),
+    ]
     warnings = [_FIXED.format(nominal=keys["link"]["nominal"])] if left_out.varies(keys["link"]) else []
     said = [*notes, *(f"warning: {warning}" for warning in warnings)]
     text = "".join(f"# {line}\n" for line in _head(scenario.name, said))
