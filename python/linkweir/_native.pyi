@@ -13,8 +13,8 @@ __all__ = [
     "__version__",
     "codecs",
     "commit",
+    "empty_tables",
     "load",
-    "optional_tables",
     "parse",
     "policies",
     "quantity",
@@ -202,8 +202,8 @@ def run_batch(
     threads: int,
     on_done: Callable[[int, _Outcome, dict[str, list[list[_Column]]]], Any],
 ) -> None: ...
-def optional_tables() -> dict[str, list[_Column]]:
-    """Columns of the tables that not every run has, without rows."""
+def empty_tables() -> dict[str, list[_Column]]:
+    """All tables but `levels`, whose columns are those of the policy, without rows."""
 
 def quantity(text: str, kind: str) -> float:
     """A quantity in base units; kind: rate, time (s), size, bits, packets, fraction, symbol_rate. Raises ValueError."""
