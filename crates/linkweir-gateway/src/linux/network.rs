@@ -143,6 +143,26 @@ pub(crate) struct Outcome {
     pub(crate) missing: BTreeSet<Missing>,
 }
 
+/// An entry among the system's rules and routes that a reload may remove.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Entry {
+    Rule {
+        priority: u32,
+        is_v6: bool,
+    },
+    /// A route through the device.
+    Route(IpNet),
+    /// A route that leads nowhere.
+    Refusal(IpNet),
+}
+
+impl Entry {
+    /// Whether it stays when the device disappears.
+    pub(crate) fn outlives_device(&self) -> bool {
+        !matches!(self, Entry::Route(_))
+    }
+}
+
 /// A route of another program, or of this one.
 struct Found {
     metric: u32,
@@ -199,7 +219,11 @@ impl Network {
     /// Those of the system.
     pub(crate) fn restore_rules(&self) -> io::Result<Outcome> {
         let mut outcome = Outcome::default();
-        let rules = self.rules();
+        let rules = self.rule_entries().filter_map(|entry| match entry {
+            Entry::Rule { priority, is_v6 } => Some(self.rule(priority, is_v6)),
+            _ => None,
+        });
+        let rules: Vec<RuleMessage> = rules.collect();
         let new = rules
             .iter()
             .map(|rule| (RouteNetlinkMessage::NewRule(rule.clone()), ADD));
@@ -235,60 +259,72 @@ impl Network {
         Ok(outcome)
     }
 
-    /// Removes what stays when the device disappears: rules, and routes that lead nowhere.
+    /// Removes what stays when the device disappears.
     ///
     /// # Errors
     /// Those of the system; that something is not there is none.
     pub(crate) fn remove(&self) -> io::Result<()> {
-        let rules = self.rules().into_iter().map(RouteNetlinkMessage::DelRule);
-        let routes = self.unreachable().map(RouteNetlinkMessage::DelRoute);
-        let all = rules.chain(routes).map(|one| (one, 0));
-        netlink::change_all(all.collect()).map(drop)
+        let all = self.rule_entries().chain(self.refusals());
+        self.remove_entries(&all.collect()).map(drop)
     }
 
-    /// Removes the rules that routes to these prefixes do not need. What is new is added by [`Network::restore_rules`].
+    /// Removes these entries; those that could not be removed, and why. That one is not there is no fault.
     ///
     /// # Errors
-    /// Those of the system; that something is gone already is none.
-    pub(crate) fn change_rules(&mut self, nets: BTreeSet<IpNet>, refuses: bool) -> io::Result<()> {
-        let before = self.rules();
-        self.nets = nets;
-        self.refuses = refuses;
-        let kept = self.rules();
-        let gone = before.into_iter().filter(|rule| !kept.contains(rule));
-        let all = gone.map(|rule| (RouteNetlinkMessage::DelRule(rule), 0));
-        netlink::change_all(all.collect()).map(drop)
+    /// Those of the system.
+    pub(crate) fn remove_entries(
+        &self,
+        entries: &BTreeSet<Entry>,
+    ) -> io::Result<BTreeMap<Entry, io::Error>> {
+        let all = entries.iter().map(|entry| (self.removal(*entry), 0));
+        let removed = netlink::change_all(all.collect())?;
+        let with = entries.iter().copied().zip(removed);
+        let failed = with.filter_map(|(entry, removed)| Some((entry, removed.err()?)));
+        Ok(failed.filter(|(_, error)| !is_gone(error)).collect())
     }
 
-    /// Routes these prefixes instead of those before, and refuses what would leave in the clear, or no longer. What is new is
-    /// added by [`Network::restore_rest`].
-    ///
-    /// # Errors
-    /// Those of the system; that something is gone already is none.
-    pub(crate) fn change_routes(&mut self, nets: BTreeSet<IpNet>, refuses: bool) -> io::Result<()> {
-        let before = self.clone();
-        self.nets = nets;
-        self.refuses = refuses;
-        let gone = Network {
-            nets: before.nets.difference(&self.nets).copied().collect(),
-            addresses: Vec::new(),
-            ..before.clone()
-        };
-        let allowed = if before.refuses && !refuses {
-            &before
-        } else {
-            &gone
-        };
-        let routes = gone.nets.iter().map(|net| {
-            gone.route(&Wanted {
-                net: *net,
-                metric: metric(net),
+    fn removal(&self, entry: Entry) -> RouteNetlinkMessage {
+        match entry {
+            Entry::Rule { priority, is_v6 } => {
+                RouteNetlinkMessage::DelRule(self.rule(priority, is_v6))
+            }
+            Entry::Route(net) => RouteNetlinkMessage::DelRoute(self.route(&Wanted {
+                net,
+                metric: metric(&net),
                 source: None,
+            })),
+            Entry::Refusal(net) => RouteNetlinkMessage::DelRoute(self.refusal(&net)),
+        }
+    }
+
+    /// The rules of both versions of IP that routes to all addresses need.
+    pub(crate) fn rule_entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        let all = self.nets.iter().filter(|net| net.prefix_len() == 0);
+        let all = all.filter(|_| self.mark.is_some());
+        all.flat_map(|net| {
+            let refused = self.refuses.then_some(REFUSED);
+            // In this order: without the last, packets to this host's networks go into the tunnel, not into the clear.
+            let priorities = refused.into_iter().chain([TUNNEL, NETWORKS]);
+            priorities.map(|priority| Entry::Rule {
+                priority,
+                is_v6: is_v6(net),
             })
-        });
-        let all = routes.chain(allowed.unreachable());
-        let all = all.map(|route| (RouteNetlinkMessage::DelRoute(route), 0));
-        netlink::change_all(all.collect()).map(drop)
+        })
+    }
+
+    /// The routes that a reload may remove, and those that lead nowhere.
+    pub(crate) fn route_entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        let routes = self.nets.iter().copied().map(Entry::Route);
+        routes.chain(self.refusals())
+    }
+
+    /// The routes that lead nowhere, of prefixes in the main table and of the networks of the device's addresses.
+    fn refusals(&self) -> impl Iterator<Item = Entry> + '_ {
+        let own: BTreeSet<IpNet> = self.own().map(|own| own.net).collect();
+        let nets: BTreeSet<IpNet> = self.nets.union(&own).copied().collect();
+        let nets = nets.into_iter().filter(|_| self.refuses);
+        nets.filter(|net| self.table(net) == MAIN)
+            .map(Entry::Refusal)
     }
 
     /// Whether something may be missing after a message of the kernel. While something is `missing` already, its place may
@@ -302,9 +338,10 @@ impl Network {
             RouteNetlinkMessage::DelAddress(address) => {
                 missing || address.header.index == self.device
             }
-            // Of ours, only that IPv6 begins is news.
+            // Of ours, only that IPv6 begins is news. When the kernel loads IPv6, devices get addresses of it.
             RouteNetlinkMessage::NewAddress(address) => {
-                missing && address.header.index == self.device
+                let is_v6 = address.header.family == AddressFamily::Inet6;
+                missing && (is_v6 || address.header.index == self.device)
             }
             RouteNetlinkMessage::NewRoute(route) => {
                 self.is_wanted(route) && oif(route) != Some(self.device)
@@ -330,60 +367,42 @@ impl Network {
         self.mark.is_some() && self.nets.iter().any(|net| net.prefix_len() == 0)
     }
 
-    /// The rules of both versions of IP that routes to all addresses need.
-    fn rules(&self) -> Vec<RuleMessage> {
-        let Some(mark) = self.mark else {
-            return Vec::new();
-        };
-        let all = self.nets.iter().filter(|net| net.prefix_len() == 0);
-        all.flat_map(|net| {
-            let rule = |priority, action, mut attributes: Vec<RuleAttribute>| {
-                let mut rule = RuleMessage::default();
-                rule.header.family = family(net);
-                rule.header.action = action;
-                rule.header.flags = RuleFlags::Invert;
-                rule.attributes = vec![
-                    RuleAttribute::Priority(priority),
-                    RuleAttribute::FwMark(mark),
-                    RuleAttribute::Protocol(PROTOCOL),
-                ];
-                rule.attributes.append(&mut attributes);
-                rule
-            };
-            let refused = rule(REFUSED, RuleAction::Unreachable, Vec::new());
-            let tunnel = vec![RuleAttribute::Table(mark)];
-            let networks = vec![
+    fn rule(&self, priority: u32, is_v6: bool) -> RuleMessage {
+        let mut rule = RuleMessage::default();
+        rule.header.family = family_of(is_v6);
+        rule.header.flags = RuleFlags::Invert;
+        rule.attributes = vec![
+            RuleAttribute::Priority(priority),
+            RuleAttribute::FwMark(self.mark.unwrap_or_default()),
+            RuleAttribute::Protocol(PROTOCOL),
+        ];
+        rule.header.action = RuleAction::ToTable;
+        match priority {
+            REFUSED => rule.header.action = RuleAction::Unreachable,
+            TUNNEL => rule.attributes.extend(self.mark.map(RuleAttribute::Table)),
+            _ => rule.attributes.extend([
                 RuleAttribute::Table(MAIN),
                 RuleAttribute::SuppressPrefixLen(0),
-            ];
-            // In this order: without the last, packets to this host's networks go into the tunnel, not into the clear.
-            self.refuses.then_some(refused).into_iter().chain([
-                rule(TUNNEL, RuleAction::ToTable, tunnel),
-                rule(NETWORKS, RuleAction::ToTable, networks),
-            ])
-        })
-        .collect()
+            ]),
+        }
+        rule
     }
 
-    /// The routes that lead nowhere, of prefixes in the main table and of the networks of the device's addresses.
-    fn unreachable(&self) -> impl Iterator<Item = RouteMessage> + '_ {
-        let own: BTreeSet<IpNet> = self.own().map(|own| own.net).collect();
-        let nets: BTreeSet<IpNet> = self.nets.union(&own).copied().collect();
-        let nets = nets.into_iter().filter(|_| self.refuses);
-        nets.filter(|net| self.table(net) == MAIN).map(|net| {
-            let mut route = route_to(&net, self.last_metric);
-            route.header.table = MAIN as u8;
-            route.header.protocol = PROTOCOL;
-            route.header.scope = RouteScope::Universe;
-            route.header.kind = RouteType::Unreachable;
-            route
-        })
+    /// A route that leads nowhere.
+    fn refusal(&self, net: &IpNet) -> RouteMessage {
+        let mut route = route_to(net, self.last_metric);
+        route.header.table = MAIN as u8;
+        route.header.protocol = PROTOCOL;
+        route.header.scope = RouteScope::Universe;
+        route.header.kind = RouteType::Unreachable;
+        route
     }
 
     fn add_unreachable(&self, outcome: &mut Outcome) -> io::Result<()> {
-        let new = self
-            .unreachable()
-            .map(|route| (RouteNetlinkMessage::NewRoute(route), ADD));
+        let new = self.refusals().filter_map(|entry| match entry {
+            Entry::Refusal(net) => Some((RouteNetlinkMessage::NewRoute(self.refusal(&net)), ADD)),
+            _ => None,
+        });
         for added in netlink::change_all(new.collect())? {
             match added {
                 Ok(()) => outcome.restored.routes += 1,
@@ -646,6 +665,13 @@ fn has_no_v6(error: &io::Error) -> bool {
     error
         .raw_os_error()
         .is_some_and(|code| none.contains(&code))
+}
+
+/// Whether an error says that what is to be removed is not there.
+fn is_gone(error: &io::Error) -> bool {
+    let gone = [libc::ENOENT, libc::ESRCH, libc::ENODEV];
+    let code = error.raw_os_error();
+    code.is_some_and(|code| gone.contains(&code)) || has_no_v6(error)
 }
 
 fn is_v6(net: &IpNet) -> bool {

@@ -19,6 +19,8 @@ use crate::linux::netlink;
 pub(super) const OTHER_GROUPS: [u32; 5] = [1, 5, 7, 9, 11];
 /// Those about rules: RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE.
 pub(super) const RULE_GROUPS: [u32; 2] = [8, 19];
+/// Messages about addresses of IPv6: RTNLGRP_IPV6_IFADDR.
+pub(super) const V6_ADDRESS_GROUP: u32 = 9;
 /// Most messages taken in one call, and room for one, bytes.
 const MESSAGES: usize = 256;
 const MESSAGE_BYTES: usize = 8192;

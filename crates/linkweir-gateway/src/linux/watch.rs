@@ -10,7 +10,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::Socket;
 
 use crate::linux::netlink;
-use crate::linux::paths::{OTHER_GROUPS, RULE_GROUPS};
+use crate::linux::paths::{OTHER_GROUPS, RULE_GROUPS, V6_ADDRESS_GROUP};
 
 /// Room for one message, bytes.
 const MESSAGE_BYTES: usize = 8192;
@@ -25,12 +25,12 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Messages about rules.
+    /// Messages about rules, and about addresses of IPv6: with the first of them, rules of IPv6 become possible.
     ///
     /// # Errors
     /// Those of the system.
     pub(crate) fn of_rules() -> io::Result<Watch> {
-        Watch::of(&RULE_GROUPS)
+        Watch::of(&[&RULE_GROUPS[..], &[V6_ADDRESS_GROUP]].concat())
     }
 
     /// Messages about devices, addresses and routes.

@@ -28,7 +28,8 @@ use zeroize::Zeroizing;
 use super::secrets::Secrets;
 use super::upkeep::{Changes, Report, Thread, Upkeep, REPORT_BYTES};
 use crate::config::{self, Config};
-use crate::linux::network::Network;
+use crate::linux::journal;
+use crate::linux::network::{Entry, Network};
 use crate::linux::poll::Poll;
 use crate::linux::privileges;
 use crate::show::control;
@@ -44,7 +45,7 @@ const ROUTE: u8 = b't';
 const KEY_BYTES: usize = 33;
 /// Longest text in a message, bytes.
 const TEXT_BYTES: u32 = 1 << 24;
-/// How long the keeper may take to begin to read a request.
+/// How long the keeper may take to begin to read a request, and to answer one that needs no disk.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Keys of the gateway and of the thread that reads the file among the keeper's events.
 const GATEWAY: u64 = 0;
@@ -126,6 +127,7 @@ impl Keeper {
     pub(super) fn requests(&self) -> io::Result<Requests> {
         Ok(Requests {
             stream: Some(self.stream.try_clone()?),
+            patience: PATIENCE,
         })
     }
 }
@@ -134,6 +136,8 @@ impl Keeper {
 pub(super) struct Requests {
     /// None once an answer failed: the next could be that to an earlier request.
     stream: Option<UnixStream>,
+    /// How long it may take to answer what needs no disk.
+    patience: Duration,
 }
 
 impl Requests {
@@ -156,9 +160,13 @@ impl Requests {
     /// # Errors
     /// When it does not answer.
     pub(super) fn route(&mut self) -> Result<(), String> {
+        let patience = self.patience;
         self.ask(|stream| {
+            // This takes no time, whatever the disk does.
+            stream.set_read_timeout(Some(patience))?;
             (&mut &*stream).write_all(&[ROUTE])?;
             read_flag(stream)?;
+            stream.set_read_timeout(None)?;
             Ok(Ok(()))
         })
     }
@@ -167,7 +175,7 @@ impl Requests {
         &mut self,
         ask: impl FnOnce(&UnixStream) -> io::Result<Result<T, String>>,
     ) -> Result<T, String> {
-        let gone = "the process that reads the configuration has ended; restart the gateway";
+        let gone = "the process that reads the configuration has ended or does not answer; restart the gateway";
         let stream = self.stream.take().ok_or(gone)?;
         let answer = ask(&stream).map_err(|error| format!("{gone} ({error})"))?;
         self.stream = Some(stream);
@@ -205,10 +213,13 @@ pub fn keep(file: &Path, control: &Path) -> io::Result<()> {
         .into_iter()
         .collect();
     signals.thread_block()?;
+    // The log may have no reader, which must not keep a thread that panics from ending.
+    journal::hold();
     let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let reports = io::stdout().as_fd().try_clone_to_owned()?;
     let network = read_network(&read_text(&stream)?).ok_or(io::ErrorKind::InvalidData)?;
     privileges::keep_for_reload()?;
+    journal::start()?;
     let wanted = (network.nets.clone(), network.refuses);
     // Tens of thousands of routes take seconds, in which a reload must not wait for an answer.
     let (threads, changes) = Upkeep::start(&network, reports, &stream)?;
@@ -219,22 +230,27 @@ pub fn keep(file: &Path, control: &Path) -> io::Result<()> {
     };
     let served = kept.serve(&stream);
     drop(kept);
-    let ended = end_upkeep(threads);
+    let left = end_upkeep(threads);
+    // If this or a thread of the upkeep failed, the rules stay, so that nothing leaves in the clear: the gateway runs on.
+    let ended = served.and(left).and_then(|left| {
+        let refused = network.remove_entries(&left)?;
+        refused.into_values().next().map_or(Ok(()), Err)
+    });
     remove_socket(control);
-    ended.and(served)
+    ended
 }
 
-/// Removes what would stay, if the gateway has ended. If a thread of the upkeep has ended before, the rules stay, so that
-/// nothing leaves in the clear: the gateway runs on.
-fn end_upkeep(threads: Vec<Thread>) -> io::Result<()> {
+/// Ends the threads; what would stay of all that they kept.
+fn end_upkeep(threads: Vec<Thread>) -> io::Result<BTreeSet<Entry>> {
     let panicked = |_| io::Error::other("upkeep panicked");
-    let kept = threads
+    let left = threads
         .into_iter()
         .map(|thread| thread.join().map_err(panicked)?);
-    match kept.collect::<io::Result<Vec<Network>>>()?.last() {
-        Some(network) => network.remove(),
-        None => Ok(()),
-    }
+    Ok(left
+        .collect::<io::Result<Vec<_>>>()?
+        .into_iter()
+        .flatten()
+        .collect())
 }
 
 /// Removes the control socket, which the gateway may not. One that was killed listens there for a moment more.
@@ -257,9 +273,19 @@ struct Kept {
 
 impl Kept {
     /// Answers until the gateway has ended.
+    ///
+    /// # Errors
+    /// Those of the system, and requests that are none; the gateway runs on then.
     fn serve(&mut self, stream: &UnixStream) -> io::Result<()> {
-        while self.answer(stream)? {}
-        Ok(())
+        let gone = [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe];
+        loop {
+            match self.answer(stream) {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(error) if gone.contains(&error.kind()) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Answers a request; false: the gateway has ended.
@@ -269,7 +295,7 @@ impl Kept {
             return Ok(false);
         }
         match request[0] {
-            READ => match self.read(stream)? {
+            READ => match self.read(stream) {
                 Some(Ok((text, config, preshared))) => {
                     self.wanted = (routes(&config), config.refuses_leaks);
                     stream.write_all(&[1])?;
@@ -292,20 +318,31 @@ impl Kept {
         Ok(true)
     }
 
+    /// What it read; none: the gateway has ended meanwhile.
+    fn read(&self, gateway: &UnixStream) -> Option<Reading> {
+        self.read_beside(gateway).unwrap_or_else(|error| {
+            let fault = format!(
+                "the system lacks what it takes to read {}: {error}; SIGHUP tries again",
+                self.file.display()
+            );
+            Some(Err(fault))
+        })
+    }
+
     /// Reads the file in a thread, since a disk that hangs blocks without end; none: the gateway has ended meanwhile.
-    fn read(&self, gateway: &UnixStream) -> io::Result<Option<Reading>> {
+    fn read_beside(&self, gateway: &UnixStream) -> io::Result<Option<Reading>> {
+        let mut poll = Poll::new()?;
         let (done, bell) = UnixStream::pair()?;
         let (sender, reading) = mpsc::channel();
-        let file = self.file.clone();
-        thread::spawn(move || {
-            // Dropped last, which is seen at the other end.
-            let _bell = bell;
-            let _ = sender.send(read(&file));
-        });
-        let mut poll = Poll::new()?;
         // A gateway that waits for this answer sends nothing: if there is something to read, it has ended.
         poll.add(gateway, GATEWAY)?;
         poll.add(&done, READER)?;
+        let file = self.file.clone();
+        thread::Builder::new().spawn(move || {
+            // Dropped last, which is seen at the other end.
+            let _bell = bell;
+            let _ = sender.send(read(&file));
+        })?;
         let mut happened = Vec::new();
         while happened.is_empty() {
             poll.wait(None, &mut happened)?;
@@ -442,6 +479,19 @@ mod tests {
             assert_eq!(read_network(&write_network(&network)), Some(network));
         }
         assert_eq!(read_network("7 1440"), None);
+    }
+
+    #[test]
+    fn a_keeper_that_does_not_answer_is_said_and_not_asked_again() {
+        let (here, _silent) = UnixStream::pair().unwrap();
+        let mut requests = Requests {
+            stream: Some(here),
+            patience: Duration::from_millis(10),
+        };
+        for _ in 0..2 {
+            let fault = requests.route().unwrap_err();
+            assert!(fault.contains("restart the gateway"), "{fault}");
+        }
     }
 
     #[test]

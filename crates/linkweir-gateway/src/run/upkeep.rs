@@ -10,6 +10,7 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -19,7 +20,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{send, MsgFlags};
 use serde::{Deserialize, Serialize};
 
-use crate::linux::network::{Missing, Network, Restored};
+use crate::linux::network::{Entry, Missing, Network, Restored};
 use crate::linux::poll::{now_ns, Poll};
 use crate::linux::watch::Watch;
 
@@ -118,28 +119,49 @@ impl Reporter {
     }
 }
 
-/// Prefixes to route, and whether what would leave in the clear is refused.
-type Routes = (BTreeSet<IpNet>, bool);
+/// Prefixes to route, whether what would leave in the clear is refused, and the number of this change.
+type Routes = (BTreeSet<IpNet>, bool, u64);
 
 /// Asks for other routes. When it is dropped, the threads end.
 pub(super) struct Changes {
+    /// Number of changes so far.
+    count: u64,
     // Each is dropped before its bell, whose end rings.
-    parts: Vec<(Sender<Routes>, UnixStream)>,
+    parts: Vec<(Sender<Routes>, ShutDown)>,
 }
 
 impl Changes {
     /// Routes these prefixes soon, and `refuses` what would leave in the clear.
-    pub(super) fn route(&self, nets: &BTreeSet<IpNet>, refuses: bool) {
+    pub(super) fn route(&mut self, nets: &BTreeSet<IpNet>, refuses: bool) {
+        self.count += 1;
         for (sender, bell) in &self.parts {
             // If a thread has ended, so will this process.
-            let _ = sender.send((nets.clone(), refuses));
-            let _ = (&*bell).write(&[0]);
+            let _ = sender.send((nets.clone(), refuses, self.count));
+            let _ = (&bell.0).write(&[0]);
         }
     }
 }
 
-/// A thread of the upkeep; it returns what it kept.
-pub(super) type Thread = JoinHandle<io::Result<Network>>;
+/// A thread of the upkeep; it returns what stays when the device disappears.
+pub(super) type Thread = JoinHandle<io::Result<BTreeSet<Entry>>>;
+
+/// The other thread: what it adds must be there before this one removes what it replaces.
+struct Other {
+    /// The number of the last change for which it, and this thread, added what was missing.
+    added: Arc<AtomicU64>,
+    own_added: Arc<AtomicU64>,
+    bell: UnixStream,
+}
+
+impl Other {
+    /// Tells it that this thread added what was missing for this change.
+    fn tell(&self, change: u64) {
+        if self.own_added.swap(change, Ordering::AcqRel) != change {
+            // If it is full, the other thread has been rung for.
+            let _ = (&self.bell).write(&[0]);
+        }
+    }
+}
 
 /// What is kept by a thread, and how.
 pub(super) struct Upkeep {
@@ -150,6 +172,10 @@ pub(super) struct Upkeep {
     is_touched: bool,
     /// When everything is compared again because something failed, ns.
     retry_ns: Option<u64>,
+    /// What the last change no longer needs and is not removed yet, and the number of that change.
+    stale: BTreeSet<Entry>,
+    change: u64,
+    other: Other,
     pace: Pace,
     missing: BTreeSet<Missing>,
     reporter: Arc<Mutex<Reporter>>,
@@ -178,7 +204,14 @@ impl Upkeep {
         }));
         let mut threads = Vec::new();
         let mut parts = Vec::new();
+        let added = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
+        let bells = [UnixStream::pair()?, UnixStream::pair()?];
+        for (bell, rings) in &bells {
+            bell.set_nonblocking(true)?;
+            rings.set_nonblocking(true)?;
+        }
         for part in [Part::Rules, Part::Rest] {
+            let (own, other) = (part as usize, 1 - part as usize);
             let upkeep = Upkeep {
                 part,
                 network: network.clone(),
@@ -189,27 +222,32 @@ impl Upkeep {
                 // Everything is compared at first.
                 is_touched: true,
                 retry_ns: None,
-                pace: Pace::default(),
+                stale: BTreeSet::new(),
+                change: 0,
+                other: Other {
+                    added: Arc::clone(&added[other]),
+                    own_added: Arc::clone(&added[own]),
+                    bell: bells[other].0.try_clone()?,
+                },
+                pace: Pace::of(part),
                 missing: BTreeSet::new(),
                 reporter: Arc::clone(&reporter),
                 resend_ns: None,
             };
             let (sender, todo) = mpsc::channel();
-            let (bell, rings) = UnixStream::pair()?;
-            bell.set_nonblocking(true)?;
-            rings.set_nonblocking(true)?;
+            let rings = bells[own].1.try_clone()?;
             let end = ShutDown(gateway.try_clone()?);
-            threads.push(thread::spawn(move || {
+            threads.push(thread::Builder::new().spawn(move || {
                 let _end = end;
                 upkeep.run(&todo, &rings)
-            }));
-            parts.push((sender, bell));
+            })?);
+            parts.push((sender, ShutDown(bells[own].0.try_clone()?)));
         }
-        Ok((threads, Changes { parts }))
+        Ok((threads, Changes { count: 0, parts }))
     }
 
     /// Restores what changes, and changes what it is asked to, until the asking end is dropped.
-    fn run(mut self, todo: &Receiver<Routes>, rings: &UnixStream) -> io::Result<Network> {
+    fn run(mut self, todo: &Receiver<Routes>, rings: &UnixStream) -> io::Result<BTreeSet<Entry>> {
         let mut poll = Poll::new()?;
         poll.add(&self.watch, NETWORK)?;
         poll.add(rings, BELL)?;
@@ -225,10 +263,15 @@ impl Upkeep {
             }
             loop {
                 match todo.try_recv() {
-                    Ok((nets, refuses)) => self.change(nets, refuses),
+                    Ok(routes) => self.change(routes),
                     Err(TryRecvError::Empty) => break,
-                    Err(TryRecvError::Disconnected) => return Ok(self.network),
+                    Err(TryRecvError::Disconnected) => return Ok(self.left()),
                 }
+            }
+            // The other thread rings when it has added what takes the place of stale entries.
+            if happened.contains(&BELL) && !self.stale.is_empty() {
+                self.remove_stale();
+                self.report(Restored::default());
             }
         }
     }
@@ -254,7 +297,7 @@ impl Upkeep {
             self.retry_ns = None;
         }
         if self.pace.calm_ns().is_some_and(|ns| ns <= now_ns) {
-            self.pace = Pace::default();
+            self.pace = Pace::of(self.part);
             self.report(Restored::default());
         }
         if self.is_touched && self.pace.again_ns <= now_ns {
@@ -280,6 +323,8 @@ impl Upkeep {
             Ok(outcome) => {
                 self.missing = outcome.missing;
                 restored = outcome.restored;
+                self.other.tell(self.change);
+                self.remove_stale();
             }
             // Without its device the gateway ends, which is no fault of the network.
             Err(error) if error.raw_os_error() == Some(nix::libc::ENODEV) => {}
@@ -294,20 +339,53 @@ impl Upkeep {
         restored
     }
 
-    /// Routes these prefixes from now on, and `refuses` what would leave in the clear.
-    fn change(&mut self, nets: BTreeSet<IpNet>, refuses: bool) {
-        let changed = match self.part {
-            Part::Rules => self.network.change_rules(nets, refuses),
-            Part::Rest => self.network.change_routes(nets, refuses),
-        };
+    /// Routes these prefixes from now on, and `refuses` what would leave in the clear. What is new is added first.
+    fn change(&mut self, (nets, refuses, change): Routes) {
+        let mut stale = self.entries();
+        self.network.nets = nets;
+        self.network.refuses = refuses;
+        self.change = change;
+        stale.append(&mut self.stale);
+        self.stale = stale.difference(&self.entries()).copied().collect();
         // What the reload adds was not removed by another program.
         self.restore();
-        if let Err(error) = changed {
-            let what = format!("cannot remove rules or routes: {error}");
+        self.report(Restored::default());
+    }
+
+    /// The rules or routes that this thread keeps.
+    fn entries(&self) -> BTreeSet<Entry> {
+        match self.part {
+            Part::Rules => self.network.rule_entries().collect(),
+            Part::Rest => self.network.route_entries().collect(),
+        }
+    }
+
+    /// Removes what the last change no longer needs, once the other thread has added what takes its place: a rule that goes
+    /// before the routes instead of it are there would let packets leave in the clear.
+    fn remove_stale(&mut self) {
+        if self.stale.is_empty() || self.other.added.load(Ordering::Acquire) < self.change {
+            return;
+        }
+        let why = match self.network.remove_entries(&self.stale) {
+            Ok(failed) => {
+                self.stale.retain(|entry| failed.contains_key(entry));
+                failed.into_values().next()
+            }
+            Err(error) => Some(error),
+        };
+        if let Some(error) = why {
+            let count = self.stale.len();
+            let what =
+                format!("cannot remove {count} rules or routes that are no longer needed: {error}");
             self.missing.insert(Missing::Failed(what));
             self.retry_ns = Some(now_ns() + RETRY_NS);
         }
-        self.report(Restored::default());
+    }
+
+    /// What stays when the device disappears.
+    fn left(&self) -> BTreeSet<Entry> {
+        let all = self.entries().into_iter().chain(self.stale.clone());
+        all.filter(Entry::outlives_device).collect()
     }
 
     /// Reports to the gateway if there is news.
@@ -331,12 +409,14 @@ impl Drop for ShutDown {
 }
 
 /// How soon things are added again, so that two programs of which each wants its way do not take the processor.
-#[derive(Default)]
 struct Pace {
     /// When they may be added next, ns.
     again_ns: u64,
-    /// The pause after they were added last, ns.
+    /// The pause after they were added last, and when it ended, ns.
     pause_ns: u64,
+    paused_ns: u64,
+    /// The longest rest after work in which nothing had been removed, ns.
+    most_rest_ns: u64,
 }
 
 impl Pace {
@@ -344,24 +424,43 @@ impl Pace {
     const LEAST_NS: u64 = 1_000_000;
     const MOST_NS: u64 = 100_000_000;
     const QUIET_NS: u64 = 10_000_000_000;
-    /// A pause is at least so many times as long as the work before it.
+    /// A removal that comes no later after a pause makes the next one longer, ns.
+    const FIGHT_NS: u64 = 1_000_000_000;
+    /// A rest is so many times as long as the work before it.
     const REST: u64 = 4;
+
+    fn of(part: Part) -> Pace {
+        Pace {
+            again_ns: 0,
+            pause_ns: 0,
+            paused_ns: 0,
+            most_rest_ns: match part {
+                // Work with rules is short, but may wait long for the kernel's lock, which costs nothing.
+                Part::Rules => Pace::MOST_NS,
+                Part::Rest => u64::MAX,
+            },
+        }
+    }
 
     /// Counts work; `restored`: something had been removed.
     fn spent(&mut self, began_ns: u64, ended_ns: u64, restored: bool) {
+        let rest_ns = (Pace::REST * (ended_ns - began_ns)).min(self.most_rest_ns);
+        self.again_ns = ended_ns + rest_ns;
         if restored {
-            let quiet = began_ns > self.again_ns + Pace::QUIET_NS;
-            let pause_ns = if quiet { 0 } else { self.pause_ns * 2 };
+            let pause_ns = match began_ns.saturating_sub(self.paused_ns) {
+                ..=Pace::FIGHT_NS => self.pause_ns * 2,
+                ..=Pace::QUIET_NS => self.pause_ns,
+                _ => 0,
+            };
             self.pause_ns = pause_ns.clamp(Pace::LEAST_NS, Pace::MOST_NS);
+            self.again_ns = ended_ns + self.pause_ns.max(rest_ns);
+            self.paused_ns = self.again_ns;
         }
-        let rest_ns = Pace::REST * (ended_ns - began_ns);
-        let pause_ns = if restored { self.pause_ns } else { 0 };
-        self.again_ns = ended_ns + pause_ns.max(rest_ns);
     }
 
     /// When another program has left things alone for long enough, ns; none: there was no such program.
     fn calm_ns(&self) -> Option<u64> {
-        let calm_ns = self.again_ns + Pace::QUIET_NS;
+        let calm_ns = self.paused_ns + Pace::QUIET_NS;
         self.is_contested().then_some(calm_ns)
     }
 
@@ -377,7 +476,7 @@ mod tests {
 
     #[test]
     fn who_removes_again_and_again_is_answered_ten_times_a_second() {
-        let mut pace = Pace::default();
+        let mut pace = Pace::of(Part::Rest);
         let (mut now_ns, mut count) = (20_000_000_000, 0);
         while now_ns < 30_000_000_000 {
             pace.spent(now_ns, now_ns, true);
@@ -430,8 +529,49 @@ mod tests {
     }
 
     #[test]
+    fn a_fight_ends_ten_seconds_after_the_last_removal() {
+        let mut pace = Pace::of(Part::Rules);
+        let mut now_ns = 20_000_000_000;
+        while !pace.is_contested() {
+            pace.spent(now_ns, now_ns, true);
+            now_ns = pace.again_ns;
+        }
+        // Another program removes its own rules each second.
+        for second in 1..=11 {
+            let calm_ns = pace.calm_ns().unwrap();
+            assert_eq!(calm_ns, now_ns + Pace::QUIET_NS);
+            let at_ns = now_ns + second * 1_000_000_000;
+            pace.spent(at_ns, at_ns, false);
+        }
+        assert_eq!(pace.again_ns, now_ns + 11_000_000_000, "no pause");
+    }
+
+    #[test]
+    fn what_is_removed_now_and_then_is_no_fight() {
+        let mut pace = Pace::of(Part::Rules);
+        for round in 1..=20 {
+            pace.spent(round * 9_000_000_000, round * 9_000_000_000, true);
+            assert!(!pace.is_contested(), "round {round}");
+            assert_eq!(
+                pace.again_ns,
+                round * 9_000_000_000 + Pace::LEAST_NS,
+                "round {round}"
+            );
+        }
+    }
+
+    #[test]
+    fn rules_wait_a_tenth_of_a_second_at_most_also_after_the_kernel_was_slow() {
+        for restored in [false, true] {
+            let mut pace = Pace::of(Part::Rules);
+            pace.spent(1_000_000, 5_001_000_000, restored);
+            assert_eq!(pace.again_ns, 5_001_000_000 + Pace::MOST_NS);
+        }
+    }
+
+    #[test]
     fn comparing_takes_at_most_a_fifth_of_the_time() {
-        let mut pace = Pace::default();
+        let mut pace = Pace::of(Part::Rest);
         pace.spent(1_000_000, 51_000_000, false);
         assert_eq!(pace.again_ns, 251_000_000);
         assert!(!pace.is_contested());

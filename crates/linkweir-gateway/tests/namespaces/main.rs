@@ -226,6 +226,12 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_rule_comes_again_while_routes_are_compared,
         a_reload_waits_for_its_disk_and_rules_do_not,
         the_keeper_ends_with_its_gateway_while_its_disk_hangs,
+        a_reload_that_the_system_refuses_leaves_the_rules,
+        rules_of_ipv6_come_with_ipv6,
+        a_reload_removes_rules_when_the_routes_instead_of_them_are_there,
+        what_a_reload_could_not_remove_goes_later,
+        a_keeper_that_fails_ends_and_leaves_the_rules,
+        a_keeper_that_panics_ends_while_its_log_is_not_read,
         gateways_leave_each_others_refusals_alone,
     }
     life {
