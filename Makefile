@@ -27,6 +27,7 @@
 # make tunnel-arm64  a tunnel on Debian's arm64 kernel in QEMU, with the arm64 package in build/release, or RELEASE=DIR
 # make macos   asks Rust's compiler whether the crates that need no Linux compile for macOS (needs rustup and zig)
 # make transport  compares the simulator's TCP with the kernel's over about 90 scenarios, in the laboratory, and records it
+# make bpf     the policies as BPF queueing disciplines, their loader, and their tests on Debian 13's backported kernel in QEMU (minutes)
 # make ns3     build and test the module for ns-3 against 3.37 (Debian 12), 3.44 (PyPI), 3.48 (Debian sid) and 3.48's source tree, as root (NS3=3.44)
 # make ns3-dist  the module as a tarball for contrib/ of ns-3's tree, in build/ns3-dist
 # make imported   compares what import reads of random configurations of tc with the classes of a kernel
@@ -48,7 +49,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks names macos ns3 ns3-dist
+.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks names macos ns3 ns3-dist bpf
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -273,6 +274,12 @@ agreement: $(VENV)/.built
 robust: $(VENV)/.built
 	./setup.sh lab kernel-test
 	$(PYTHON) lab/robust.py --out lab/robust.txt
+
+# --- BPF -------------------------------------------------------------------------------------------------------------
+
+bpf:
+	./setup.sh bpf
+	$(MAKE) -C bpf all test
 
 NS3 := 3.37 3.44 3.48 3.48-tree
 
