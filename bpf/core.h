@@ -3,7 +3,8 @@
  * core.h - includes the policy named by LINKWEIR_POLICY, unchanged.
  *
  * Inside of the core every loop has one more condition, lw_again(), which the verifier needs: the keywords `for` and `while` are macros
- * here. The Makefile copies the core's files and replaces the 0 with which loops begin by lw_zero(). Nothing else is changed. All functions are inlined, because a function of BPF has at most five arguments
+ * here. The Makefile copies the core's files, replaces the 0 with which loops begin by lw_zero(), and bounds one index
+ * by lw_below(). Nothing else is changed. All functions are inlined, because a function of BPF has at most five arguments
  * and cannot return a structure. A policy's table has addresses of functions, which a BPF program cannot store. As the table has internal
  * linkage here, the compiler uses its entries and leaves it out.
  */
@@ -32,6 +33,13 @@ static volatile uint32_t lw_hidden;
 static __always_inline uint32_t lw_zero(void)
 {
 	return lw_hidden;
+}
+
+/* `place`, which is below `end`: now the verifier knows it, too. */
+static __always_inline uint32_t lw_below(uint32_t place, uint32_t end)
+{
+	asm volatile("" : "+r"(place));
+	return place < end ? place : 0;
 }
 
 static inline void lw_clear_words(void *to, unsigned long n)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # remove.sh - 200 rounds: packets that wait are freed when the discipline is removed, changed, or its device goes away.
 . /guest/checks.sh
-modprobe() { :; }
+
 wire
 settings pss 1Mbit 'rate = "400kbit"
 low_level = 4'
