@@ -29,8 +29,13 @@ struct {
 #define LW_NAME(name) LW_NAME_(name)
 #define LW_PAGE_BYTES 4096u
 
+/* A kernel without BPF qdiscs can own no packet. It can still replay vectors, with an object for which LW_OWNED is empty. */
+#ifndef LW_OWNED
+#define LW_OWNED __kptr
+#endif
+
 struct lw_waiting {
-	struct sk_buff __kptr *skb;
+	struct sk_buff LW_OWNED *skb;
 };
 
 struct {
