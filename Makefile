@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # make demo    install what is needed, build, and reproduce Figure 6 of the PSS paper (PSS compared with DWRR)
-# make test    every test except the long ones, within 25 minutes on two cores
+# make test    every test except the long ones, within 25 minutes on two cores (PARTS="core rust" for some of its parts)
 # make test-long  the long ones: those marked `long` in Python, those in modules named `long` in Rust
+# make quick   format, lint, and the tests of what was changed since the main branch (a minute once built; SINCE=COMMIT)
+# make lint    format and lint
 # make check   format, lint and the fast tests (minutes)
 # make site    the documentation as a site in build/site, checked in a browser (minutes)
 # make notebooks  runs the notebooks of the documentation and keeps what they show
@@ -18,6 +20,7 @@
 # make endure  the gateway's long tests: 10 million datagrams, 100,000 forged handshakes a second, an outage of a minute, as root
 # make crash   kill -9 at 200 random instants of a sweep of 200 runs; each time it must resume and give the same bytes
 # make manuals  the manual pages and the gateway's completions, of the programs' help
+# make keys    the tables of keys in docs/reference, from their declarations
 # make names   the names that docs/reference/stability.md promises to keep, which a test compares
 # make deb     the gateway's Debian package, in build/
 # make release  the files of a release from a commit, in an empty folder (COMMIT=v0.1.0 OUT=DIR): wheels, sdist, .debs, sums
@@ -25,10 +28,9 @@
 # make fresh-release  installs the files in build/release, or RELEASE=DIR, on bare Debian 12 and 13 systems, as root
 # make sites   does what docs/howto/gateway.md says, on two bare Debian systems with a router between them, as root
 # make tunnel-arm64  a tunnel on Debian's arm64 kernel in QEMU, with the arm64 package in build/release, or RELEASE=DIR
-# make macos   asks Rust's compiler whether the crates that need no Linux compile for macOS (needs rustup and zig)
 # make transport  compares the simulator's TCP with the kernel's over about 90 scenarios, in the laboratory, and records it
-# make bpf     the policies as BPF queueing disciplines, their loader, and their tests on Debian 13's backported kernel in QEMU (minutes)
 # make ns3     build and test the module for ns-3 against 3.37 (Debian 12), 3.44 (PyPI), 3.48 (Debian sid) and 3.48's source tree, as root (NS3=3.44)
+# make bpf     the policies as BPF queueing disciplines, their loader, and their tests on Debian 13's backported kernel in QEMU (minutes)
 # make ns3-dist  the module as a tarball for contrib/ of ns-3's tree, in build/ns3-dist
 # make imported   compares what import reads of random configurations of tc with the classes of a kernel
 # make agreement  compares theory, simulator, qdisc, gateway and ns-3 over eight figures, and their decisions, as root; records it
@@ -49,7 +51,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks names macos ns3 ns3-dist bpf
+.PHONY: help demo test test-long quick lint check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks keys names ns3 ns3-dist bpf
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -58,27 +60,27 @@ help:
 
 build: $(VENV)/.built
 
-$(VENV)/.packages: requirements.lock setup.sh
-	./setup.sh build
-	@echo "Making $(VENV) and installing the Python packages of requirements.lock"
-	test -x $(PYTHON) || python3 -m venv $(VENV)
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
-	touch $@
+$(VENV)/.packages: requirements/build.lock setup.sh
+	@./setup.sh build
+	@echo "Making $(VENV) and installing the Python packages of requirements/build.lock"
+	@test -x $(PYTHON) || python3 -m venv $(VENV)
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements/build.lock
+	@touch $@
 
 $(VENV)/.built: $(VENV)/.packages $(NATIVE_SOURCES) pyproject.toml
 	@echo "Building the core, the simulator and the Python package into $(VENV)"
-	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(VENV)/bin/maturin develop --release --locked --quiet >$(VENV)/maturin.log || { cat $(VENV)/maturin.log; exit 1; }
-	touch $@
+	@VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(VENV)/bin/maturin develop --release --locked --quiet >$(VENV)/maturin.log 2>&1 || { cat $(VENV)/maturin.log; exit 1; }
+	@touch $@
 
-$(VENV)/.test-packages: $(VENV)/.packages requirements-test.lock
-	@echo "Installing the Python packages of requirements-test.lock into $(VENV)"
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements-test.lock
-	touch $@
+$(VENV)/.test-packages: $(VENV)/.packages requirements/test.lock
+	@echo "Installing the Python packages of requirements/test.lock into $(VENV)"
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements/test.lock
+	@touch $@
 
-$(VENV)/.site-packages: $(VENV)/.packages requirements-site.lock
-	@echo "Installing the Python packages of requirements-site.lock into $(VENV)"
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements-site.lock
-	touch $@
+$(VENV)/.site-packages: $(VENV)/.packages requirements/site.lock
+	@echo "Installing the Python packages of requirements/site.lock into $(VENV)"
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements/site.lock
+	@touch $@
 
 # --- the main job ---------------------------------------------------------------------------------------------------
 
@@ -87,33 +89,11 @@ demo: build
 
 # --- tests ----------------------------------------------------------------------------------------------------------
 
-# Tests in Rust modules named `long` run in test-long only.
-NOT_LONG := --skip long::
+# Sphinx needs Python 3.11. Its packages are installed before the tests use $(VENV).
+SITE := $(if $(shell python3 -c 'import sys; print("yes" if sys.version_info >= (3, 11) else "")'),$(VENV)/.site-packages)
 
-# Two processes; files are not divided, so what the tests of a file share is made once.
-PYTEST := $(PYTHON) -m pytest --quiet -n 2 --dist loadfile
-
-# The kernels of the suite in QEMU leave the machine idle at times.
-BUILD_TESTS := cargo test --locked --workspace --quiet --no-run
-
-test: $(VENV)/.built $(VENV)/.test-packages
-	./setup.sh test
-	-$(MAKE) lab
-	$(MAKE) -j 2 -C core check
-	$(MAKE) -C core prove-quick
-	@mkdir -p build
-	@echo "$(MAKE) -C kernel test, while cargo builds the tests"
-	@$(BUILD_TESTS) >build/cargo-test.log 2>&1 & cargo=$$!; \
-	trap 'kill $$cargo' INT TERM; \
-	$(MAKE) -C kernel test; kernel=$$?; \
-	wait $$cargo || { cat build/cargo-test.log; exit 1; }; \
-	exit $$kernel
-	$(PYTHON) oracle/generate.py --check
-	$(PYTHON) oracle/queues.py --check
-	cargo test --locked --workspace --quiet -- $(NOT_LONG)
-	$(PYTEST) -rs -m "not long" oracle python/tests
-	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then $(MAKE) site; \
-	else echo "test: NOT CHECKED: make site, which needs Python 3.11"; fi
+test: $(VENV)/.built $(VENV)/.test-packages $(SITE)
+	@$(PYTHON) python/suite.py test $(PARTS)
 
 test-long: $(VENV)/.built $(VENV)/.test-packages
 	./setup.sh test lab
@@ -140,16 +120,18 @@ $(call by-rust,fmt,cargo fmt --check,cargo fmt -- --emit stdout >/dev/null && { 
 $(call by-rust,clippy,$(CLIPPY) -D warnings,$(CLIPPY) --cap-lints warn && $(SHOWN_ONLY))
 endef
 
-check: $(VENV)/.built $(VENV)/.test-packages
-	./setup.sh check
+quick: $(VENV)/.built $(VENV)/.test-packages
+	@$(PYTHON) python/quick.py $(if $(SINCE),--since $(SINCE))
+
+lint: $(VENV)/.built $(VENV)/.test-packages
 	$(lint-rust)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/lint-imports --no-logo --no-cache
 	$(VENV)/bin/mypy
-	$(MAKE) -C core quick
-	cargo test --locked --workspace --quiet -- $(NOT_LONG)
-	$(PYTEST) -m "not slow and not long" oracle python/tests
+
+check: $(VENV)/.built $(VENV)/.test-packages
+	@$(PYTHON) python/suite.py check $(PARTS)
 
 # --- documentation --------------------------------------------------------------------------------------------------
 
@@ -167,13 +149,14 @@ manuals: $(VENV)/.built
 notebooks: $(VENV)/.built $(VENV)/.test-packages
 	$(PYTHON) docs/notebooks/execute.py
 
-macos:
-	machines/macos.sh
+keys: $(VENV)/.built
+	$(PYTHON) docs/site/keys.py
 
 names: $(VENV)/.built
 	$(PYTHON) python/tests/stable_names.py
 
 pictures: $(VENV)/.built
+	$(PYTHON) docs/pictures/core.py
 	$(PYTHON) docs/pictures/readme.py
 	$(PYTHON) docs/pictures/report.py
 	$(PYTHON) docs/pictures/policies.py
@@ -225,7 +208,7 @@ deb: $(CARGO_DEB)
 	crates/linkweir-gateway/debian/check.sh build/linkweir-gateway.deb
 
 $(CARGO_CYCLONEDX):
-	./setup.sh build
+	@./setup.sh build
 	cargo install --locked --quiet --version 0.5.9 --root target/tools cargo-cyclonedx
 
 COMMIT := HEAD
@@ -256,32 +239,30 @@ tunnel-arm64:
 # what is stored in runs/transport is not run again; exit code 3 of the program: some scenario is outside its bound
 transport: $(VENV)/.built
 	./setup.sh lab
-	$(PYTHON) lab/transport/transport.py --into docs/results/transport.md || test $$? = 3
+	$(PYTHON) lab/transport/transport.py --into docs/records/transport.md || test $$? = 3
 
 imported: $(VENV)/.built
 	$(PYTHON) lab/imported/compare.py 1000
 
 coverage: $(VENV)/.built
-	$(PYTHON) python/tests/verdict_coverage.py docs/results/compare-coverage.md
+	$(PYTHON) python/tests/verdict_coverage.py docs/records/compare-coverage.md
 
 # what is stored in runs/agreement is not run again; exit code 3 of a program: something is outside its bound
 agreement: $(VENV)/.built
 	./setup.sh lab ns3
 	cargo build --locked --release --quiet -p linkweir-gateway
-	$(PYTHON) lab/agreement/agreement.py --into docs/results/agreement.md || test $$? = 3
-	$(PYTHON) lab/agreement/decisions.py --into docs/results/agreement.md || test $$? = 3
+	$(PYTHON) lab/agreement/agreement.py --into docs/records/agreement.md || test $$? = 3
+	$(PYTHON) lab/agreement/decisions.py --into docs/records/agreement.md || test $$? = 3
 
 robust: $(VENV)/.built
 	./setup.sh lab kernel-test
 	$(PYTHON) lab/robust.py --out lab/robust.txt
 
-# --- BPF -------------------------------------------------------------------------------------------------------------
+NS3 := 3.37 3.44 3.48 3.48-tree
 
 bpf:
 	./setup.sh bpf
 	$(MAKE) -C bpf all test
-
-NS3 := 3.37 3.44 3.48 3.48-tree
 
 ns3: ns3-dist
 	./setup.sh ns3

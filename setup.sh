@@ -238,6 +238,7 @@ probe() {
 		kernel)
 			need must gcc "C compiler" command -v gcc
 			need must make "builds the module" command -v make
+			need must python3 "makes the vectors of linkweir_vectors" command -v python3
 			need must libc6-dev "C headers" sh -c 'echo "#include <string.h>" | gcc -fsyntax-only -x c -'
 			need must "linux-headers-$(uname -r)" "headers of the running kernel" test -e "/lib/modules/$(uname -r)/build/Makefile" ;;
 		kernel-test)

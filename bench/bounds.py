@@ -23,7 +23,7 @@ from typing import Any
 from linkweir.bounds.answer import bounds, envelope
 from linkweir.bounds.attack import climb
 from linkweir.bounds.curve import Curve
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 POLICIES = ("strict", "fifo", "drr", "wrr", "rr", "pss")
 

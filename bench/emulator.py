@@ -23,7 +23,7 @@ import report
 from linkweir.lab import LaboratoryError, namespaces
 from linkweir.lab.signal import Signal
 from linkweir.lab.world import DUE
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 RATES_MBIT = (5, 20, 100)
 DELAYS_MS = (10, 250)

@@ -6,7 +6,7 @@
 75 users on the link of the conference paper, as published, in runs of 20 s, with channel knowledge as old as a flight
 and with knowledge of age 0. All policies of a channel see the same fading and the same packets. CoDeS is compared with
 PF by the sum of the losses over all channels, because PF loses nearly nothing in some of them. The results are on
-docs/results/claims.md.
+docs/records/claims.md.
 """
 
 from __future__ import annotations

@@ -60,11 +60,15 @@ def run(command, **options):
     return done.stdout
 
 
-def build():
+def build_probe():
     BUILD.mkdir(parents=True, exist_ok=True)
     for name in ("plain", "probe"):
         source = BENCH / "gateway" / f"{name}.c"
         run(["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", source, "-o", BUILD / name])
+
+
+def build():
+    build_probe()
     run(
         ["cargo", "build", "--locked", "--release", "--quiet", "-p", "linkweir-gateway", "--bins", "--examples"],
         cwd=ROOT,
@@ -197,9 +201,10 @@ allowed_ips = "{behind}/32"
 """
 
 
-def start_gateway(sealed):
+def start_gateway(sealed, binary=RELEASE / "linkweir-gateway", under=()):
+    """A function that starts a gateway at both ends; the first end's runs `under` another command, such as valgrind."""
+
     def start(place):
-        binary = RELEASE / "linkweir-gateway"
         keys = [run([binary, "keygen", place.file(f"key{end}")]).strip() for end in (0, 1)] if sealed else [None, None]
         for end in (0, 1):
             config = place.file(f"{end}.toml")
@@ -218,7 +223,7 @@ def start_gateway(sealed):
                     key=f'public_key = "{keys[1 - end]}"' if sealed else "",
                 )
             )
-            place.start(end, [binary, "up", config, "--cleartext"])
+            place.start(end, [*(under if end == 0 else ()), binary, "up", config, "--cleartext"])
 
     return start
 

@@ -20,10 +20,10 @@ import random
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from linkweir import theory
-from linkweir.quantity import rate_text
-from linkweir.scenario import Scenario
-from linkweir.simulate import run
+from linkweir.runs.simulate import run
+from linkweir.scenarios.quantity import rate_text
+from linkweir.scenarios.scenario import Scenario
+from linkweir.sizing import theory
 from linkweir.sizing.shortage import CapacitySteps, read
 
 PACKET_BITS = 12_000

@@ -5,7 +5,7 @@
     .venv/bin/python bench/pss_claims.py --trace autobahn.csv --rate 15 --rate 30 --rate 45 --ef 5
 
 Finzi, Perrier, Frances and Lochin 2023, sections 1, 2.4, 4.2 and 5. EF is one constant-rate flow, strictly first; AF
-and CS0 always have packets. The results are on docs/results/claims.md.
+and CS0 always have packets. The results are on docs/records/claims.md.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def ngso(trace: Path, columns: str, wanted: list[float], ef_bps: float) -> None:
 
 def main() -> None:
     """Prints the tables of the page."""
-    parser = argparse.ArgumentParser(description="Print the tables of docs/results/claims.md.")
+    parser = argparse.ArgumentParser(description="Print the tables of docs/records/claims.md.")
     parser.add_argument("--trace", type=Path, default=STARLINK)
     parser.add_argument("--columns", default="", help="a line of [link] for the trace, such as columns = {...}")
     parser.add_argument("--rate", type=float, action="append", help="of AF, Mbit/s")

@@ -3,7 +3,7 @@
 """How closely replays of a gateway's recordings follow what was recorded, over random cases.
 
     cargo build --release -p linkweir-gateway --example recording
-    bench/replay.py [--cases N] [--seconds N] [--packets] [--into docs/results/replay.md]
+    bench/replay.py [--cases N] [--seconds N] [--packets] [--into docs/records/replay.md]
 
 A case is a policy, a kind of traffic and a load; link, classes, sizes and rates are drawn from its number. The
 gateway's queues and its flight recorder run in virtual time; `linkweir replay` simulates what they wrote, with the
@@ -31,8 +31,8 @@ import numpy as np
 import linkweir
 from linkweir import _native
 from linkweir.deploy.gateway import toml_table
-from linkweir.recording import Recording
-from linkweir.replay import prepare
+from linkweir.replays.recording import Recording
+from linkweir.replays.replay import prepare
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = ROOT / "target/release/examples/recording"

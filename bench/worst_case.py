@@ -4,7 +4,7 @@
     .venv/bin/python bench/worst_case.py
 
 The whole code word of rate 1/6 is the most that can be sent of a packet. It decodes down to an Es/N0 of -4.8612 dB;
-below, no number of users can be guaranteed anything. The results are on docs/results/claims.md.
+below, no number of users can be guaranteed anything. The results are on docs/records/claims.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     .venv/bin/python bench/wtp_coefficients.py
 
 Poisson arrivals of 500 bytes, 10 Mbit/s, classes of equal rates; means over three seeds of 300 s. The results are on
-docs/results/pds-coefficients.md.
+docs/records/pds-coefficients.md.
 """
 
 from __future__ import annotations

@@ -310,12 +310,17 @@ struct sk_buff *linkweir_rest(struct Qdisc *sch, u32 q, u64 retry_ns);
 int linkweir_make(struct Qdisc *sch, const struct lw_policy *policy, struct nlattr *opt, struct netlink_ext_ack *extack);
 void linkweir_drop_waiting(struct Qdisc *sch, u32 txq);
 void linkweir_destroy(struct Qdisc *sch);
+#define LINKWEIR_MAX_STATS 16           /* of a policy */
+void linkweir_prepare(struct linkweir_kind *kind);
 
 /* mq.c */
+int linkweir_mq_prepare(struct linkweir_mq_kind *kind);
+
+/* mq_turn.c */
 #define LINKWEIR_SHOWN_QUEUES 32        /* of which the packets sent are shown */
 #define LINKWEIR_ALL_QUEUES U32_MAX     /* instead of a transmission queue */
+struct netdev_queue *linkweir_mq_txq(struct Qdisc *sch, u32 index);
 u32 linkweir_mq_sent(struct Qdisc *sch, u64 *pkts);
-int linkweir_mq_register(struct linkweir_mq_kind *kind);
 void linkweir_mq_next(struct Qdisc *sch, u32 q, const struct linkweir_mq_queue *running);
 void linkweir_mq_wake(struct Qdisc *sch, u64 at_ns);
 
@@ -327,8 +332,5 @@ int linkweir_put(struct Qdisc *sch, struct sk_buff *skb);
 int linkweir_put_class(struct Qdisc *sch, u32 q, struct sk_buff *skb);
 int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, u32 nreasons, u64 sent_pkts,
 		       u64 memory_bytes, const u64 *queue_pkts, u32 nqueues, const s64 *values, struct gnet_dump *d);
-
-/* selftest.c, in linkweir_vectors */
-int linkweir_selftest(struct linkweir_kind *const *kinds, u32 nkinds);
 
 #endif

@@ -15,18 +15,6 @@
 /* Rate of channels if neither theirs nor the link's is known; policies only compare channels, so any number will do. */
 #define LINKWEIR_ANY_RATE_BPS 1000000000u
 
-#define LINKWEIR_KIND(name) &linkweir_kind_##name,
-static struct linkweir_kind *const linkweir_kinds[] = {
-#include "kinds.h"
-};
-#undef LINKWEIR_KIND
-
-#define LINKWEIR_KIND(name) &linkweir_mq_kind_##name,
-static struct linkweir_mq_kind *const linkweir_mq_kinds[] = {
-#include "mq_kinds.h"
-};
-#undef LINKWEIR_KIND
-
 /* Has the device ask again. */
 static void linkweir_wake(struct Qdisc *sch, u64 at_ns)
 {
@@ -625,8 +613,6 @@ static int linkweir_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	return linkweir_put_stats(s->policy, &sum, LINKWEIR_REASONS, sent_pkts, memory_bytes, queue_pkts, nqueues, NULL, d);
 }
 
-#define LINKWEIR_MAX_STATS 16
-
 static int linkweir_class_dump_stats(struct Qdisc *sch, unsigned long class, struct gnet_dump *d)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
@@ -682,64 +668,11 @@ const struct Qdisc_ops linkweir_ops = {
 	.owner = THIS_MODULE,
 };
 
-/* ---- the module ---- */
-
-static void linkweir_unregister(u32 n, u32 nmq)
+/* Before it is registered. */
+void linkweir_prepare(struct linkweir_kind *kind)
 {
-	while (nmq > 0)
-		unregister_qdisc(&linkweir_mq_kinds[--nmq]->ops);
-	while (n > 0)
-		unregister_qdisc(&linkweir_kinds[--n]->ops);
+	kind->ops = linkweir_ops;
+	kind->ops.enqueue = kind->enqueue;
+	kind->ops.dequeue = kind->dequeue;
+	strscpy(kind->ops.id, kind->name, sizeof(kind->ops.id));
 }
-
-static int __init linkweir_load(void)
-{
-	u32 i, nmq = 0;
-	int err = 0;
-
-	for (i = 0; i < ARRAY_SIZE(linkweir_kinds); i++)
-		if (linkweir_kinds[i]->policy->abi != LW_ABI || linkweir_kinds[i]->policy->nstats > LINKWEIR_MAX_STATS)
-			return -EINVAL;
-	for (i = 0; !err && i < ARRAY_SIZE(linkweir_kinds); i++) {
-		struct linkweir_kind *kind = linkweir_kinds[i];
-
-		kind->ops = linkweir_ops;
-		kind->ops.enqueue = kind->enqueue;
-		kind->ops.dequeue = kind->dequeue;
-		strscpy(kind->ops.id, kind->name, sizeof(kind->ops.id));
-		err = register_qdisc(&kind->ops);
-		if (err)
-			break;
-	}
-	while (!err && nmq < ARRAY_SIZE(linkweir_mq_kinds)) {
-		err = linkweir_mq_register(linkweir_mq_kinds[nmq]);
-		nmq += !err;
-	}
-	if (err) {
-		linkweir_unregister(i, nmq);
-		linkweir_compat_exit();
-	}
-	return err;
-}
-
-static void __exit linkweir_unload(void)
-{
-	linkweir_unregister(ARRAY_SIZE(linkweir_kinds), ARRAY_SIZE(linkweir_mq_kinds));
-	linkweir_compat_exit();
-}
-
-module_init(linkweir_load);
-module_exit(linkweir_unload);
-
-/* exported for linkweir_vectors */
-#define LINKWEIR_KIND(name) MODULE_ALIAS_NET_SCH(#name); MODULE_ALIAS("sch_" #name); EXPORT_SYMBOL_GPL(linkweir_kind_##name);
-#include "kinds.h"
-#undef LINKWEIR_KIND
-
-#define LINKWEIR_KIND(name) MODULE_ALIAS_NET_SCH(#name "_mq"); MODULE_ALIAS("sch_" #name "_mq");
-#include "mq_kinds.h"
-#undef LINKWEIR_KIND
-
-MODULE_DESCRIPTION("Linkweir's scheduling policies as queueing disciplines");
-MODULE_VERSION(LINKWEIR_VERSION);
-MODULE_LICENSE("GPL");

@@ -14,7 +14,8 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$out" "$work/linkweir/core/tests" "$work/linkweir/LICENSES"
 cp -R "$root"/ns3/. "$work/linkweir/"
 cp -R "$root/core/include" "$root/core/src" "$work/linkweir/core/"
-cp "$root/core/tests/plane.h" "$root/core/tests/replay.c" "$work/linkweir/core/tests/"
+cp "$root/core/tests/plane.h" "$root/core/tests/vector.h" "$root/core/tests/replay.c" "$work/linkweir/core/tests/"
+sh "$root/vectors/make.sh"
 cp -R "$root/vectors" "$work/linkweir/vectors"
 rm -rf "$work/linkweir/vectors/queues"          # limits of classes as other hosts have them
 cp "$root/LICENSES/GPL-2.0-only.txt" "$root/LICENSES/BSD-3-Clause.txt" "$work/linkweir/LICENSES/"

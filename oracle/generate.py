@@ -1,20 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the random vectors: `python oracle/generate.py`; with --check it compares the files with what it would write.
+"""Writes the random vectors and lists their SHA-256: `python oracle/generate.py [FOLDER...]`.
 
 A vector is one random life of a scheduler (random parameters and a random sequence of operations) with the model's
 answers. Its first line is its recipe (policy, profile, seed). The generator of random numbers is written out here, so
-that the same recipe gives the same bytes everywhere. lives/ draws the parameters of each policy.
+that the same recipe gives the same bytes everywhere. lives/ draws the parameters of each policy. The folder `queues`
+has the lives of queues.py.
+
+Git has only the list of each folder, SHA256SUMS. vectors/make.sh makes the files where they are missing, and fails if
+their bytes are not those listed.
 """
 
 import argparse
+import hashlib
 import importlib
+import os
 import pathlib
+import subprocess
 import sys
 
 from dataplane import POLICIES, DataPlane
 from lives.waiting import DAY_NS
 
 VECTORS = pathlib.Path(__file__).resolve().parent.parent / "vectors"
+FOLDERS = (*POLICIES, "queues")
 LARGEST_BYTES = 60_000
 KBIT, MBIT, GBIT = 10**3, 10**6, 10**9
 
@@ -316,36 +324,60 @@ class Life:
             self.write(f"observe {q}{words(values)}")
 
 
-def files(policies=POLICIES):
-    """(path, text) of every random vector of these policies."""
-    for policy in policies:
-        for name, count in lives_of(policy).FILES.items():
-            for seed in range(1, count + 1):
-                yield VECTORS / policy / f"random-{name}-{seed}.vec", Life(policy, name, seed).live()
+def files(folder):
+    """The random vectors of a folder of vectors/: their texts by their names."""
+    if folder == "queues":
+        return importlib.import_module("queues").files()
+    return {
+        f"random-{name}-{seed}.vec": Life(folder, name, seed).live()
+        for name, count in lives_of(folder).FILES.items()
+        for seed in range(1, count + 1)
+    }
+
+
+def sums(texts):
+    """SHA256SUMS of these files, as sha256sum(1) writes it."""
+    return "".join(f"{hashlib.sha256(texts[name].encode()).hexdigest()}  {name}\n" for name in sorted(texts))
+
+
+def write(folder, texts):
+    """Makes these the random files of a folder. Another process may do the same, or read them, at the same time."""
+    folder.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        assert len(text) < LARGEST_BYTES, f"{folder / name} has {len(text)} bytes"
+        unfinished = folder / f".{name}.{os.getpid()}"
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(folder / name)
+    for path in folder.glob("random-*"):
+        if path.name not in texts:
+            path.unlink(missing_ok=True)
+
+
+def made():
+    """The folder of the vectors, in which all random ones are made."""
+    subprocess.run(["sh", VECTORS / "make.sh"], check=True)
+    return VECTORS
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare with the files instead of writing them")
-    parser.add_argument("--policy", choices=POLICIES, help="only the vectors of this policy")
+    parser.add_argument("--check", action="store_true", help="only compare with SHA256SUMS what would be written")
+    parser.add_argument("--make", action="store_true", help="write the vectors, and leave SHA256SUMS as it is")
+    parser.add_argument("folders", nargs="*", choices=[*FOLDERS, []], metavar="FOLDER", help="policy, or queues")
     arguments = parser.parse_args()
-    written, failed = set(), False
-    for path, text in files((arguments.policy,) if arguments.policy else POLICIES):
-        assert len(text) < LARGEST_BYTES, f"{path} has {len(text)} bytes"
-        written.add(path)
+    differ = []
+    for folder in arguments.folders or FOLDERS:
+        texts, listed = files(folder), VECTORS / folder / "SHA256SUMS"
         if arguments.check:
-            if not path.exists() or path.read_text(encoding="utf-8") != text:
-                print(f"{path}: differs from what its recipe gives; run python oracle/generate.py", file=sys.stderr)
-                failed = True
-        else:
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-    for path in sorted(VECTORS.glob(f"{arguments.policy or '*'}/random-*.vec")):
-        if path not in written:
-            print(f"{path}: no recipe for it", file=sys.stderr)
-            failed = True
-    print(f"{len(written)} random vectors")
-    return 1 if failed else 0
+            if not listed.exists() or listed.read_text(encoding="utf-8") != sums(texts):
+                differ.append(folder)
+            continue
+        write(VECTORS / folder, texts)
+        if not arguments.make:
+            listed.write_text(sums(texts), encoding="utf-8")
+    for folder in differ:
+        print(f"vectors/{folder}/SHA256SUMS lists others; run python oracle/generate.py {folder}", file=sys.stderr)
+    return 1 if differ else 0
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The naive data plane with limits of classes, and its random lives: `python oracle/queues.py`; --check compares only.
+"""The naive data plane with limits of classes, and its random lives, which `python oracle/generate.py queues` writes.
 
 A class may limit packets, bytes, and bytes by the time in which the link carries them; it may bound how long a packet
 waits; and where it is full it drops the packet that comes or its oldest ones. A class may also be sure of a least share
@@ -25,9 +25,6 @@ Reasons: age (waited too long), expired (the policy drops it for one that comes)
 one that makes room for another flow), limit (refused), victim (named by the policy), late (judged by the policy when
 it was to leave).
 """
-
-import argparse
-import sys
 
 import generate
 from dataplane import MOST_DROPS, DataPlane
@@ -401,35 +398,8 @@ def dropped(gone):
 
 
 def files():
-    """(path, text) of every life."""
-    for policy in POLICIES:
-        for seed in range(1, SEEDS + 1):
-            yield generate.VECTORS / "queues" / f"random-{policy}-{seed}.life", Life(policy, seed).live()
-    for policy in NESTING:
-        for seed in range(1, SEEDS + 1):
-            yield generate.VECTORS / "queues" / f"random-flows-{policy}-{seed}.life", LifeOfFlows(policy, seed).live()
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare with the files instead of writing them")
-    arguments = parser.parse_args()
-    written, failed = set(), False
-    for path, text in files():
-        written.add(path)
-        if not arguments.check:
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        elif not path.exists() or path.read_text(encoding="utf-8") != text:
-            print(f"{path}: differs from what its recipe gives; run python oracle/queues.py", file=sys.stderr)
-            failed = True
-    for path in sorted((generate.VECTORS / "queues").glob("random-*.life")):
-        if path not in written:
-            print(f"{path}: no recipe for it", file=sys.stderr)
-            failed = True
-    print(f"{len(written)} lives of queues")
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    """The texts of all lives by their names."""
+    seeds = range(1, SEEDS + 1)
+    lives = {f"random-{policy}-{seed}.life": Life(policy, seed) for policy in POLICIES for seed in seeds}
+    lives |= {f"random-flows-{policy}-{seed}.life": LifeOfFlows(policy, seed) for policy in NESTING for seed in seeds}
+    return {name: life.live() for name, life in lives.items()}

@@ -6,6 +6,8 @@ always have packets waiting, EF comes at a constant rate.
 """
 
 import heapq
+import shutil
+import subprocess
 from fractions import Fraction
 
 import generate
@@ -339,15 +341,55 @@ def test_early_drops_keep_queues_short_and_ratios_exact():
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_models_replay_all_vectors(policy):
-    files = sorted((generate.VECTORS / policy).glob("*.vec"))
+    files = sorted((generate.made() / policy).glob("*.vec"))
     assert files
     for path in files:
         assert replay(path) > 0
 
 
-def test_random_vectors_are_what_their_recipe_gives():
-    for path, text in generate.files():
-        assert path.read_text(encoding="utf-8") == text, path
+@pytest.mark.parametrize("folder", generate.FOLDERS)
+def test_random_vectors_are_what_their_recipe_gives(folder):
+    listed = (generate.VECTORS / folder / "SHA256SUMS").read_text(encoding="utf-8")
+    assert generate.sums(generate.files(folder)) == listed
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    """The vectors of rr and what makes them, elsewhere."""
+    generate.made()
+    for part in ("vectors/make.sh", "vectors/rr", "oracle", "core/include"):
+        source, copy = generate.VECTORS.parent / part, tmp_path / part
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copytree(source, copy) if source.is_dir() else shutil.copy(source, copy)
+    return tmp_path / "vectors"
+
+
+def make(vectors):
+    return subprocess.run(["sh", vectors / "make.sh"], capture_output=True, text=True)
+
+
+def test_missing_changed_and_stray_vectors_are_made_again(vectors):
+    before = {path.name: path.read_bytes() for path in (vectors / "rr").iterdir()}
+    changed, missing, *_ = sorted((vectors / "rr").glob("random-*"))
+    changed.write_text("# changed\n")
+    missing.unlink()
+    (vectors / "rr/random-stray-1.vec").touch()
+    (vectors / "of_another_commit").mkdir()
+    (vectors / "of_another_commit/random-few-1.vec").touch()
+    done = make(vectors)
+    assert done.returncode == 0, done.stderr
+    assert {path.name: path.read_bytes() for path in (vectors / "rr").iterdir()} == before
+    assert not (vectors / "of_another_commit").exists()
+
+
+def test_a_machine_that_makes_other_vectors_is_told_so(vectors):
+    model = vectors.parent / "oracle/rr.py"
+    (vectors / "rr/random-few-1.vec").unlink()
+    model.write_text(model.read_text().replace("self.turn.append(q)", "self.turn.insert(0, q)"))
+    done = make(vectors)
+    assert done.returncode == 1
+    assert "in vectors/rr, oracle/ makes other files on this machine than SHA256SUMS lists" in done.stderr
+    assert "random-few-1.vec" in done.stderr
 
 
 def test_every_policy_has_a_model():

@@ -14,7 +14,7 @@ from typing import Any
 
 import typer
 
-from linkweir import cli
+from linkweir.commands import cli
 
 PAGE = Path(__file__).parent / "wheel/data/share/man/man1/linkweir.1"
 

@@ -63,7 +63,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 fault = JsonStrictValidator(SchemaVersion[sys.argv[2]]).validate_str(pathlib.Path(sys.argv[1]).read_text())
 sys.exit(str(fault) if fault else 0)
 """
-CORE = ("core/include", "core/src", "core/tests/replay.c", "core/tests/plane.h", "vectors")
+CORE = ("core/include", "core/src", "core/tests/replay.c", "core/tests/vector.h", "core/tests/plane.h", "vectors")
 
 
 def run(*words: object, at: Path = ROOT, fails: bool = False, **changes: str) -> str:
@@ -144,10 +144,11 @@ class Release:
         for name in ("CARGO_TARGET_DIR", "CARGO_BUILD_TARGET", "MAKEFLAGS", "MAKELEVEL", "PYTHONPATH", "VIRTUAL_ENV"):
             os.environ.pop(name, None)
         os.environ["PATH"] = f"{self.programs}:{os.environ['PATH']}"
-        self.say("installing the tools of requirements-release.lock")
+        self.say("installing the tools of requirements/release.lock")
         run(sys.executable, "-m", "venv", WORK / "tools")
-        run(self.programs / "pip", "install", "--quiet", "--requirement", "requirements-release.lock")
+        run(self.programs / "pip", "install", "--quiet", "--requirement", "requirements/release.lock")
         run(sys.executable, "release/notices.py", "--check")
+        run("sh", "vectors/make.sh")
         source = self.sdist()
         wheels = {machine: self.wheel(machine) for machine in TARGETS}
         self.compare(wheels)
@@ -307,7 +308,10 @@ class Release:
     def core(self) -> None:
         self.say("sources of the core")
         top = f"linkweir-core-{self.version}"
-        words = ("archive", f"--prefix={top}/", "HEAD", *CORE, *(f"LICENSES/{name}" for name in LICENCES))
+        words = ["archive"]
+        for made in sorted((ROOT / "vectors").glob("*/random-*")):
+            words += [f"--prefix={top}/vectors/{made.parent.name}/", f"--add-file={made}"]
+        words += [f"--prefix={top}/", "HEAD", *CORE, *(f"LICENSES/{name}" for name in LICENCES)]
         packed = subprocess.run(["git", *words], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
         path = WORK / f"{top}.tar.gz"
         path.write_bytes(gzip.compress(packed, mtime=int(self.epoch)))
@@ -317,6 +321,7 @@ class Release:
             sources = sorted((at / "core/src").glob("*.c"))
             run("cc", "-std=c11", "-O2", "-Icore/include", "core/tests/replay.c", *sources, "-o", "replay", at=at)
             vectors = sorted((at / "vectors").rglob("*.vec"))
+            need(len(vectors) == len([*(ROOT / "vectors").rglob("*.vec")]), f"{path.name} lacks vectors")
             run("./replay", *vectors, at=at)
         self.add(path, "the core in C, with its test vectors", f"compiled alone; it replays its {len(vectors)} vectors")
 
@@ -341,7 +346,7 @@ class Release:
         gateway = ROOT / "crates/linkweir-gateway/bom.json"
         python = WORK / f"linkweir-python-{self.version}.cdx.json"
         words = ("--output-reproducible", "--output-format", "JSON", "--output-file", str(python))
-        run("cyclonedx-py", "requirements", "--pyproject", "pyproject.toml", *words, "requirements.lock")
+        run("cyclonedx-py", "requirements", "--pyproject", "pyproject.toml", *words, "requirements/build.lock")
         for path, what, name in (
             (native, "crates in the wheel", native.name),
             (gateway, "crates in the gateway", f"linkweir-gateway-{self.version}.cdx.json"),
@@ -355,7 +360,10 @@ class Release:
 
     def container(self) -> None:
         self.add(
-            ROOT / "requirements.lock", "versions of Python packages that the tests ran with", "a file of the commit"
+            ROOT / "requirements/build.lock",
+            "versions of Python packages that the tests ran with",
+            "a file of the commit",
+            "requirements.lock",
         )
         self.add(
             ROOT / "release/Containerfile",

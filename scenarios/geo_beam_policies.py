@@ -6,7 +6,7 @@
     python scenarios/geo_beam_policies.py                          geo-beam-rain.toml under rr, drr and pf, ten storms
     python scenarios/geo_beam_policies.py my.toml --policies rr codes --storms 2 --out runs/mine
 
-The table goes to the terminal as Markdown. docs/results/geo-beam.md says what to make of it.
+The table goes to the terminal as Markdown. docs/records/geo-beam.md says what to make of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 import linkweir
-from linkweir.plot import STYLE
+from linkweir.panels.plot import STYLE
 
 if sys.version_info >= (3, 11):
     import tomllib

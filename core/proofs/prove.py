@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-"""Runs every proof of plan.toml and compares what stays open with open.toml; fills the table of docs/results/proofs.md.
+"""Runs every proof of plan.toml and compares what stays open with open.toml; fills the table of docs/records/proofs.md.
 
 A run is Eva over the most general data plane (data_plane.h) for one policy and one number of queues, or WP over one
 file.
@@ -25,7 +25,7 @@ import tomllib
 
 HERE = Path(__file__).resolve().parent
 CORE = HERE.parent
-RECORD = CORE.parent / "docs" / "results" / "proofs.md"
+RECORD = CORE.parent / "docs" / "records" / "proofs.md"
 KINDS = ("elsewhere", "guarded", "wrap", "counter", "assumed")
 COLUMNS = ("engine", "proof", "queues", "proved", *KINDS, "not listed", "time", "")
 LINE = "{:6} {:15} {:>6} {:>6} {:>9} {:>7} {:>4} {:>7} {:>7} {:>10} {:>6} {}"
@@ -184,7 +184,7 @@ def reason(entries: list[dict], run: dict, item: tuple[str, str, str]) -> int | 
 
 
 def record(row: tuple) -> None:
-    """Writes a row into docs/results/proofs.md, in the plan's order; the rows of other runs stay as they are."""
+    """Writes a row into docs/records/proofs.md, in the plan's order; the rows of other runs stay as they are."""
     before, rest = RECORD.read_text().split(START, 1)
     old, after = rest.split(END, 1)
     rows = {}
@@ -293,7 +293,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", help="run only the proofs whose name begins with ONLY")
     parser.add_argument("--queues", help="only this number of queues")
-    parser.add_argument("--record", action="store_true", help="write the results into docs/results/proofs.md")
+    parser.add_argument("--record", action="store_true", help="write the results into docs/records/proofs.md")
     parser.add_argument("--faults", action="store_true", help="plant the faults of faults.toml; each must be rejected")
     args = parser.parse_args()
     entries = tomllib.loads((HERE / "open.toml").read_text())["open"]

@@ -26,7 +26,7 @@ TEMPLATE = Path(__file__).resolve().parent
 ROOT = TEMPLATE.parents[1]
 LISTED = ROOT / "core/include/linkweir/policies.def"
 PLAN = ROOT / "core/proofs/plan.toml"
-SIMULATOR = ROOT / "python/linkweir/policy.py"
+SIMULATOR = ROOT / "python/linkweir/scenarios/policy.py"
 PAGE = "docs/reference/policies/NAME.md"
 PLACES = {
     "policy.c": "core/src/NAME.c",
@@ -97,7 +97,7 @@ def lay_down(name: str) -> None:
         for place, text in texts.items():
             place.parent.mkdir(exist_ok=True)
             place.write_text(text, encoding="utf-8")
-        subprocess.run([sys.executable, ROOT / "oracle/generate.py", "--policy", name], check=True)
+        subprocess.run([sys.executable, ROOT / "oracle/generate.py", name], check=True)
     except BaseException:
         for place, old in before.items():
             if old is None:

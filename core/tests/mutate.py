@@ -9,7 +9,7 @@ A mutant changes one operator, constant, condition or statement. Those that do n
 code of the original or of another mutant, are left out. The rest run the tests of the policies that the file is
 compiled into, the fastest first: vectors, random lives, limits of the contract, sanitizers. Every mutant that survives
 must be explained in mutants.toml, and every explanation there must belong to a survivor; otherwise the run fails.
-Each file whose survivors are all explained gets its line in docs/results/mutation.md, with a hash of the code it was
+Each file whose survivors are all explained gets its line in docs/records/mutation.md, with a hash of the code it was
 run on. So the record can be made file by file.
 """
 
@@ -34,7 +34,7 @@ CORE = pathlib.Path(__file__).resolve().parent.parent
 ROOT = CORE.parent
 BUILD = CORE / "build" / "mutate"
 EXPLANATIONS = CORE / "tests" / "mutants.toml"
-REPORT = ROOT / "docs" / "results" / "mutation.md"
+REPORT = ROOT / "docs" / "records" / "mutation.md"
 LIVES = ("1", "20")  # seeds of the random lives
 ARITHMETIC = ("include/linkweir/math.h", "src/soft.h")  # property.c calls it itself
 HANGS_S = 10  # of processor time, so a busy machine changes nothing; no test takes more than two
@@ -561,6 +561,7 @@ def main():
     unknown = set(arguments.file) - {path.name for path in paths}
     if unknown:
         parser.error(f"no source of the core is called {', '.join(sorted(unknown))}")
+    subprocess.run(["sh", ROOT / "vectors/make.sh"], check=True)
     sources = Sources()
     if arguments.stale:
         print("\n".join(stale(sources, paths)))

@@ -16,10 +16,19 @@
 
 #include <linkweir/policy.h>
 
+#ifdef __KERNEL__
+#include <linux/mm.h>
+#include <linux/slab.h>
+#define PRIu32 "u"
+#define PRId32 "d"
+#define PRIu64 "llu"
+#define PRId64 "lld"
+#else
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#endif
 
 #define PLANE_PROBE_BYTES 65536u        /* a larger state is not copied after every operation, only at every pick */
 #define PLANE_MAX_STATS 16u
@@ -54,8 +63,12 @@ struct plane {
 	char wrong[400];
 };
 
+/* n zeroed pieces; NULL, in the kernel only: there is no memory */
 static void *plane_room(size_t n, size_t size)
 {
+#ifdef __KERNEL__
+	return kvcalloc(n ? n : 1, size, GFP_KERNEL);
+#else
 	void *room = calloc(n ? n : 1, size);
 
 	if (!room) {
@@ -63,6 +76,16 @@ static void *plane_room(size_t n, size_t size)
 		exit(2);
 	}
 	return room;
+#endif
+}
+
+static void plane_free(void *room)
+{
+#ifdef __KERNEL__
+	kvfree(room);
+#else
+	free(room);
+#endif
 }
 
 #ifdef __GNUC__
@@ -80,9 +103,23 @@ static bool plane_wrong(struct plane *p, const char *format, ...)
 	return false;
 }
 
-static void plane_open(struct plane *p, const struct lw_policy *policy, uint32_t nqueues, uint64_t link_bps)
+/* gives all parameters their defaults */
+static void plane_default(struct plane *p)
 {
+	const struct lw_policy *policy = p->policy;
 	uint32_t q, i;
+
+	for (i = 0; i < policy->nparams; i++)
+		p->params[i] = policy->params[i].def;
+	for (q = 0; q < p->view.nqueues; q++)
+		for (i = 0; i < policy->nqparams; i++)
+			p->qparams[(size_t)q * policy->nqparams + i] = policy->qparams[i].def;
+}
+
+/* After a failure, for lack of memory, plane_close() must be called, too. */
+static bool plane_open(struct plane *p, const struct lw_policy *policy, uint32_t nqueues, uint64_t link_bps)
+{
+	uint32_t q;
 
 	memset(p, 0, sizeof(*p));
 	p->policy = policy;
@@ -94,27 +131,26 @@ static void plane_open(struct plane *p, const struct lw_policy *policy, uint32_t
 	p->view.queues = p->queues;
 	p->view.nqueues = nqueues;
 	p->picked = LW_NONE;
-	for (i = 0; i < policy->nparams; i++)
-		p->params[i] = policy->params[i].def;
-	for (q = 0; q < nqueues; q++) {
+	if (!p->queues || !p->fifos || !p->params || !p->qparams)
+		return plane_wrong(p, "out of memory");
+	for (q = 0; q < nqueues; q++)
 		p->queues[q].rate_bps = link_bps;
-		for (i = 0; i < policy->nqparams; i++)
-			p->qparams[(size_t)q * policy->nqparams + i] = policy->qparams[i].def;
-	}
+	plane_default(p);
+	return true;
 }
 
 static void plane_close(struct plane *p)
 {
 	uint32_t q;
 
-	for (q = 0; q < p->view.nqueues; q++)
-		free(p->fifos[q].packets);
-	free(p->fifos);
-	free(p->queues);
-	free(p->params);
-	free(p->qparams);
-	free(p->state);
-	free(p->copy);
+	for (q = 0; p->fifos && q < p->view.nqueues; q++)
+		plane_free(p->fifos[q].packets);
+	plane_free(p->fifos);
+	plane_free(p->queues);
+	plane_free(p->params);
+	plane_free(p->qparams);
+	plane_free(p->state);
+	plane_free(p->copy);
 }
 
 static bool plane_in_range(const struct lw_param *param, uint64_t value)
@@ -226,9 +262,11 @@ static bool plane_settle(struct plane *p)
 	if (p->started && p->moving) {
 		memcpy(p->copy, p->state, p->state_size);
 		memset(p->state, 0xa5, p->state_size);
-		free(p->state);
+		plane_free(p->state);
 		p->state = p->copy;
 		p->copy = (unsigned char *)plane_room(1, p->state_size);
+		if (!p->copy)
+			return plane_wrong(p, "out of memory");
 	}
 	if (p->started && p->state_size <= PLANE_PROBE_BYTES && !plane_ask_copy(p, &queue))
 		return false;
@@ -237,7 +275,7 @@ static bool plane_settle(struct plane *p)
 
 /* ---- the FIFOs and the view ---- */
 
-static void plane_push(struct plane *p, uint32_t q, uint32_t bytes)
+static bool plane_push(struct plane *p, uint32_t q, uint32_t bytes)
 {
 	struct fifo *f = p->fifos + q;
 	struct packet *packet;
@@ -246,9 +284,11 @@ static void plane_push(struct plane *p, uint32_t q, uint32_t bytes)
 		size_t room = f->room ? 2 * f->room : 8, i;
 		struct packet *packets = (struct packet *)plane_room(room, sizeof(*packets));
 
+		if (!packets)
+			return plane_wrong(p, "out of memory");
 		for (i = 0; i < f->count; i++)
 			packets[i] = f->packets[(f->head + i) % f->room];
-		free(f->packets);
+		plane_free(f->packets);
 		f->packets = packets;
 		f->head = 0;
 		f->room = room;
@@ -258,6 +298,7 @@ static void plane_push(struct plane *p, uint32_t q, uint32_t bytes)
 	packet->bytes = bytes;
 	p->in_pkts++;
 	p->in_bytes += bytes;
+	return true;
 }
 
 static void plane_show(struct plane *p, uint32_t q, uint64_t backlog_bytes)
@@ -298,6 +339,8 @@ static bool plane_start(struct plane *p)
 	p->state_size = p->policy->state_size(p->view.nqueues, p->params);
 	p->state = (unsigned char *)plane_room(1, p->state_size);
 	p->copy = (unsigned char *)plane_room(1, p->state_size);
+	if (!p->state || !p->copy)
+		return plane_wrong(p, "out of memory");
 	memset(p->state, 0x5a, p->state_size);          /* init() must not rely on zeros */
 	p->policy->init(p->state, &p->view, p->params, p->qparams);
 	p->event_ns = p->view.now_ns;
@@ -319,7 +362,8 @@ static bool plane_dropped(struct plane *p, uint32_t q, bool head)
 static bool plane_enqueue(struct plane *p, uint32_t q, uint32_t bytes)
 {
 	p->ndrops = 0;
-	plane_push(p, q, bytes);
+	if (!plane_push(p, q, bytes))
+		return false;
 	plane_show(p, q, p->queues[q].backlog_bytes + bytes);
 	if (!p->started)
 		return plane_conserves(p);

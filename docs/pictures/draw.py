@@ -21,7 +21,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from linkweir.plot import STYLE
+from linkweir.panels.plot import STYLE
 from linkweir.reproduce.compact import compact
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07d00", "#56b4e9", "#000000")
@@ -61,27 +61,30 @@ class Panel:
     """Where curves are named: at the right edge, at their last points, or about half-way up."""
 
 
-def figure(panels: Sequence[Panel], size: tuple[float, float] | None = None) -> Figure:
-    """The panels side by side; `size` is in inches."""
+def figure(panels: Sequence[Panel], size: tuple[float, float] | None = None, *, stacked: bool = False) -> Figure:
+    """The panels side by side, or one above the other; `size` is in inches."""
+    shape = (len(panels), 1) if stacked else (1, len(panels))
     with rc_context(STYLE):
         drawn = Figure(figsize=size or (4.6 * len(panels) + 0.6, 2.9), layout="constrained", facecolor="white")
-        for axes, panel in zip(drawn.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        for axes, panel in zip(drawn.subplots(*shape, squeeze=False).flat, panels, strict=True):
             _draw(axes, panel)
     return drawn
 
 
-def svg(panels: Sequence[Panel], size: tuple[float, float] | None = None) -> str:
+def svg(panels: Sequence[Panel], size: tuple[float, float] | None = None, *, stacked: bool = False) -> str:
     """The panels as an SVG document."""
     out = io.StringIO()
     with rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure(panels, size).savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+        figure(panels, size, stacked=stacked).savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     return compact(out.getvalue())
 
 
-def write(path: Path, panels: Sequence[Panel], size: tuple[float, float] | None = None) -> None:
+def write(
+    path: Path, panels: Sequence[Panel], size: tuple[float, float] | None = None, *, stacked: bool = False
+) -> None:
     """Writes the panels as SVG, with a limit for what is committed."""
-    text = svg(panels, size)
+    text = svg(panels, size, stacked=stacked)
     if len(text) > LARGEST_BYTES:
         raise ValueError(f"{path.name}: {len(text)} bytes; at most {LARGEST_BYTES} are allowed: draw fewer points")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -173,12 +173,13 @@ def panel(
     x: str = "",
     log: bool = False,
     capacity: bool = True,
+    shaded: tuple[float, float] | None = None,
 ) -> draw.Panel:
     """One pair of axes, by `show`.
 
     Over time `rates`, `delays` or `goodput`, or a column of the table levels; `distribution` (in the queue) and
     `one-way` of delays; `bars` of facts. `of` names classes (flows for goodput), `runs` the variants; the scenario's
-    own run is "".
+    own run is "". `shaded` is a part of the time, such as a fade.
     """
     if show == "bars":
         assert bars is not None
@@ -200,7 +201,8 @@ def panel(
         return draw.Panel(title, words, "packets with at most this (%)", curves, log_x=log, labels="middle")
     quantity = {"rates": "rate (Mbit/s)", "goodput": "goodput (Mbit/s)", "delays": "mean delay in the queue (ms)"}
     kind = "lines" if show == "delays" else "steps"
-    return draw.Panel(title, "time (s)", y or quantity.get(show, show), curves, kind, log_y=log)
+    grey = (shaded,) if shaded else ()
+    return draw.Panel(title, "time (s)", y or quantity.get(show, show), curves, kind, log_y=log, shaded=grey)
 
 
 def _shown(result: Result, show: str) -> list[str]:
@@ -321,16 +323,20 @@ def index(seen: list[tuple[Entry, Seen]]) -> str:
 
 def listing(found: list[Entry]) -> str:
     """The list that is committed, for readers of the repository."""
-    lines = ["# Scenarios", "", INTRODUCTION, "", "| scenario | the question it answers | run it |", "|---|---|---|"]
-    lines += [f"| [{one.title}]({one.file}) | {one.question} | `linkweir run scenarios/{one.file}` |" for one in found]
+    lines = ["# Scenarios", "", INTRODUCTION, "", "| scenario | the question it answers |", "|---|---|"]
+    lines += [f"| [{one.title}]({one.file}) | {one.question} |" for one in found]
     return "\n".join([*lines, "", OUTRO, ""])
 
 
 INTRODUCTION = """\
-Each file is short, has comments, and runs in seconds. Copy the one that is closest to your case and change it;
+Each file is short, has comments, and runs in seconds: `linkweir run scenarios/geo.toml`. Copy the one that is closest to
+your case and change it;
 [Scenarios](../docs/reference/scenarios.md) explains every key. The folder `traces` has capacities over time, and
 `recordings` has packets to replay. [gallery.toml](../docs/pictures/gallery.toml) says what each run shows; a test runs
-all scenarios and checks it."""
+all scenarios and checks it.
+
+**What they may know.** The keys of a scenario. **Begin with** [geo.toml](geo.toml). **Test them alone:**
+`.venv/bin/python -m pytest -q python/tests/test_gallery.py` runs all and checks what the list says they show."""
 OUTRO = "`make pictures` writes this page."
 
 

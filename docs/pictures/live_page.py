@@ -18,7 +18,7 @@ from pathlib import Path
 
 from linkweir.lab import namespaces
 from linkweir.lab.tunnel import tunnel
-from linkweir.scenario import as_scenario
+from linkweir.scenarios.scenario import as_scenario
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PICTURE = REPOSITORY / "docs/images/live.png"

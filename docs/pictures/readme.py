@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws the two plots of README.md: what PSS is for, and how long the simulators take. `make pictures` runs it.
+"""Draws README.md's picture of a fade, and two plots of the results: what PSS is for, and how long simulators take.
 
-The first plot is measured now. The second takes its times from docs/results/bench.md, which says how they were
-measured.
+`make pictures` runs it. The first two are measured now. The third takes its times from docs/records/bench.md, which
+says how they were measured.
 
     .venv/bin/python docs/pictures/readme.py
 """
@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+import draw as drawing
+import gallery
 import linkweir
-from linkweir.plot import STYLE
+from linkweir.panels.plot import STYLE
 from linkweir.reproduce.compact import compact
 from linkweir.reproduce.papers import pss
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 IMAGES = REPOSITORY / "docs/images"
-BENCH = REPOSITORY / "docs/results/bench.md"
+BENCH = REPOSITORY / "docs/records/bench.md"
 
 COLOURS = {"pss": "#0072b2", "dwrr": "#d55e00"}
 NAMES = {"pss": "PSS", "dwrr": "DWRR"}
@@ -40,10 +42,14 @@ OF_THE_FIGURE = tuple(share * pss.LINK_BPS / 1e6 for share in pss.SHARES)
 RUN_S = 100.0
 SIMULATORS = {"linkweir": "Linkweir", "ns-2": "ns-2", "ns-3": "ns-3"}
 SIZE_INCHES = (4.6, 2.7)
+FADE = "fade"
+"""The gallery's scenario that README.md begins with."""
+FADE_INCHES = (5.2, 4.4)
 
 
 def main() -> None:
-    """Writes both pictures."""
+    """Writes all pictures."""
+    drawing.write(IMAGES / f"{FADE}.svg", fade().panels, FADE_INCHES, stacked=True)
     draw("figure-6", protection, SIZE_INCHES)
     draw("speed", speed, SIZE_INCHES)
 
@@ -58,6 +64,11 @@ def draw(name: str, content: object, size: tuple[float, float]) -> None:
     text = out.getvalue()
     IMAGES.mkdir(exist_ok=True)
     (IMAGES / f"{name}.svg").write_text(compact(text[text.index("<svg") :]))
+
+
+def fade() -> gallery.Seen:
+    """The runs of a fade under three policies."""
+    return gallery.look(next(entry for entry in gallery.entries() if entry.name == FADE))
 
 
 # --- What PSS is for ------------------------------------------------------------------------------------------------

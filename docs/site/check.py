@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the built site: links, and every page in a real browser, on a phone and on a screen, light and dark.
+"""Checks the built site: links, menu, words, and every page in a browser, on a phone and on a screen, light and dark.
 
     .venv/bin/python docs/site/check.py build/site [--pictures FOLDER]
 
@@ -13,6 +13,8 @@ import contextlib
 import functools
 import http.server
 import itertools
+import re
+import subprocess
 import sys
 import threading
 from collections import Counter
@@ -27,7 +29,20 @@ sys.path.insert(0, str(REPOSITORY / "python/tests"))
 
 from browser import MISSING, PROGRAM, Browser  # noqa: E402
 
-PHONE, SCREEN = (390, 844), (1280, 900)
+PHONE, SCREEN = (360, 740), (1280, 900)
+ADDRESSES = Path(__file__).with_name("addresses.txt")
+"""Addresses that the site once had, and has to lead on from."""
+MOST_MENU_ENTRIES = 30
+MOST_WORDS = 80_000
+"""In all Markdown of the repository except records of measurements and of changes."""
+RECORDS = "docs/records/"
+HISTORY = "CHANGELOG.md"
+OTHERS = "third-party/"
+"""Words of other projects."""
+TOP_PAGES = 9
+OF_SPHINX = ("search.html", "genindex.html")
+MOST_STEPS = 2
+"""From one of the first pages of the menu to any page, by the links in their texts."""
 SEARCHED = {
     "pss": "docs/reference/policies/pss",
     "reservation": "docs/reference/policies/pss",
@@ -35,6 +50,9 @@ SEARCHED = {
     "EarliestDeadline": "api/python",
 }
 """Words, and a part of an address that a search for them must find."""
+ONLY_RECORDED = "survivors"
+"""A word that only records have: a search finds them, but after all other pages."""
+FIRST_RANKS = 10
 LEAST_CONTRAST = 4.5
 """WCAG 2.1, 1.4.3."""
 PICTURED = ("index", "docs/tutorial/first-scenario", "docs/reference/policies/pss", "api/python", "api/contract")
@@ -100,17 +118,32 @@ BROKEN = """[...document.querySelectorAll('article td code')].filter((element) =
 
 
 class Page(HTMLParser):
-    """The addresses that a page names, and its anchors."""
+    """The addresses that a page names, its anchors, and what of its links are in its text and in the menu."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.links: list[str] = []
+        self.in_text: list[str] = []
+        self.in_menu: list[str] = []
         self.loaded: list[str] = []
         self.anchors: set[str] = set()
+        self.leads_to = ""
+        """Where a page leads on to that has moved."""
+        self._open: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attributes: Sequence[tuple[str, str | None]]) -> None:
         """Keeps what a tag leads to or loads."""
+        given = {name: value or "" for name, value in attributes}
+        if tag == "article" or (tag == "div" and "sidebar-tree" in given.get("class", "").split()):
+            self._open.append(tag)
+        elif tag == "div" and self._open:
+            self._open.append("")
+        if tag == "meta" and given.get("http-equiv") == "refresh":
+            self.leads_to = given["content"].partition("url=")[2]
+            self.links.append(self.leads_to)
+        elif tag == "a" and "href" in given and self._open:
+            (self.in_text if "article" in self._open else self.in_menu).append(given["href"])
         for name, value in attributes:
             if value is None:
                 continue
@@ -122,6 +155,11 @@ class Page(HTMLParser):
                 self.loaded.append(value)
             elif name == "srcset":
                 self.loaded += [part.split()[0] for part in value.split(",")]
+
+    def handle_endtag(self, tag: str) -> None:
+        """Leaves the text or the menu."""
+        if self._open and (tag == "div" or tag == self._open[-1]):
+            self._open.pop()
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -141,7 +179,7 @@ def main() -> int:
     pages = {path: Page(path) for path in sorted(site.rglob("*.html"))}
     for address, count in sorted(elsewhere(pages).items()):
         print(f"site: leads to another host, from {count} page{'' if count == 1 else 's'}: {address}")
-    faults = sorted(links(site, pages))
+    faults = sorted([*links(site, pages), *addresses(site), *menu(site, pages), *far(site, pages), *wordy()])
     if PROGRAM is None:
         print(f"site: NOT CHECKED in a browser: {MISSING}")
     else:
@@ -178,11 +216,66 @@ def links(site: Path, pages: Mapping[Path, Page]) -> Iterator[str]:
                     yield f"{name}: no such place: {address}"
 
 
+def addresses(site: Path, known: Path = ADDRESSES) -> Iterator[str]:
+    """Addresses that the site once had and that lead nowhere now."""
+    for address in known.read_text(encoding="utf-8").split():
+        if not (site / f"{address}.html").exists():
+            yield f"{address}.html: was a page and is gone; add where it has moved to docs/site/moved.toml"
+
+
+def menu(site: Path, pages: Mapping[Path, Page]) -> Iterator[str]:
+    """Menus that are too long."""
+    entries = len(dict.fromkeys(pages[site / "index.html"].in_menu))
+    if entries > MOST_MENU_ENTRIES:
+        yield f"the menu has {entries} entries; at most {MOST_MENU_ENTRIES} are allowed"
+
+
+def far(site: Path, pages: Mapping[Path, Page]) -> Iterator[str]:
+    """Pages that are more steps away from the first pages of the menu than allowed, or out of reach."""
+
+    def reached(path: Path, addresses: Iterable[str]) -> Iterator[Path]:
+        for address in addresses:
+            parts = urlsplit(address)
+            if parts.path and not parts.scheme and not parts.netloc:
+                yield (path.parent / unquote(parts.path)).resolve()
+
+    front = site / "index.html"
+    near = {front, *list(dict.fromkeys(reached(front, ("index.html", *pages[front].in_menu))))[:TOP_PAGES]}
+    for _ in range(MOST_STEPS):
+        near |= {target for path in near if path in pages for target in reached(path, pages[path].in_text)}
+    for path in sorted(pages.keys() - near):
+        name = path.relative_to(site)
+        if not (pages[path].leads_to or shows_a_file(site, path) or name.as_posix() in OF_SPHINX):
+            yield f"{name}: is more than {MOST_STEPS} steps from the first {TOP_PAGES} pages of the menu"
+
+
+def shows_a_file(site: Path, path: Path) -> bool:
+    """Whether a page shows a file of the repository that is no page, or lists a folder of such files."""
+    name = path.relative_to(site)
+    if name.parts[0] in ("_static", "_downloads"):
+        return True
+    source = REPOSITORY / name.with_suffix("")
+    folder = name.name == "index.html" and name.parts[0] != "docs" and len(name.parts) > 1
+    return folder or (source.is_file() and source.suffix != ".html")
+
+
+def wordy(limit: int = MOST_WORDS) -> Iterator[str]:
+    """Whether the repository has too many words outside of records. What has no letter or digit is no word."""
+    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    names = [name for name in listed.stdout.splitlines() if name != HISTORY and not name.startswith((RECORDS, OTHERS))]
+    paths = [REPOSITORY / name for name in names]
+    texts = [path.read_text(encoding="utf-8") for path in paths if path.is_file() and not path.is_symlink()]
+    words = sum(1 for text in texts for word in text.split() if re.search(r"\w", word))
+    print(f"site: the repository has {words} words of Markdown outside of {RECORDS} and {HISTORY}")
+    if words > limit:
+        yield f"the repository has {words} words outside of {RECORDS} and {HISTORY}; at most {limit} are allowed"
+
+
 def in_browsers(site: Path, pictures: Path | None) -> list[str]:
     """What browsers see, half of the pages each."""
     with served(site) as root:
         pages = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
-        pages = [page for page in pages if not page.startswith("_static")]
+        pages = [page for page in pages if not page.startswith("_static") and not Page(site / page).leads_to]
         stop = threading.Event()
         with ThreadPoolExecutor(2) as workers:
             halves = [workers.submit(look, root, pages[at::2], stop) for at in range(2)]
@@ -253,13 +346,26 @@ def search(root: str) -> list[str]:
     faults = []
     with Browser() as browser:
         for word, expected in SEARCHED.items():
-            browser.open(f"{root}search.html?q={word}")
-            browser.wait("document.querySelectorAll('#search-results ul.search li a').length > 0", 20)
-            browser.wait("/found/.test(document.querySelector('#search-results .search-summary')?.textContent)", 20)
-            found = browser.value("[...document.querySelectorAll('#search-results ul.search li a')].map((a) => a.href)")
+            found = asked(browser, root, word)
             if not any(expected in address for address in found):
                 faults.append(f"search for {word} finds {found[:5]}, not {expected}")
+            if any(RECORDS in address for address in found[:FIRST_RANKS]):
+                faults.append(f"search for {word} finds records among the first {FIRST_RANKS}: {found[:FIRST_RANKS]}")
+        found = asked(browser, root, ONLY_RECORDED)
+        if not any(RECORDS in address for address in found):
+            faults.append(f"search for {ONLY_RECORDED} finds {found[:5]}, and no record")
     return faults
+
+
+def asked(browser: Browser, root: str, word: str) -> list[str]:
+    """The addresses that the site's search finds, in its order."""
+    browser.open(f"{root}search.html?q={word}")
+    browser.wait("document.querySelectorAll('#search-results ul.search li a').length > 0", 20)
+    browser.wait("/found/.test(document.querySelector('#search-results .search-summary')?.textContent)", 20)
+    found: list[str] = browser.value(
+        "[...document.querySelectorAll('#search-results ul.search li a')].map((a) => a.href)"
+    )
+    return found
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sphinx' configuration of the site; docs/site/stage.py puts together what it reads."""
 
+from pathlib import Path
 from typing import Any
 
+import tomllib
 from docutils import nodes
 from docutils.utils.math import latex2mathml
 
@@ -13,7 +15,7 @@ author = "The Linkweir maintainers"
 copyright = "The Linkweir maintainers"  # noqa: A001
 release = version = linkweir.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_reredirects"]
 # Manuals of other projects' kinds, shown as files.
 exclude_patterns = ["ns3/**/*.rst"]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
@@ -38,11 +40,29 @@ html_theme = "furo"
 html_title = "Linkweir"
 html_favicon = "static/icon.svg"
 html_static_path = ["static"]
+html_search_scorer = str(Path(__file__).parent / "static/scorer.js")
 html_css_files = ["site.css"]
 html_copy_source = html_use_index = html_domain_indices = False
 html_show_sourcelink = False
 html_theme_options = {"top_of_page_buttons": []}
 highlight_language = "none"
+# Most pages are reached by links and not from the menu; check.py looks that each is.
+suppress_warnings = ["toc.not_included"]
+
+
+def _redirects() -> dict[str, str]:
+    """The old addresses of pages that have moved, and the new ones relative to them."""
+    here = Path(__file__).parent
+    moved = tomllib.loads((here / "moved.toml").read_text(encoding="utf-8"))
+    found = {}
+    for address in (here / "addresses.txt").read_text(encoding="utf-8").split():
+        for old, new in moved.items():
+            if address == old or (old.endswith("/") and address.startswith(old)):
+                found[address] = f"{'../' * address.count('/')}{new}{address.removeprefix(old)}.html"
+    return found
+
+
+redirects = _redirects()
 
 
 def setup(app: Any) -> None:

@@ -14,8 +14,8 @@ import headers
 import typer
 
 import linkweir
-from linkweir import cli
-from linkweir.policy import Policy
+from linkweir.commands import cli
+from linkweir.scenarios.policy import Policy
 
 MODULES = ("delays", "own", "quality", "sweeps", "traces")
 """Modules that the page of the Python package shows with all that is public in them."""

@@ -3,7 +3,8 @@
 
 The Markdown of the repository stays as it is and reads well without a site. Here it is copied, in the layout of the
 repository, so that relative links keep their meaning. Links to files that are no pages, such as a header or a scenario,
-lead to a page that shows the file; links to folders lead to the folder's README or to a list of its pages.
+lead to a page that shows the file; links to folders lead to the folder's README or to a list of its pages. README.md
+becomes the site's first page, with its readers as cards, and menu.md below it.
 
 If there is docs/pictures/gallery.py, it is called with a folder, into which it writes pages and pictures. They get
 their place in docs/gallery, as if they were in the repository: their links lead from there.
@@ -27,7 +28,15 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
 OWN = DOCS / "site"
 GALLERY = DOCS / "pictures" / "gallery.py"
-ROOT_PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
+FRONT = "README.md"
+ROOT_PAGES = (
+    FRONT,
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    ".github/SECURITY.md",
+    ".github/CODE_OF_CONDUCT.md",
+)
 MARKUP = {".c": "c", ".h": "c", ".def": "c", ".py": "python", ".rs": "rust", ".toml": "toml", ".sh": "sh", ".js": "js"}
 PICTURES = (".svg", ".png")
 PAGES = (".md", ".ipynb")
@@ -40,6 +49,16 @@ MOST_BYTES = 200_000
 _LINK = re.compile(r"""(?:(?<=\]\()|(?<=<img src="))([^)"\s#]+)(#[^)"\s]*)?""")
 _CODE = re.compile(r"^```.*?^```$|(`+)(?!`)(?:(?!\n\n).)+?(?<!`)\1(?!`)", re.DOTALL | re.MULTILINE)
 """A fenced block, or code within a paragraph."""
+MADE = {
+    "docs/howto/simulate.md": (
+        "On this site are also a [gallery](../gallery/index.md) of all shipped scenarios, the [command "
+        "line](../../api/command-line.md) and the [Python package](../../api/python.md)."
+    ),
+    "docs/howto/choose.md": "The site also has [all parameters](../../api/policies.md) on one page.",
+    "docs/howto/extend.md": "The site also has [the contract in C](../../api/contract.rst), call by call.",
+}
+"""Paragraphs at the ends of pages: links to what only the site has, as it is made."""
+_READER = re.compile(r"^\* \*\*(.+?)\*\*: (.+)$", re.MULTILINE)
 _TOCTREE = re.compile(r"^```\{toctree\}\n((?::[^\n]*\n)*)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 
 
@@ -53,8 +72,15 @@ def main() -> None:
     reference.write(into / "api")
     reference.write_policies(into / reference.POLICY_PAGES)
     shutil.copytree(OWN / "static", into / "static")
-    shutil.copy(OWN / "conf.py", into)
-    (into / "index.md").write_text(navigation((OWN / "index.md").read_text(encoding="utf-8"), into), encoding="utf-8")
+    for name in ("conf.py", "moved.toml", "addresses.txt"):
+        shutil.copy(OWN / name, into)
+    for page, words in MADE.items():
+        with (into / page).open("a", encoding="utf-8") as end:
+            end.write(f"\n{words}\n")
+    menu = navigation((OWN / "menu.md").read_text(encoding="utf-8"), into)
+    front = into / FRONT
+    (into / "index.md").write_text(f"{cards(front.read_text(encoding='utf-8'))}\n{menu}", encoding="utf-8")
+    front.unlink()
 
 
 def gallery(folder: Path) -> dict[Path, Path]:
@@ -93,7 +119,7 @@ def stage(into: Path, made: Mapping[Path, Path] | None = None) -> None:
         if source.suffix in PAGES:
             relink = relinked if source.suffix == ".md" else notebook_relinked
             text, linked = relink(content.read_text(encoding="utf-8"), source, made)
-            listed_elsewhere = source.parent == REPOSITORY or DOCS in source.parents
+            listed_elsewhere = source.parent in (REPOSITORY, REPOSITORY / ".github") or DOCS in source.parents
             place.write_text(text if listed_elsewhere else ORPHAN + text, encoding="utf-8")
             waiting += linked
         elif source.suffix in PICTURES:
@@ -122,6 +148,8 @@ def relinked(text: str, page: Path, made: Mapping[Path, Path]) -> tuple[str, lis
         if not target.exists() and target not in made:
             return found[0]  # Sphinx refuses it, with page and line
         linked.append(target)
+        if target == REPOSITORY / FRONT:
+            return f"{address.removesuffix(FRONT)}index.md{anchor}"
         if target.is_dir():
             address = f"{address.rstrip('/')}/index.md"
         elif target.suffix not in (*PAGES, *PICTURES):
@@ -154,8 +182,17 @@ def _outside_code(text: str, change: Callable[[str], str]) -> str:
     return re.sub(r"\0(\d+)\0", lambda place: codes[int(place[1])], changed)
 
 
+def cards(text: str) -> str:
+    """The front page with a card for each kind of reader, in place of a list of them."""
+    found = list(_READER.finditer(text))
+    shown = "\n\n".join(
+        f"::::{{container}} card\n**{reader[1]}**\n\n{reader[2][:1].upper()}{reader[2][1:]}\n::::" for reader in found
+    )
+    return f"{text[: found[0].start()]}:::::{{container}} cards\n\n{shown}\n\n:::::\n{text[found[-1].end() :]}"
+
+
 def navigation(text: str, into: Path) -> str:
-    """The front page, whose lists of pages name only what is there; `*` stands for the pages not named before."""
+    """The menu, whose lists of pages name only what is there; `*` stands for the pages not named before."""
     named = {words.split("<")[-1].rstrip(">") for _, entries in _TOCTREE.findall(text) for words in entries.split("\n")}
 
     def entries(written: str) -> Iterator[str]:
@@ -163,7 +200,7 @@ def navigation(text: str, into: Path) -> str:
             pattern = entry.split("<")[-1].rstrip(">")
             files = [path for path in into.glob(f"{pattern}.*") if path.suffix in (*PAGES, ".rst")]
             pages = sorted({path.relative_to(into).as_posix().removesuffix(path.suffix) for path in files} - named)
-            yield from pages if "*" in pattern else [entry] * bool(files)
+            yield from pages if "*" in pattern else [entry] * (bool(files) or pattern == "self")
 
     def toctree(block: re.Match[str]) -> str:
         found = list(entries(block[2]))

@@ -30,8 +30,8 @@ import pyarrow as pa
 from linkweir.lab.collect import Counted, Counters, tables, tc_counters
 from linkweir.lab.experiment import Laboratory
 from linkweir.lab.world import World
-from linkweir.result import Result
-from linkweir.scenario import Scenario
+from linkweir.runs.result import Result
+from linkweir.scenarios.scenario import Scenario
 
 HERE = Path(__file__).parent
 CLASSES = 3

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import importlib
 import re
+import subprocess
 import sys
 from typing import Any
 from unittest import mock
@@ -67,6 +68,7 @@ def _drawn() -> dict[str, str]:
 def vectors() -> dict[str, str]:
     """All of them, by name."""
     found = {}
+    subprocess.run(["sh", ROOT / "vectors/make.sh"], check=True)
     for path in sorted((ROOT / "vectors/pss").glob("*.vec")):
         text = fitting(path.read_text())
         if text is not None:

@@ -163,7 +163,7 @@ MUTANTS = (
         "true",
         "queues",
     ),
-    Mutant("the queue that is next is not scheduled", "mq.c", "__netif_schedule(queue);", ";", "queues"),
+    Mutant("the queue that is next is not scheduled", "mq_turn.c", "__netif_schedule(queue);", ";", "queues"),
     Mutant("packets of a queue that is reset stay", "mq.c", "linkweir_drop_waiting(sch, mine->index);", "", "queues"),
     Mutant(
         "a queue below mq is left out of what is reserved",

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares the places in which one scheduler runs: theory, simulator, qdisc, gateway, ns-3.
 
-    python lab/agreement/agreement.py [--place NAME]... [--only TEXT]... [--into docs/results/agreement.md]
+    python lab/agreement/agreement.py [--place NAME]... [--only TEXT]... [--into docs/records/agreement.md]
 
 The points of figures.py run in every place. Each value is compared with the simulator's for the same duration, and the
 largest difference with the bound of the place. Runs are stored, by everything that they depend on, so an interrupted
@@ -36,7 +36,7 @@ from linkweir.lab.experiment import Experiments, Laboratory
 from linkweir.lab.gateways import Gateways, VirtualGateways
 from linkweir.lab.world import staggered
 from linkweir.reproduce.orders import cell
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATOR = page.SIMULATOR

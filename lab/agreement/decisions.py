@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares the decisions of all places, packet by packet, for four policies.
 
-    python lab/agreement/decisions.py [--departures N] [--place NAME]... [--into docs/results/agreement.md]
+    python lab/agreement/decisions.py [--departures N] [--place NAME]... [--into docs/records/agreement.md]
 
 Three classes of constant rates offer 1.15 times a constant capacity. Each place records the calls of its policy with
 their times and answers: the simulator and the gateway themselves, the disc of ns-3 (attribute Record), the qdisc by its
@@ -43,12 +43,12 @@ from places import available
 from stored import OUTSIDE, Processors
 
 from linkweir import _native
+from linkweir.directories.provenance import write_whole
 from linkweir.lab import guest, host, kernel
 from linkweir.lab.gateways import VirtualGateways
 from linkweir.lab.world import world
-from linkweir.provenance import write_whole
 from linkweir.reproduce.orders import Agreement, Departure, Timing, Urgency, compare_orders, later_ns, read_departures
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = ("pss", "pds", "drr", "pf")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linkweir.deploy.ns3 import ns3_program
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "ns3"))

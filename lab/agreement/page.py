@@ -11,8 +11,8 @@ from pathlib import Path
 
 from figures import Group
 
-from linkweir.plot import STYLE
-from linkweir.provenance import write_whole
+from linkweir.directories.provenance import write_whole
+from linkweir.panels.plot import STYLE
 from linkweir.reproduce.compact import compact
 from linkweir.reproduce.directory import write_picture
 from linkweir.reproduce.orders import Cell

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Exports the scenarios of exports.py and compares what the classes get with their simulation.
 
-    python lab/exported/compare.py [--only TEXT] [--on qdisc|gateway] [--into docs/results/deploy.md]
+    python lab/exported/compare.py [--only TEXT] [--on qdisc|gateway] [--into docs/records/deploy.md]
 
 Each scenario runs three times: in the simulator, with the packets that the laboratory sends; and twice in the
 laboratory, in virtual time, set up by the script of `linkweir export tc` and by the configuration of `linkweir export
@@ -32,7 +32,7 @@ from linkweir.lab.experiment import Experiments, Laboratory
 from linkweir.lab.exported import marked
 from linkweir.lab.gateways import VirtualGateways
 from linkweir.lab.world import staggered
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 from linkweir.scratch import scratch
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ import numpy as np
 from linkweir import Result
 from linkweir.lab.exported import marked
 from linkweir.lab.world import due, flows_of
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 POLICIES = ("pss", "pds", "drr", "strict")
 """Five scenarios have each."""
@@ -20,7 +20,7 @@ NUMBERS = range(5)
 BOUND = 0.01
 """By which part of the simulated rate a class may differ."""
 TCP_BOUND = 0.05
-"""The same with TCP: docs/results/transport.md has it for goodput."""
+"""The same with TCP: docs/records/transport.md has it for goodput."""
 LARGEST_BYTES = 1428
 """Of a packet, with the link's overhead."""
 

@@ -20,7 +20,7 @@ import numpy as np
 from linkweir.lab import host, tunnel
 from linkweir.lab.guest import Guest
 from linkweir.lab.world import ZERO_NS
-from linkweir.scenario import as_scenario
+from linkweir.scenarios.scenario import as_scenario
 
 LEVEL_S = 15.0
 """A new capacity and a new delay come so often."""

@@ -3,7 +3,7 @@
 """Measures feedback between real gateways over links that nobody knows, in a Linux kernel in virtual time.
 
     cargo build --release -p linkweir-gateway
-    python lab/feedback/measure.py [--only a|b|c] [--seeds N] [--seconds N] [--into docs/results/gateway.md]
+    python lab/feedback/measure.py [--only a|b|c] [--seeds N] [--seconds N] [--into docs/records/gateway.md]
 
 links.py makes the links. Each is run with voice alone and with its load. Runs are stored by what they are made of, so
 an interrupted measurement continues where it was. Exit code 0: each run holds its aims, or 1.

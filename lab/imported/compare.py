@@ -37,7 +37,7 @@ from linkweir.deploy.imported import imported
 from linkweir.deploy.script import tc_scripts
 from linkweir.fault import ScenarioError
 from linkweir.lab import guest, host, kernel
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 from linkweir.scratch import scratch
 
 if sys.version_info >= (3, 11):

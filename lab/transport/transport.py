@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares the simulator's TCP with the kernel's, in the laboratory, over the scenarios of cases.py.
 
-    python lab/transport/transport.py [--only TEXT] [--seeds N] [--into docs/results/transport.md]
+    python lab/transport/transport.py [--only TEXT] [--seeds N] [--into docs/records/transport.md]
 
 Each scenario runs with several seeds on both sides; means over the seeds are compared, for the flows of each class.
 Runs are stored, by scenario and by what ran them, so an interrupted comparison continues where it was. Exit code 0:

@@ -19,7 +19,7 @@ namespace linkweir_test
 bool
 ReplayThroughCore(const std::string& file)
 {
-    static replay state;
+    static vector state;
     return replay_file(file.c_str(), &state);
 }
 

@@ -71,10 +71,10 @@ from linkweir.fault import (
     ScenarioError,
     TableError,
 )
-from linkweir.policy import Parameter, Policy, Statistic, policies
-from linkweir.result import Interrupted, Result
-from linkweir.scenario import Scenario
-from linkweir.simulate import run, run_many
+from linkweir.runs.result import Interrupted, Result
+from linkweir.runs.simulate import run, run_many
+from linkweir.scenarios.policy import Parameter, Policy, Statistic, policies
+from linkweir.scenarios.scenario import Scenario
 from linkweir.sweeps import SweepInterrupted, sweep
 
 __all__ = [

@@ -7,7 +7,7 @@ import sys
 def main() -> int:
     """Runs the command; returns its exit code."""
     try:
-        from linkweir import cli
+        from linkweir.commands import cli
     except KeyboardInterrupt:
         print("linkweir: interrupted", file=sys.stderr)
         return 1

@@ -13,8 +13,8 @@ __all__ = [
     "__version__",
     "codecs",
     "commit",
+    "empty_tables",
     "load",
-    "optional_tables",
     "parse",
     "policies",
     "quantity",
@@ -23,7 +23,10 @@ __all__ = [
     "run_batch",
     "show",
     "sources",
+    "tables",
     "trace",
+    "traffic_kinds",
+    "units",
 ]
 
 __version__: str
@@ -54,6 +57,37 @@ class _Policy(TypedDict):
     params: list[_Param]
     class_params: list[_Param]
     stats: list[_Stat]
+
+class _Shape(TypedDict):
+    """What a value may be; which of the keys but `form` there are depends on it."""
+
+    form: str
+    noun: str
+    least: Any
+    most: Any
+    words: list[str]
+    table: str
+    key: str
+
+class _Key(TypedDict):
+    name: str
+    values: str
+    default: str
+    second_default: str | None
+    meaning: str
+    shape: _Shape
+    hosts: dict[str, tuple[str, str | None]]
+
+class _Table(TypedDict):
+    path: str
+    since: str
+    keys: list[_Key]
+    own: list[_Key]
+
+class _TrafficKind(TypedDict):
+    name: str
+    table: str
+    hosts: dict[str, tuple[str, str | None]]
 
 class _Outcome(TypedDict):
     complete: bool
@@ -136,6 +170,9 @@ class Recording:
 
 def codecs() -> list[_Codec]: ...
 def policies() -> list[_Policy]: ...
+def tables(of: str) -> list[_Table]: ...
+def traffic_kinds() -> list[_TrafficKind]: ...
+def units() -> dict[str, list[str]]: ...
 def load(
     path: str | PathLike[str],
     *,
@@ -165,8 +202,8 @@ def run_batch(
     threads: int,
     on_done: Callable[[int, _Outcome, dict[str, list[list[_Column]]]], Any],
 ) -> None: ...
-def optional_tables() -> dict[str, list[_Column]]:
-    """Columns of the tables that not every run has, without rows."""
+def empty_tables() -> dict[str, list[_Column]]:
+    """All tables but `levels`, whose columns are those of the policy, without rows."""
 
 def quantity(text: str, kind: str) -> float:
     """A quantity in base units; kind: rate, time (s), size, bits, packets, fraction, symbol_rate. Raises ValueError."""

@@ -27,7 +27,7 @@ from linkweir import _native
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from linkweir.tables import RunTables
+    from linkweir.tables.run_tables import RunTables
 
 _FACTOR_RANGE_S = 60.0
 _NANOSECOND = 1e-9

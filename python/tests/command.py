@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from linkweir import cli
+from linkweir.commands import cli
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCENARIOS = REPOSITORY / "scenarios"

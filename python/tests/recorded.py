@@ -15,7 +15,7 @@ from linkweir.reproduce.figure import Figure, Row
 from linkweir.reproduce.papers import codes, codes_tcp, pds, pss
 from linkweir.reproduce.printed import HEADINGS
 
-RESULTS = REPOSITORY / "docs" / "results"
+RESULTS = REPOSITORY / "docs" / "records"
 PAGES = ("pss", "pds", "codes-journal", "codes-conference")
 """Pages of the simulator, which compare with the papers."""
 MEASURED = ("pss-pds-kernel", "pss-gateways")

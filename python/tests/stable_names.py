@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import linkweir
-from linkweir import cli
-from linkweir.schema import KINDS
+from linkweir.commands import cli
+from linkweir.scenarios.schema import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = Path(__file__).with_suffix(".json")
@@ -126,7 +126,7 @@ def _tables() -> Iterator[str]:
 
 
 def _directory() -> Iterator[str]:
-    from linkweir import provenance
+    from linkweir.directories import provenance
 
     files = ("PROVENANCE", "SCENARIO", "SUMMARY", "REPORT", "RESULTS", "INPUTS")
     yield from (getattr(provenance, name) for name in files)

@@ -10,7 +10,7 @@ from command import SCENARIOS, SMALL
 
 import linkweir
 from linkweir import Result, Scenario, TableError
-from linkweir.tables import TABLES
+from linkweir.tables.run_tables import TABLES
 
 OPTIONAL = ("voice", "harq", "channel", "carrier", "terminals", "transfers", "completions", "video")
 

@@ -16,7 +16,7 @@ from linkweir.lab import LaboratoryError
 from linkweir.lab.tunnel import tunnel
 from linkweir.lab.world import due, flows_of, staggered, world
 from linkweir.reproduce.orders import Agreement
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -192,7 +192,14 @@ def test_generators_keep_to_their_word() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["linkweir", "linkweir.policy", "linkweir.scenario", "linkweir.simulate", "linkweir.traces"]
+    "name",
+    [
+        "linkweir",
+        "linkweir.scenarios.policy",
+        "linkweir.scenarios.scenario",
+        "linkweir.runs.simulate",
+        "linkweir.traces",
+    ],
 )
 def test_examples_in_docstrings_run(name: str) -> None:
     failed, tried = doctest.testmod(importlib.import_module(name))
@@ -202,7 +209,7 @@ def test_examples_in_docstrings_run(name: str) -> None:
 
 def test_heavy_packages_are_imported_only_when_needed() -> None:
     program = """
-import sys, linkweir, linkweir.cli
+import sys, linkweir, linkweir.commands.cli
 linkweir.Scenario.load(sys.argv[1])
 heavy = {"matplotlib", "pyarrow", "numpy", "pandas", "polars"} & set(sys.modules)
 assert not heavy, heavy

@@ -18,7 +18,7 @@ from command import REPOSITORY, SCENARIOS, SMALL, linkweir, strict_json
 
 import linkweir as package
 from linkweir import Result, Scenario, ScenarioError
-from linkweir.plot import charts, svg
+from linkweir.panels.plot import charts, svg
 
 THRESHOLDS_DB = {
     "QPSK 1/4": -2.35,
@@ -180,11 +180,11 @@ def test_the_shipped_comparison_runs(tmp_path: Path) -> None:
     rr, pf, more = rows["Jain's index of goodputs"]
     assert pf < rr <= 1
     assert more == "0 of 1"
-    shown = (REPOSITORY / "docs" / "results" / "geo-beam.md").read_text()
+    shown = (REPOSITORY / "docs" / "records" / "geo-beam.md").read_text()
     for name in ("geo-beam-goodput.svg", "geo-beam-fade.svg"):
         assert "</svg>" in (tmp_path / "pictures" / name).read_text()
         assert f"(images/{name})" in shown
-        assert (REPOSITORY / "docs" / "results" / "images" / name).stat().st_size < 200_000
+        assert (REPOSITORY / "docs" / "records" / "images" / name).stat().st_size < 200_000
 
 
 def test_the_shipped_comparison_refuses(

@@ -22,10 +22,10 @@ from linkweir.bounds.attack import Sender, climb, packets
 from linkweir.bounds.curve import Curve, add, horizontal, minimum, rate_latency, residual, token_bucket, vertical
 from linkweir.bounds.page import Distance, largest_backlog, longest_delay
 from linkweir.bounds.policies import compose, shared, smooth
-from linkweir.cli import app
-from linkweir.provenance import write_whole
-from linkweir.scenario import Scenario
-from linkweir.simulate import run
+from linkweir.commands.cli import app
+from linkweir.directories.provenance import write_whole
+from linkweir.runs.simulate import run
+from linkweir.scenarios.scenario import Scenario
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -90,7 +90,7 @@ def test_the_claim_on_pfs_worst_flow_is_quoted_and_judged() -> None:
     ]
     assert printed == [{"RR": 0, "DT_S": 4}, {"RR": 1, "DT_S": 6}]
     ours = [counts_above_the_best(f"table-{number}") for number in (3, 4)]
-    findings = page("results/codes.md")
+    findings = page("records/codes.md")
     assert (
         "more than RR's best at 0 of 6 numbers of users (Table 3) and 1 of 6 (Table 4), more than DT_S's at 4 and 6"
         in (findings)
@@ -99,10 +99,10 @@ def test_the_claim_on_pfs_worst_flow_is_quoted_and_judged() -> None:
     assert (
         f"Here it is {three['RR']} and {four['RR']} of 6 for RR, {three['DT_S']} and {four['DT_S']} for DT_S"
     ) in findings
-    assert "above RR's best at 0 and 1 of 6 numbers of users, above DT_S's at 4 and 6" in page("explanation/papers.md")
+    assert "above RR's best at 0 and 1 of 6 numbers of users, above DT_S's at 4 and 6" in page("records/papers.md")
     tables = {block.name: block for block in blocks("codes-journal")}
     assert {"codes-journal-table-3", "codes-journal-table-4"} <= set(tables)
-    shown = page("results/codes-journal.md")
+    shown = page("records/codes-journal.md")
     assert 'with PF the flow with the least goodput is "almost always" above the best flow with DT_S or RR' in shown
     assert "PF's last user has more than the first of DT_S" not in shown, "no claim of the paper"
 
@@ -117,7 +117,7 @@ def test_the_ratio_of_two_sums_has_the_interval_of_a_ratio_estimator() -> None:
 
 
 def test_the_sentence_on_es_n0_is_what_its_table_holds() -> None:
-    text = (REPOSITORY / "docs/results/claims.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs/records/claims.md").read_text(encoding="utf-8")
     (section,) = text.split("## Es/N0 of 7 and 13 dB")[1:]
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("|")]
     losses = {tuple(line[:3]): float(line[3].split()[0]) for line in lines if len(line) == 8 and line[2].isdigit()}

@@ -9,8 +9,8 @@ import pytest
 from command import SCENARIOS, SMALL, linkweir
 
 from linkweir import Scenario
-from linkweir.policy import IN_SIMULATOR
 from linkweir.reproduce.papers import codes
+from linkweir.scenarios.policy import IN_SIMULATOR
 
 
 def refused(path: Path, *options: object) -> str:

@@ -24,9 +24,9 @@ from linkweir.comparison import Comparison, compare
 from linkweir.comparison.fitting import expected_bps, fit
 from linkweir.comparison.plan import prepare, tomllib
 from linkweir.comparison.promises import KEPT, MISSED, UNCLEAR, UNKNOWN, VERDICTS, Promise
-from linkweir.confidence import student_t
-from linkweir.measures import BUCKET, MEASURES
 from linkweir.sweeps import keys
+from linkweir.sweeps.confidence import student_t
+from linkweir.sweeps.measures import BUCKET, MEASURES
 
 PSS: dict[str, Any] = {
     "name": "three classes",
@@ -581,7 +581,7 @@ def test_wrong_words_are_refused_before_anything_runs(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["comparison.fitting", "comparison.promises", "comparison.execute", "measures"])
+@pytest.mark.parametrize("name", ["comparison.fitting", "comparison.promises", "comparison.execute", "sweeps.measures"])
 def test_docstrings(name: str) -> None:
     failed, tried = doctest.testmod(importlib.import_module(f"linkweir.{name}"))
     assert tried

@@ -8,8 +8,8 @@ import random
 
 import pytest
 
-from linkweir import confidence
-from linkweir.confidence import estimate, student_t
+from linkweir.sweeps import confidence
+from linkweir.sweeps.confidence import estimate, student_t
 
 
 @pytest.mark.parametrize(

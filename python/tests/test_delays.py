@@ -13,7 +13,7 @@ from command import SMALL
 
 import linkweir
 from linkweir import Result, Scenario, delays
-from linkweir.plot import delay_charts, svg
+from linkweir.panels.plot import delay_charts, svg
 
 ASKED = SMALL + "delays = true\n"
 

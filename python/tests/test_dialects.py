@@ -13,7 +13,8 @@ from dialects import make
 from typer.testing import CliRunner
 
 import linkweir
-from linkweir import ScenarioError, cli, traces
+from linkweir import ScenarioError, traces
+from linkweir.commands import cli
 from linkweir.comparison.plan import prepare
 from linkweir.lab.fault import LaboratoryError
 from linkweir.sizing import shortage

@@ -46,17 +46,18 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/howto/ns3.md", "build/ns3-alone/*"): NS3,
     ("README.md", "make demo"): "installs packages and takes minutes",
     ("README.md", "make test"): "is what runs this",
-    ("README.md", ".venv/bin/linkweir reproduce codes --table 2 --mode both"): MINUTES,
-    ("README.md", ".venv/bin/linkweir reproduce pss --where virtual --quick"): LABORATORY,
+    ("README.md", "apt-get install *"): "installs packages",
+    ("README.md", "git clone *"): "needs the network",
+    ("README.md", "cd linkweir"): "is where this runs",
     ("bench/README.md", "apt-get install *"): "installs packages",
     ("bench/README.md", "cargo run --release -p linkweir-rate"): MINUTES,
     ("bench/README.md", "bench/*.py"): "measures for minutes, on a machine that does nothing else",
     ("docs/reference/report.md", "linkweir view *"): WINDOW,
-    ("docs/results/bounds.md", "bench/bounds.py *"): "searches for hours",
-    ("docs/results/bounds.md", "bench/memory.py *"): "needs recorded traces that are not ours to distribute",
-    ("docs/results/voice.md", "bench/voice.py *"): "needs recorded traces that are not ours to distribute",
-    ("docs/results/agreement.md", "make agreement"): LABORATORY,
-    ("docs/results/transport.md", "python lab/transport/transport.py *"): LABORATORY,
+    ("docs/records/bounds.md", "bench/bounds.py *"): "searches for hours",
+    ("docs/records/bounds.md", "bench/memory.py *"): "needs recorded traces that are not ours to distribute",
+    ("docs/records/voice.md", "bench/voice.py *"): "needs recorded traces that are not ours to distribute",
+    ("docs/records/agreement.md", "make agreement"): LABORATORY,
+    ("docs/records/transport.md", "python lab/transport/transport.py *"): LABORATORY,
     ("docs/howto/deploy.md", "linkweir lab run *"): "test_deploy.py runs such, where the laboratory's kernel is",
     ("docs/howto/deploy.md", "{ tc *"): KERNEL,
     ("docs/howto/deploy.md", "linkweir import shown.txt *"): "reads what tc shows; test_deploy.py does",
@@ -72,6 +73,11 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/howto/gateway.md", "linkweir-gateway set *"): GATEWAY,
     ("docs/howto/gateway.md", "linkweir-gateway emulate *"): GATEWAY,
     ("docs/howto/gateway.md", "tc *"): GATEWAY,
+    ("docs/howto/gateway.md", "apt-get install *"): "installs; machines/installs.py does this in systems of its own",
+    ("docs/howto/gateway.md", "mkdir -p /etc/linkweir && cd /etc/linkweir"): "changes this machine",
+    ("docs/howto/gateway.md", "cp /usr/share/doc/*"): "needs the package",
+    ("docs/howto/gateway.md", "editor ground.toml"): "waits for a person",
+    ("docs/howto/gateway.md", "ping *"): GATEWAY,
     ("docs/howto/gateway.md", "linkweir-gateway rate *"): GATEWAY,
     ("docs/howto/gateway.md", "kill -HUP PID"): GATEWAY,
     ("docs/howto/gateway.md", "apt install ./build/linkweir-gateway.deb"): "installs; make deb checks the package",
@@ -84,7 +90,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ): "needs systemd; test_package.py reads the units",
     ("docs/howto/gateway.md", "ip netns add ground; ip netns add ship"): GATEWAY,
     (
-        "docs/results/geo-beam.md",
+        "docs/records/geo-beam.md",
         ".venv/bin/python scenarios/geo_beam_policies.py *",
     ): "takes longer; test_beam.py runs it shortened",
     ("docs/explanation/geo-beam.md", "*itu*"): "needs the package itur, which nothing else here does",
@@ -92,7 +98,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     (
         "docs/howto/release.md",
         "make *",
-    ): "takes minutes; test_release.py has the rules, docs/results/release.md the record",
+    ): "takes minutes; test_release.py has the rules, docs/records/release.md the record",
     ("docs/howto/release.md", "diff *"): "compares two releases",
     ("docs/howto/kernel.md", "make -C kernel*"): "needs kernel headers; make -C kernel test does this",
     (
@@ -113,14 +119,14 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/howto/reproduce.md", "linkweir reproduce p?s --figure * --*"): MINUTES,
     ("docs/howto/reproduce.md", "linkweir reproduce codes *"): MINUTES,
     ("docs/howto/reproduce.md", "linkweir reproduce pss --where virtual *"): LABORATORY,
-    ("docs/results/pss.md", "linkweir reproduce *"): MINUTES,
-    ("docs/results/pds.md", "linkweir reproduce *"): MINUTES,
-    ("docs/results/pss-gateways.md", "linkweir lab pss *"): REAL,
-    ("docs/results/codes.md", "linkweir reproduce codes * --into *"): MINUTES,
-    ("docs/results/codes.md", "linkweir reproduce codes * --table 3"): MINUTES,
-    ("docs/results/codes-corrected.md", "linkweir reproduce codes *"): MINUTES,
+    ("docs/records/pss.md", "linkweir reproduce *"): MINUTES,
+    ("docs/records/pds.md", "linkweir reproduce *"): MINUTES,
+    ("docs/records/pss-gateways.md", "linkweir lab pss *"): REAL,
+    ("docs/records/codes.md", "linkweir reproduce codes * --into *"): MINUTES,
+    ("docs/records/codes.md", "linkweir reproduce codes * --table 3"): MINUTES,
+    ("docs/records/codes-corrected.md", "linkweir reproduce codes *"): MINUTES,
     (
-        "docs/results/sweep.md",
+        "docs/records/sweep.md",
         "linkweir compare *",
     ): "needs traces A and B; the command of docs/howto/compare.md is run",
     ("docs/howto/sweep.md", ".venv/bin/python -m pip wheel *"): "takes minutes; test_wheel.py does this",
@@ -137,9 +143,6 @@ NOT_RUN: dict[tuple[str, str], str] = {
 PRINTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("README.md", ".venv/bin/linkweir run scenarios/geo.toml"): ("class", "ef ", "af ", "cs0 ", "report: runs/geo"),
     ("README.md", ".venv/bin/linkweir run scenarios/lte-home.toml *"): ("voice ", "film ", "report: runs/lte-home"),
-    ("README.md", ".venv/bin/linkweir policies pss"): ("key", "default", "allowed", "meaning", "memory"),
-    ("README.md", ".venv/bin/linkweir plan pss --help"): ("--rate", "WRR"),
-    ("README.md", ".venv/bin/linkweir reproduce pss --figure 6"): ("Figure 6", "K_AF", "Largest distance from theory"),
     ("docs/explanation/geo-beam.md", "linkweir run *"): ("terminal-1 ", "report: runs/geo-beam-rain/report.html"),
     ("docs/reference/quality.md", "linkweir run scenario.toml --mos g711"): (
         "delay",
@@ -164,7 +167,7 @@ PRINTS: dict[tuple[str, str], tuple[str, ...]] = {
 ILLUSTRATION = "a picture"
 NOT_COMMANDS: dict[tuple[str, str], str] = {
     ("ARCHITECTURE.md", "flow → queue of its class*"): ILLUSTRATION,
-    ("ARCHITECTURE.md", "TUN → classify → Link*"): ILLUSTRATION,
+    ("crates/linkweir-gateway/README.md", "TUN → classify → Link*"): ILLUSTRATION,
     ("docs/explanation/laboratory.md", "scenario.toml"): ILLUSTRATION,
     ("docs/explanation/laboratory.md", "sender ---- router*"): ILLUSTRATION,
     ("docs/explanation/laboratory.md", "sender *receiver"): ILLUSTRATION,
@@ -257,8 +260,10 @@ class Block:
 
 def pages() -> list[Path]:
     """Every page of the project."""
-    folders = ("docs", "bench", "kernel", "lab", "vectors", "scenarios")
-    found = [*REPOSITORY.glob("*.md"), *(path for folder in folders for path in (REPOSITORY / folder).rglob("*.md"))]
+    program = ("bench", "core", "crates", "kernel", "lab", "machines", "ns3", "oracle", "release", "third-party")
+    folders = (*program, "docs", "scenarios", "vectors")
+    found = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob(".github/*.md"), REPOSITORY / "python" / "README.md"]
+    found += [path for folder in folders for path in (REPOSITORY / folder).rglob("*.md")]
     # the site's front page is checked where the site is built, as its links are those of the site
     return sorted(path for path in found if not {"build", "site"} & set(path.relative_to(REPOSITORY).parts))
 
@@ -369,12 +374,12 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
 
 
 def test_docs_are_sorted_into_rooms_and_listed() -> None:
-    rooms = {"tutorial", "notebooks", "howto", "reference", "explanation", "results"}
+    rooms = {"tutorial", "notebooks", "howto", "reference", "explanation", "records"}
     docs = REPOSITORY / "docs"
-    assert {path.name for path in docs.iterdir()} == rooms | {"README.md", "images", "pictures", "site"}
+    assert {path.name for path in docs.iterdir()} == rooms | {"README.md", "results.md", "images", "pictures", "site"}
     shown = {
         (page.parent / link).resolve()
-        for page in (docs / "README.md", docs / "results" / "README.md")
+        for page in (docs / "README.md", docs / "records" / "README.md")
         for link in re.findall(r"\]\(([^)#\s]+)", page.read_text())
     }
     # a folder of pages of one kind, such as the policies', is linked as a whole
@@ -504,7 +509,7 @@ def test_scenarios_in_the_documentation_are_sound(block: Block, tmp_path: Path) 
 def test_plans_and_gateways_in_toml_are_checked_elsewhere() -> None:
     elsewhere = {
         "docs/howto/sweep.md": "python/tests/test_sweep_plan.py",
-        "docs/results/geo-beam.md": "python/tests/test_beam.py",
+        "docs/records/geo-beam.md": "python/tests/test_beam.py",
         "docs/howto/gateway.md": "crates/linkweir-gateway/tests/documentation.rs",
         "docs/howto/own-policy.md": "python/tests/test_own_policies.py",
         "docs/howto/editor.md": "python/tests/test_schema.py",

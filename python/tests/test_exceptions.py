@@ -13,7 +13,8 @@ from command import SMALL
 from command import linkweir as command
 
 import linkweir
-from linkweir import _native, cli
+from linkweir import _native
+from linkweir.commands import cli
 
 BUILT_IN = {
     "CallsError": ValueError,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from browser import PROGRAM
 
-from linkweir import html_page
+from linkweir.report import html_page
 
 SCROLL = """<script>
 const box = document.querySelector(".wide"), head = document.querySelector("th");

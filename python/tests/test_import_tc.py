@@ -31,7 +31,7 @@ from linkweir.deploy.imported import imported
 from linkweir.deploy.matching import in_order, sorting
 from linkweir.fault import ScenarioError
 from linkweir.lab import guest, kernel
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 sys.path.insert(0, str(REPOSITORY / "lab/imported"))
 import compare

@@ -50,14 +50,14 @@ def test_the_package_keeps_the_contracts(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "line", "broken"),
     [
-        ("traces.py", "from linkweir.scenario import Scenario", "No import circles"),
+        ("traces.py", "from linkweir.scenarios.scenario import Scenario", "No import circles"),
         ("sweeps/keys.py", "from linkweir.sweeps.plan import Plan", "No import circles"),
-        ("tables.py", "from linkweir.result import Result", "Commands above what they run"),
+        ("tables/run_tables.py", "from linkweir.runs.result import Result", "Commands above what they run"),
         ("lab/world.py", "from linkweir.reproduce.figure import Figure", "Commands above what they run"),
         ("sweeps/directory.py", "import typer", "Only commands know the command line"),
-        ("sweeps/job.py", "from linkweir.terminal import room", "Only commands know the command line"),
+        ("sweeps/job.py", "from linkweir.commands.terminal import room", "Only commands know the command line"),
         ("quality.py", "from linkweir.report import number", "Models and quality"),
-        ("theory.py", "from linkweir import cli", "Models and quality"),
+        ("sizing/theory.py", "from linkweir.commands import cli", "Models and quality"),
         ("sizing/pss.py", "from linkweir.sweeps.job import Job", "Commands above what they run"),
     ],
 )
@@ -95,6 +95,6 @@ def test_no_module_below_the_command_imports_the_package_itself() -> None:
     paths = {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.py")}
     assert len(paths) > 80
     found = {name: taken_from_the_package(path.read_text()) for name, path in paths.items()}
-    assert {name for name, names in found.items() if names} == {"cli.py"}
-    assert taken_from_the_package("from linkweir import _native, run, theory") == ["run"]
+    assert {name for name, names in found.items() if names} == {"commands/cli.py"}
+    assert taken_from_the_package("from linkweir import _native, run, traces") == ["run"]
     assert taken_from_the_package("import linkweir") == ["linkweir"]

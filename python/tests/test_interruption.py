@@ -15,7 +15,7 @@ import pytest
 from command import ENDLESS, SMALL, await_status, linkweir, linkweir_process, start
 
 import linkweir as package
-from linkweir import provenance
+from linkweir.directories import provenance
 
 
 @pytest.fixture

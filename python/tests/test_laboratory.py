@@ -22,7 +22,6 @@ from command import COMMAND
 from processes import wait_until
 
 import linkweir
-from linkweir.directory import compare
 from linkweir.lab import LaboratoryError, collect, guest, host, kernel
 from linkweir.lab.archive import Entry, archive
 from linkweir.lab.arrivals import arrivals
@@ -30,6 +29,7 @@ from linkweir.lab.experiment import Laboratory
 from linkweir.lab.signal import Signal
 from linkweir.lab.world import staggered, world
 from linkweir.reproduce.papers import pds, pss
+from linkweir.runs.directory import compare
 
 KINDS = frozenset({"pss", "pds", "codes", "pf"})
 

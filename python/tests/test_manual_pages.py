@@ -14,7 +14,7 @@ import pytest
 from command import REPOSITORY
 
 import linkweir
-from linkweir.policy import Parameter
+from linkweir.scenarios.policy import Parameter
 
 sys.path.insert(0, str(REPOSITORY / "python"))
 import manual

@@ -15,7 +15,7 @@ import pytest
 from linkweir import _native
 from linkweir.deploy.ns3 import camel, ns3_program
 from linkweir.fault import ScenarioError
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 from linkweir.traces import exported
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,6 +96,7 @@ def test_the_tarball_has_core_and_vectors(tmp_path: Path) -> None:
         "core/src/pss.c",
         "core/include/linkweir/policies.def",
         "core/tests/replay.c",
+        "core/tests/vector.h",
         "LICENSES/GPL-2.0-only.txt",
     ):
         assert f"linkweir/{name}" in names

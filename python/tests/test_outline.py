@@ -9,7 +9,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from linkweir.outline import Outline
+from linkweir.tables.outline import Outline
 
 
 @pytest.mark.parametrize("step", [1, 2, 7, 50])

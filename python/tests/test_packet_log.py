@@ -13,7 +13,7 @@ from command import SMALL, linkweir, strict_json
 
 import linkweir as package
 from linkweir import Result, Scenario
-from linkweir.pcapng import INTERFACES
+from linkweir.commands.pcapng import INTERFACES
 
 LOGGED = 'log = "packets"\n' + SMALL.replace('name = "ef"\n', 'name = "ef"\nlimit = "1p"\n', 1)
 

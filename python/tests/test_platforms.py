@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/reference/platforms.md: what of the Python package needs no Linux, tried without what only Linux has."""
+"""docs/records/platforms.md: what of the Python package needs no Linux, tried without what only Linux has."""
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
 
-from command import REPOSITORY, SMALL
+from command import SMALL
 
-PAGE = (REPOSITORY / "docs/reference/platforms.md").read_text()
-MACHINES = (REPOSITORY / "machines/macos.sh").read_text()
 WITHOUT_LINUX = """
 import os, select, signal, socket
 GONE = {
@@ -57,12 +54,3 @@ linkweir.compare("small.toml", ["pss", "fifo"], seeds=2, jobs=2, out="compared")
 """
     without_linux(script, tmp_path)
     assert (tmp_path / "run/report.html").is_file()
-
-
-def test_the_page_names_the_crates_that_the_script_checks() -> None:
-    checked = set(re.findall(r'^crates="(.*)"$', MACHINES, re.MULTILINE)[0].split())
-    table = PAGE.split("| part | result |")[1].split("\n\n")[0]
-    rows = {name: row for row in table.splitlines() for name in re.findall(r"`(linkweir-[a-z]+)`", row)}
-    all_crates = {path.name for path in (REPOSITORY / "crates").iterdir() if path.is_dir()}
-    assert set(rows) == all_crates
-    assert {name for name, row in rows.items() if "does not compile" not in row} == checked

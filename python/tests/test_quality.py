@@ -25,7 +25,7 @@ from linkweir.quality import (
     mos,
     openbach_delay,
 )
-from linkweir.tables import RunTables
+from linkweir.tables.run_tables import RunTables
 
 
 def test_defaults() -> None:

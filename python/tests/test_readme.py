@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""README.md shows what a run prints and what its plots show."""
+"""README.md shows what a command prints; pictures and the words for them are of the present values on every page."""
 
 from __future__ import annotations
 
 import importlib
 import re
+import subprocess
 import sys
 from pathlib import Path
+from statistics import mean
 from types import ModuleType
 
 import pytest
@@ -14,9 +16,17 @@ from command import REPOSITORY, SCENARIOS, on_a_terminal
 from test_pictures import same_curves
 from test_pictures import words as texts
 
+sys.path.insert(0, str(REPOSITORY / "docs/pictures"))
+
+import core
+import draw as drawing
+
 README = (REPOSITORY / "README.md").read_text()
-COLUMNS = 108
+RESULTS = (REPOSITORY / "docs/results.md").read_text()
+COLUMNS = 80
 """Width of the terminal whose output it shows."""
+MOST_WORDS = 700
+ROLE = re.compile(r"^\* \*\*.*$", re.MULTILINE)
 
 
 def words(text: str) -> list[str]:
@@ -25,16 +35,12 @@ def words(text: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def pictures() -> ModuleType:
-    sys.path.insert(0, str(REPOSITORY / "docs/pictures"))
-    try:
-        return importlib.import_module("readme")
-    finally:
-        sys.path.pop(0)
+    return importlib.import_module("readme")
 
 
-def described(picture: str) -> str:
+def described(picture: str, page: str = RESULTS) -> str:
     """What a picture shows, for those who cannot see it."""
-    found = re.search(rf'<img src="docs/images/{picture}" width="\d+" alt="([^"]*)">', README)
+    found = re.search(rf"!\[([^]]*)\]\([\w/.]*images/{picture}\)", page)
     assert found is not None, picture
     return found[1]
 
@@ -48,12 +54,46 @@ def figures(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"(?<![-\w.])\d+(?:\.\d+)?(?![\w.]\d)", text)]
 
 
-def test_the_run_shown_is_what_a_terminal_shows(tmp_path: Path) -> None:
-    """Word by word, as a terminal breaks the lines where it likes; the bar of progress comes before the table."""
+def test_the_output_shown_is_what_a_terminal_shows(tmp_path: Path) -> None:
+    """Word by word, as a terminal breaks the lines where it likes."""
     (tmp_path / "scenarios").symlink_to(SCENARIOS)
-    printed = on_a_terminal(COLUMNS, "run", "scenarios/lte-drive.toml", cwd=tmp_path, errors=True)
+    (command,) = re.findall(r"^\.venv/bin/linkweir (compare .*)$", README, re.MULTILINE)
+    printed = on_a_terminal(COLUMNS, *command.split(), cwd=tmp_path)
     shown = README.split("```text\n")[1].split("```")[0]
-    assert words(shown) == words(printed)[-len(words(shown)) :]
+    assert len(words(shown)) > 100
+    assert f" {' '.join(words(shown))} " in f" {' '.join(words(printed))} "
+
+
+def test_it_is_short() -> None:
+    assert len(README.split()) <= MOST_WORDS
+
+
+def test_readers_times_and_order_are_the_same_in_the_list_of_pages() -> None:
+    readers = ROLE.findall(README)
+    assert len(readers) == 5
+    listed = (REPOSITORY / "docs/README.md").read_text()
+    assert [line.replace("](docs/", "](") for line in readers] == ROLE.findall(listed)
+
+
+def test_the_picture_of_a_fade_shows_what_is_said(pictures: ModuleType) -> None:
+    seen = pictures.fade()
+    start, end = seen.panels[0].shaded[0]
+    fade = {
+        panel.title: {
+            curve.label: [y for x, y in zip(curve.x, curve.y, strict=True) if start + 5 <= x < end]
+            for curve in panel.curves
+        }
+        for panel in seen.panels
+    }
+    from_, to, seconds, kept, fell, short_ms, long_s = figures(described("fade.svg", README))
+    assert (from_, to, seconds) == (20, 4, end - start)
+    rates, delays = fade.values()
+    assert mean(rates["Linkweir's PSS"]) == pytest.approx(kept, abs=0.05)
+    assert mean(rates["fq_codel"]) == pytest.approx(fell, abs=0.05)
+    assert mean(rates["fifo"]) == pytest.approx(fell, abs=0.05)
+    assert mean(delays["Linkweir's PSS"]) == pytest.approx(short_ms, abs=0.15)
+    assert mean(delays["fq_codel"]) == pytest.approx(short_ms, abs=0.15)
+    assert mean(delays["fifo"]) == pytest.approx(long_s * 1e3, abs=50)
 
 
 def test_the_plot_of_a_guaranteed_rate_shows_what_is_said(pictures: ModuleType) -> None:
@@ -83,3 +123,27 @@ def test_the_plots_are_those_of_the_present_values(
     drawn = (tmp_path / f"{name}.svg").read_text()
     assert same_curves(committed, drawn), "run: make pictures"
     assert texts(committed) == texts(drawn), "run: make pictures"
+
+
+def test_the_picture_of_a_fade_is_that_of_the_present_values(
+    pictures: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committed = (pictures.IMAGES / "fade.svg").read_text()
+    drawn = drawing.svg(pictures.fade().panels, pictures.FADE_INCHES, stacked=True)
+    assert same_curves(committed, drawn), "run: make pictures"
+    assert texts(committed) == texts(drawn), "run: make pictures"
+
+
+def test_the_picture_of_the_core_has_every_host_on_every_page() -> None:
+    assert core.PICTURE.read_text() == core.svg(), "run: make pictures"
+    for host in core.HOSTS:
+        assert f">{host.name}<" in core.svg()
+        assert host.phrase in core.description()
+    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    shown = {}
+    for name in listed.stdout.splitlines():
+        text = (REPOSITORY / name).read_text()
+        for words_for_it in re.findall(r"!\[([^]]*)\]\([^)]*core\.svg\)|<img[^>]*core\.svg[^>]*alt=\"([^\"]*)\"", text):
+            shown[name] = "".join(words_for_it)
+    assert len(shown) >= 2
+    assert set(shown.values()) == {core.description()}, shown

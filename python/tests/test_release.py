@@ -108,6 +108,11 @@ def test_packages_have_all_texts_that_are_kept() -> None:
     assert set(re.findall(r'LICENSES/([^"]*)"', manifest)) == set(build.IN_GATEWAY)
 
 
+def test_the_licence_at_the_root_is_the_one_of_most_files() -> None:
+    """Hosts show the file LICENSE; LICENSES has the texts that SPDX lines name."""
+    assert (REPOSITORY / "LICENSE").read_text() == (REPOSITORY / "LICENSES/BSD-3-Clause.txt").read_text()
+
+
 def test_only_an_empty_folder_takes_a_release(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     assert release.empty(tmp_path / "there").is_dir()
@@ -234,7 +239,7 @@ def test_a_machine_is_judged_by_all_its_checks() -> None:
 
 
 def test_the_page_explains_every_file_of_the_record() -> None:
-    record = (REPOSITORY / "docs/results/release.md").read_text()
+    record = (REPOSITORY / "docs/records/release.md").read_text()
     listed = re.findall(r"^\| (\S+) \| [\d,]+ \|", record, re.MULTILINE)
     page = (REPOSITORY / "docs/howto/release.md").read_text()
     rows = re.findall(r"^\| (`[^|]+) \|", page, re.MULTILINE)

@@ -20,8 +20,8 @@ from command import linkweir
 
 from linkweir import run
 from linkweir.fault import PlanError
-from linkweir.recording import Recording
-from linkweir.replay import compare, prepare
+from linkweir.replays.recording import Recording
+from linkweir.replays.replay import compare, prepare
 
 if sys.version_info >= (3, 11):
     import tomllib

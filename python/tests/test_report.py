@@ -17,7 +17,8 @@ from browser import Browser
 from command import SCENARIOS, SMALL
 
 import linkweir
-from linkweir import Result, Scenario, panels, plot, quality
+from linkweir import Result, Scenario, panels, quality
+from linkweir.panels import plot
 from linkweir.panels.apart import told_apart
 from linkweir.report import page as report_page
 

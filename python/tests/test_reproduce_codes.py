@@ -273,7 +273,7 @@ def test_quick_tables_are_as_close_to_the_printed_values_as_the_page_says(paper:
     splits = [codes.measured(paper, result, options.voice_s) for result in results]
     ours = [statistics.fmean(split[name] for split in splits) for name in codes.SPLIT]
     assert ours == pytest.approx(paper.table[policy], abs=2.5)
-    page = (REPOSITORY / "docs" / "results" / "codes.md").read_text()
+    page = (REPOSITORY / "docs" / "records" / "codes.md").read_text()
     assert "with `--quick`, over fourteen channels, within 2.5" in re.sub(r"\s+", " ", page)
     assert len(cases) == 14
 

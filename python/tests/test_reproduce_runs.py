@@ -15,10 +15,10 @@ import pytest
 from proportional_model import Link, losses
 
 import linkweir
-from linkweir import theory
 from linkweir.reproduce import execute, native, page
 from linkweir.reproduce.figure import Figure, Row
 from linkweir.reproduce.papers import pds, pss
+from linkweir.sizing import theory
 
 slow = pytest.mark.slow
 Grid = dict[tuple[float, float], Row]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -357,6 +358,22 @@ def test_every_figure_and_table_of_a_paper_has_a_verdict() -> None:
         for heading in headings:
             anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
             assert f"{page}.md#{anchor}" in linked, heading
+
+
+def test_the_page_of_results_counts_the_verdicts() -> None:
+    counted: Counter[tuple[str, ...]] = Counter()
+    for line in text(VERDICTS).splitlines():
+        if re.search(r"\.md#", line) and line.startswith("| "):
+            _, numbers, _, verdict, *_ = (cell.strip() for cell in line.split("|"))
+            first, _, last = numbers.partition(" to ")
+            found = sorted(set(re.findall(r"\*\*(reproduced|refuted|theory only)\*\*", verdict)))
+            counted[tuple(found)] += int(last) - int(first) + 1 if last else numbers.count(",") + 1
+    reproduced, partly = counted["reproduced",], counted["refuted", "reproduced"]
+    said = re.sub(r"\s+", " ", (RESULTS.parent / "results.md").read_text())
+    assert (
+        f"Of their {counted.total()} figures and tables, {reproduced} are reproduced, {partly} partly, "
+        f"{counted['refuted',]} are refuted, and {counted['theory only',]} is theory only."
+    ) in said
 
 
 def test_the_policies_that_lose_least_are_named_so() -> None:

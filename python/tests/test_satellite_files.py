@@ -10,7 +10,7 @@ import pytest
 from command import SCENARIOS, linkweir
 
 from linkweir import Result, Scenario, ScenarioError, run
-from linkweir.provenance import read_provenance
+from linkweir.directories.provenance import read_provenance
 
 SCENARIO = """
 duration = "4s"

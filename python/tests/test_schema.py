@@ -23,9 +23,9 @@ from command import REPOSITORY, SCENARIOS, linkweir
 from test_scenario_reference import AMOUNTS, BASE, KINDS, SECTIONS, SIGNALS, SIZES, rows, with_flow, with_keys
 
 from linkweir import Scenario, ScenarioError, policies, traces
-from linkweir.policy import IN_SIMULATOR
-from linkweir.schema import KINDS as FILES
-from linkweir.schema import pages
+from linkweir.scenarios.declared import rows as declared
+from linkweir.scenarios.policy import IN_SIMULATOR
+from linkweir.scenarios.schema import KINDS as FILES
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -237,18 +237,28 @@ def test_every_parameter_of_a_policy_is_judged_alike(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", IN_SIMULATOR)
-def test_the_policies_of_the_simulator_have_the_keys_that_the_parser_knows(name: str) -> None:
-    rule = next(
-        rule["then"]["properties"]
-        for rule in FILES["scenario"]()["allOf"]
-        if rule["if"]["properties"]["scheduler"]["properties"]["policy"]["const"] == name
-    )
-    for table, ours in (("scheduler", rule["scheduler"]), ("class", rule["class"]["items"])):
-        scenario = {**copy.deepcopy(BASE), "scheduler": {"policy": name}}
-        (scenario["class"][0] if table == "class" else scenario["scheduler"])["q" * 30] = 1
-        scenario["link"]["satellite"] = {"packet": "1500B"}
-        known = set(str(refusal(scenario)).split("known here: ")[1].split(", "))
-        assert set(ours["propertyNames"]["enum"]) == known
+def test_a_policy_that_only_reproduces_a_paper_is_read_but_not_offered(name: str) -> None:
+    """Editors offer the words of an `enum` and the names of properties."""
+    scenario = {**copy.deepcopy(BASE), "scheduler": {"policy": name}}
+    if name == "ubmt_like":
+        scenario["scheduler"]["target"] = "80ms"
+        scenario["class"][0]["target_rate"] = "64kbit"
+    assert complaints("scenario", scenario) == []
+    assert complaints("scenario", {**scenario, "scheduler": {"policy": f"{name}s"}})
+    offered: set[str] = set()
+
+    def collect(schema: Any) -> None:
+        if isinstance(schema, dict):
+            offered.update(map(str, schema.get("enum", ())), schema.get("properties", ()), [str(schema.get("const"))])
+            for part in schema.values():
+                collect(part)
+        elif isinstance(schema, list):
+            for part in schema:
+                collect(part)
+
+    collect(FILES["scenario"]())
+    assert "pss" in offered
+    assert not offered & {*IN_SIMULATOR, "target_rate"}
 
 
 def strings_of_rust_tests() -> Iterator[tuple[str, str]]:
@@ -394,16 +404,16 @@ def test_every_change_of_a_gateways_file_is_judged_alike(number: int, tmp_path: 
 def test_the_gateways_schema_has_every_key_of_its_page() -> None:
     schema = FILES["gateway"]()["properties"]
     tables = {
-        "[gateway]": schema["gateway"],
-        "[link], and each peer": schema["link"],
+        "gateway": schema["gateway"],
+        "link": schema["link"],
         "feedback": schema["link"]["properties"]["feedback"]["anyOf"][1],
-        "[[peer]]": schema["peer"]["items"],
-        "[record]": schema["record"],
+        "peer": schema["peer"]["items"],
+        "record": schema["record"],
     }
-    for heading, table in tables.items():
-        assert set(pages.rows("gateway", heading)) <= set(table["properties"]), heading
+    for path, table in tables.items():
+        assert set(declared(path, file="gateway")) <= set(table["properties"]), path
     rule = schema["class"]["items"]["properties"]["match"]["items"]
-    assert set(pages.rows("gateway", "[scheduler] and [[class]]", 1)) == set(rule["properties"])
+    assert set(declared("match", file="gateway")) == set(rule["properties"])
 
 
 def test_the_table_of_the_page_on_recordings_is_one_of_a_gateway() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from command import REPOSITORY
 
-from linkweir.policy import policies
+from linkweir.scenarios.policy import policies
 
 SERIES = REPOSITORY / "kernel/series"
 

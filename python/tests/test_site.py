@@ -84,11 +84,11 @@ def test_what_only_a_browser_sees_is_found(tmp_path: Path) -> None:
     planted = {
         "wide": (
             '<div style="width: 500px">x</div>',
-            r"wide\.html: is \d+ pixels wide on a screen of 390: \['DIV x'\]",
+            r"wide\.html: is \d+ pixels wide on a screen of 360: \['DIV x'\]",
         ),
         "clipped": (
             '<style>body { overflow: hidden }</style><div style="width: 500px">y</div>',
-            r"clipped\.html: is \d+ pixels wide on a screen of 390: \['DIV y'\]",
+            r"clipped\.html: is \d+ pixels wide on a screen of 360: \['DIV y'\]",
         ),
         "pale": ('<p style="color: #999">x</p>', r"pale\.html: a contrast of 2\.8\d, light: P\.: x"),
         "grey": ('<p style="color: #555">x</p>', r"grey\.html: a contrast of 2\.5\d, dark: P\.: x"),
@@ -100,7 +100,7 @@ def test_what_only_a_browser_sees_is_found(tmp_path: Path) -> None:
         "broken": (
             "<table style='width: 60px; table-layout: fixed'><td>"
             "<code style='overflow-wrap: anywhere'>interval_s</code></table>",
-            r"broken\.html: is broken in two on a screen of 390: \['interval_s'\]",
+            r"broken\.html: is broken in two on a screen of 360: \['interval_s'\]",
         ),
         "script": ("<script>throw new Error('planted')</script>", r"script\.html: exception: Error: planted"),
         "console": ("<script>console.error('planted')</script>", r"console\.html: console: \['planted'\]"),
@@ -144,6 +144,52 @@ def test_one_half_ends_when_the_other_failed(tmp_path: Path, monkeypatch: pytest
     assert ended == [True]
 
 
+def far_faults(folder: Path) -> list[str]:
+    pages = {path: check.Page(path) for path in folder.rglob("*.html")}
+    return [*check.menu(folder, pages), *check.far(folder, pages)]
+
+
+def framed(menu: str, text: str) -> str:
+    return f'<div class="sidebar-tree"><div><ul>{menu}</ul></div></div><div><article><div>{text}</div></article></div>'
+
+
+def test_a_page_that_is_three_steps_from_the_menu_is_found(tmp_path: Path) -> None:
+    def link(name: str) -> str:
+        return f'<a href="{name}.html">x</a>'
+
+    pages = {"one": framed("", link("two")), "two": framed("", link("three")), "three": framed("", link("four"))}
+    front = framed(link("one"), "text")
+    site(tmp_path, index=front, **pages, four=SOUND, moved='<meta http-equiv="refresh" content="0; url=one.html">')
+    assert far_faults(tmp_path) == ["four.html: is more than 2 steps from the first 9 pages of the menu"]
+    # what only the menu names, and not among its first pages, does not count
+    (tmp_path / "index.html").write_text(framed("".join(map(link, [*"abcdefgh", "one", "three"])), "text"))
+    assert [fault.split(".")[0] for fault in far_faults(tmp_path)] == ["four", "one", "three", "two"]
+
+
+def test_a_menu_with_too_many_entries_is_found(tmp_path: Path) -> None:
+    entries = "".join(f'<a href="page.html#{number}">x</a>' for number in range(31))
+    site(tmp_path, index=framed(entries, "text"), page=SOUND)
+    assert far_faults(tmp_path) == ["the menu has 31 entries; at most 30 are allowed"]
+
+
+def test_an_old_address_that_is_gone_is_found(tmp_path: Path) -> None:
+    known = tmp_path / "addresses.txt"
+    known.write_text("index\ndocs/gone\n")
+    faults = list(check.addresses(site(tmp_path), known))
+    assert faults == ["docs/gone.html: was a page and is gone; add where it has moved to docs/site/moved.toml"]
+
+
+def test_a_page_that_leads_on_to_nowhere_is_found(tmp_path: Path) -> None:
+    (fault,) = link_faults(site(tmp_path, old='<meta http-equiv="refresh" content="0; url=new.html">'))
+    assert fault == "old.html: leads nowhere: new.html"
+
+
+def test_too_many_words_are_found() -> None:
+    assert list(check.wordy()) == []
+    (fault,) = check.wordy(1)
+    assert fault.endswith("words outside of docs/records/ and CHANGELOG.md; at most 1 are allowed")
+
+
 Lay = Callable[[str, str], str]
 
 
@@ -155,6 +201,8 @@ def laid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lay:
     monkeypatch.setattr(stage, "DOCS", repository / "docs")
     monkeypatch.setattr(stage, "OWN", repository / "docs/site")
     monkeypatch.setattr(stage, "ROOT_PAGES", ())
+    (repository / "README.md").parent.mkdir(parents=True, exist_ok=True)
+    (repository / "README.md").write_text("# Front\n")
     for name in ("docs/howto/other.md", "docs/reference/policies/pss.md", "bench/README.md", "core/a.h", "runs/x.csv"):
         (repository / name).parent.mkdir(parents=True, exist_ok=True)
         (repository / name).write_text("# Other\n" if name.endswith(".md") else "int a; /* ``` */\n")
@@ -180,6 +228,7 @@ def laid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lay:
         ("[`a.h`](../../core/a.h)", "[`a.h`](../../core/a.h.md)"),
         ("[a](../reference/policies)", "[a](../reference/policies/index.md)"),
         ("[a](../../bench)", "[a](../../bench/README.md)"),
+        ("[a](../../README.md#start)", "[a](../../index.md#start)"),
         ("[a](../../core)", "[a](../../core/index.md)"),
         ("`[a](../../core/a.h)`", "`[a](../../core/a.h)`"),
         ("```\n[a](../../core/a.h)\n```", "```\n[a](../../core/a.h)\n```"),
@@ -215,7 +264,16 @@ def test_links_of_notebooks_lead_to_pages_too(laid: Lay, tmp_path: Path) -> None
     assert (tmp_path / "laid/core/a.h.md").exists()
 
 
-def test_the_front_page_lists_only_pages_that_are_there(tmp_path: Path) -> None:
+def test_the_front_page_has_a_card_for_each_reader() -> None:
+    front = stage.cards("# Front\n\n* **A**: to a. [x](y.md), 1 minute\n* **B**: b.\n\nEnd.\n")
+    card = "::::{{container}} card\n**{}**\n\n{}\n::::\n\n"
+    cards = card.format("A", "To a. [x](y.md), 1 minute") + card.format("B", "B.")
+    assert front == f"# Front\n\n:::::{{container}} cards\n\n{cards}:::::\n\n\nEnd.\n"
+    readers = check.REPOSITORY / "README.md"
+    assert stage.cards(readers.read_text()).count("{container} card\n") == 5
+
+
+def test_the_menu_lists_only_pages_that_are_there(tmp_path: Path) -> None:
     for name in ("a/first.md", "a/zebra.md", "a/ant.ipynb", "b/one.rst", "a/picture.png"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()

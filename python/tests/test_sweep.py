@@ -23,9 +23,9 @@ import pytest
 from command import COMMAND, ENDLESS, REPOSITORY, SMALL, await_status, linkweir, linkweir_process, start, strict_json
 
 import linkweir as package
-from linkweir.confidence import estimate
-from linkweir.measures import MEASURES
 from linkweir.sweeps import Answer, DaskCluster, Job, LocalProcesses, Plan, Sweep, run_plan, work
+from linkweir.sweeps.confidence import estimate
+from linkweir.sweeps.measures import MEASURES
 
 PLAN = """\
 scenario = "base.toml"
@@ -557,7 +557,7 @@ def test_a_sweep_that_ended_while_its_data_set_was_put_together_is_resumed(
     def cut_off(self: object, table: object) -> None:
         raise end
 
-    monkeypatch.setattr("linkweir.tables.TableFile.add", cut_off)
+    monkeypatch.setattr("linkweir.tables.run_tables.TableFile.add", cut_off)
     with pytest.raises((KeyboardInterrupt, OSError)):
         run_plan(plan, Here(), out=out)
     monkeypatch.undo()
@@ -694,7 +694,7 @@ def test_two_builds_of_one_commit_with_other_sources_do_not_mix_their_runs(tmp_p
     elsewhere = {**os.environ, "PYTHONPATH": str(other)}
     done = linkweir_process(*words, env=elsewhere)
     assert (done.returncode, done.stderr) == (0, "")
-    with (other / "linkweir" / "simulate.py").open("a") as file:
+    with (other / "linkweir" / "runs" / "simulate.py").open("a") as file:
         file.write("# another thought\n")
     done = linkweir_process(*words, env=elsewhere)
     assert (done.returncode, done.stdout) == (2, "")

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from linkweir import theory
+from linkweir.sizing import theory
 
 LINK_BPS = 20e6
 CAPACITY = theory.Cosine(20e6, 0.3, 15.0)

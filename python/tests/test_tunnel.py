@@ -23,7 +23,7 @@ from linkweir.lab.gateways import Gateways, VirtualGateways
 from linkweir.lab.world import NETEM
 from linkweir.reproduce import gateways as figures
 from linkweir.reproduce.papers import pss
-from linkweir.scenario import as_scenario
+from linkweir.scenarios.scenario import as_scenario
 
 if sys.version_info >= (3, 11):
     import tomllib

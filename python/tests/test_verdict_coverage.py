@@ -11,7 +11,7 @@ import pytest
 import verdict_coverage as coverage
 
 from linkweir.comparison.promises import KEPT, MISSED, UNCLEAR, Promise
-from linkweir.confidence import estimate, exceeds, limits, runs_to_decide
+from linkweir.sweeps.confidence import estimate, exceeds, limits, runs_to_decide
 
 RUNS = 1500
 BLOCKS = 300

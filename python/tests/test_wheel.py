@@ -118,6 +118,16 @@ def test_the_source_distribution_holds_what_a_build_needs(sdist: Path) -> None:
     assert about["License-Expression"] == "BSD-3-Clause AND (GPL-2.0-only OR BSD-3-Clause) AND MIT"
 
 
+def test_the_source_distribution_makes_its_vectors_without_git(sdist: Path, tmp_path: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path)
+    [top] = tmp_path.iterdir()
+    for folder in (REPOSITORY / "vectors").glob("*/"):
+        packed = {path.name for path in (top / "vectors" / folder.name).iterdir()}
+        assert packed == {path.name for path in folder.glob("*") if not path.name.startswith("random-")}
+    run(sys.executable, top / "oracle/generate.py", "--check", "fifo", "rr")
+
+
 @pytest.mark.slow
 def test_a_wheel_of_the_source_distribution_runs_a_scenario(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:

@@ -26,8 +26,8 @@ from typing import Any
 
 import linkweir
 from linkweir.comparison.promises import KEPT, MISSED, Promise
-from linkweir.confidence import ERROR, exceeds
-from linkweir.measures import MEASURES
+from linkweir.sweeps.confidence import ERROR, exceeds
+from linkweir.sweeps.measures import MEASURES
 
 _COMMON = {"duration": "4s", "warmup": "500ms", "link": {"rate": "1Mbit", "delay": "10ms"}}
 _BURSTS = {"kind": "onoff", "rate": "1.6Mbit", "on": "100ms", "off": "500ms", "packet": "500B"}

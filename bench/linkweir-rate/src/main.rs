@@ -304,7 +304,7 @@ mod tests {
     }
 
     /// The aims of c also where the capacity jumps between the two ends of its range. Of twelve seeds two miss 60 ms, by 1.6 ms
-    /// at most; docs/results/gateway.md has them.
+    /// at most; docs/records/gateway.md has them.
     #[test]
     fn a_capacity_that_jumps_is_told_from_jitter() {
         let every = cases();

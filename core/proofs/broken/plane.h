@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
- * plane.h - a data plane that calls one policy with random packets, and the inequalities of docs/results/proofs.md that are checked
+ * plane.h - a data plane that calls one policy with random packets, and the inequalities of docs/records/proofs.md that are checked
  * from the outside: from what the policy picks, what it reports to `observe`, and what the data plane has sent.
  */
 #ifndef LINKWEIR_BROKEN_PLANE_H

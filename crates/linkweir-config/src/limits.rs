@@ -7,8 +7,10 @@ const _: () = assert!(DURATION_NS <= linkweir_core::MAX_NOW_NS);
 /// Fastest link and source, bit/s.
 pub const RATE_BPS: u64 = 400_000_000_000;
 const _: () = assert!(RATE_BPS <= linkweir_core::MAX_RATE_BPS);
+/// Longest propagation delay, ns.
+pub const DELAY_NS: u64 = 3_600_000_000_000;
 /// Longest propagation delay, s.
-pub const DELAY_S: f64 = 3600.0;
+pub const DELAY_S: f64 = DELAY_NS as f64 / 1e9;
 /// Most points of a signal written into the scenario.
 pub const POINTS: usize = 1_000_000;
 /// Largest trace file, bytes.

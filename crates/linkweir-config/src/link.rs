@@ -6,19 +6,12 @@
 use std::path::Path;
 
 use crate::fault::Fault;
+use crate::keys::link::{RATE, TRACE};
 use crate::limits;
 use crate::reader::{Entry, Section};
 use crate::signal::{Capacity, Signal};
 use crate::trace::{self, Described, Hints};
-use crate::units::Kind;
-use crate::values::{self, Values};
-
-/// Rates of a link, bit/s.
-pub const RATES: Values = Values {
-    kind: Kind::Rate,
-    min: 0.0,
-    max: limits::RATE_BPS as f64,
-};
+use crate::values;
 
 /// The keys that a table may have.
 pub struct Given<'s, 'i> {
@@ -41,8 +34,8 @@ impl<'s, 'i> Given<'s, 'i> {
     /// Looks for the keys.
     pub fn find(section: &mut Section<'s, 'i>) -> Given<'s, 'i> {
         Given {
-            rate: section.find("rate"),
-            trace: section.find("trace"),
+            rate: section.find(RATE.name),
+            trace: section.find(TRACE.name),
             described: Described::find(section),
         }
     }
@@ -76,7 +69,7 @@ impl<'s, 'i> Given<'s, 'i> {
         let Some(entry) = rate else {
             return Ok(Source::None);
         };
-        let (signal, shown) = values::read(&entry, RATES)?;
+        let (signal, shown) = values::read(&entry, RATE.form)?;
         if values::greatest(&signal) < least_bps {
             return Err(entry.fault(too_low));
         }

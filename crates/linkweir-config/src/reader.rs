@@ -467,6 +467,14 @@ impl<'s, 'i> Section<'s, 'i> {
         self.entry(key)
     }
 
+    /// The keys that are given, in their order. Asking does not make them known.
+    pub fn names(&self) -> Vec<&'s str> {
+        let table: &'s DeTable<'i> = self.table;
+        let mut keys: Vec<_> = table.keys().collect();
+        keys.sort_by_key(|key| key.span().start);
+        keys.into_iter().map(|key| key.get_ref().as_ref()).collect()
+    }
+
     /// The value of a key that belongs elsewhere, if it is given: for a refusal with a cure. Asking does not make it known.
     pub fn stray(&self, key: &str) -> Option<Entry<'s, 'i>> {
         self.entry(key)

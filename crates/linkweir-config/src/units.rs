@@ -122,9 +122,14 @@ impl Kind {
         }
     }
 
+    /// The suffixes of all its units.
+    #[must_use]
+    pub fn unit_names(self) -> Vec<&'static str> {
+        self.units().iter().map(|unit| unit.suffix).collect()
+    }
+
     fn suffixes(self) -> String {
-        let names: Vec<&str> = self.units().iter().map(|u| u.suffix).collect();
-        names.join(", ")
+        self.unit_names().join(", ")
     }
 }
 

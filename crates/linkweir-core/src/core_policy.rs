@@ -2,7 +2,7 @@
 //! A policy of the C core behind a safe interface.
 //!
 //! The core promises that a policy touches only its own state block, of the size it asked for, and the queues of the view,
-//! whatever their contents. The calls below rely on that. `docs/results/proofs.md` says how much of it is proved: most of
+//! whatever their contents. The calls below rely on that. `docs/records/proofs.md` says how much of it is proved: most of
 //! it for 1, 2 and 3 queues and in part for 64, the list of `rr` for any number, the lists of `drr` and the heaps of `fifo`,
 //! `codel`, `pf` and `codes` for 1 and 2. The lists of `wrr` and `fq_codel` and the ranks of `strict` and `pss` are not
 //! proved to stay sound, nor is any policy but `rr` for all numbers of queues. There the promise rests on vectors, random

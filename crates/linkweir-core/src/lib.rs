@@ -11,7 +11,7 @@ mod loaded;
 mod maker;
 mod mux;
 mod policy;
-mod recorded;
+mod recorded_calls;
 mod waiting;
 
 pub use core_policy::{check, in_range, refused, state_size, Adjust, CorePolicy, Fault, Snapshot};
@@ -26,4 +26,4 @@ pub use loaded::load;
 pub use maker::Maker;
 pub use mux::{Arrival, Counters, Departure, DropReason, Full, Limit, Mux, Step, TimeLimit};
 pub use policy::{Broken, Pick, Policy, Verdict, Victim, View};
-pub use recorded::Recorded;
+pub use recorded_calls::Recorded;

@@ -2,6 +2,8 @@
 //! Replays the lives of `vectors/queues/`, which the naive data plane in `oracle/queues.py` wrote: what classes with limits
 //! drop, why, and what leaves. The format is described there.
 
+mod made;
+
 use std::fs;
 use std::path::Path;
 
@@ -183,11 +185,13 @@ fn replay(path: &Path) -> u64 {
 
 #[test]
 fn classes_with_limits_drop_and_send_what_the_naive_data_plane_does() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/queues");
     let (mut files, mut aged) = (0, 0);
-    for file in fs::read_dir(folder).unwrap() {
-        aged += replay(&file.unwrap().path());
-        files += 1;
+    for file in fs::read_dir(made::vectors().join("queues")).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|end| end == "life") {
+            aged += replay(&path);
+            files += 1;
+        }
     }
     assert!(files >= 39 && aged > 3000, "{files} files, {aged} too old");
 }

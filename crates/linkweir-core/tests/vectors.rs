@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Replays every vector of `vectors/` through the safe wrapper. The format is described in `vectors/README.md`.
 
+mod made;
+
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -335,11 +337,8 @@ impl Drop for Place<'_> {
     }
 }
 
-fn vectors(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../vectors")
-        .join(folder);
-    let mut files: Vec<PathBuf> = fs::read_dir(&folder)
+fn files_of(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
         .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|e| e == "vec"))
@@ -350,8 +349,9 @@ fn vectors(folder: &str) -> Vec<PathBuf> {
 
 #[test]
 fn every_policy_answers_its_vectors() {
+    let vectors = made::vectors();
     for info in linkweir_core::policies() {
-        let files = vectors(info.name);
+        let files = files_of(&vectors.join(info.name));
         assert!(files.iter().any(|f| f
             .file_name()
             .unwrap()

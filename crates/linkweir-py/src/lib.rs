@@ -12,12 +12,14 @@ mod codecs;
 mod columns;
 mod errors;
 mod inputs;
+mod keys;
 mod panics;
 mod policies;
 mod python_policy;
 mod recording;
 mod run;
 mod scenario;
+mod typed;
 
 use pyo3::prelude::*;
 use pyo3::PyTypeInfo;
@@ -36,11 +38,13 @@ mod _native {
     #[pymodule_export]
     use super::inputs::{quantity, reading, show, trace};
     #[pymodule_export]
+    use super::keys::{tables, traffic_kinds, units};
+    #[pymodule_export]
     use super::policies::policies;
     #[pymodule_export]
     use super::recording::Recording;
     #[pymodule_export]
-    use super::run::{optional_tables, run};
+    use super::run::{empty_tables, run};
     #[pymodule_export]
     use super::scenario::{load, parse, Scenario};
 

@@ -8,12 +8,13 @@ use linkweir_sim::experiment::{as_steps, Capacity, End, Reorder, Signal, Traffic
 use linkweir_sim::scenario::{self, Fault, Overrides};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::brought::Brought;
 use crate::errors::{raise, RunError};
 use crate::inputs::hints;
 use crate::panics::caught;
+use crate::typed;
 
 /// A scenario that was checked and is valid.
 #[pyclass(frozen, module = "linkweir._native")]
@@ -161,6 +162,16 @@ impl Scenario {
     #[getter]
     fn resolved(&self) -> &str {
         &self.inner.resolved_toml
+    }
+
+    /// Its declared keys as numbers, with their units in the names.
+    fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        typed::tables(py, &self.inner.resolved_toml)
+    }
+
+    /// Its keys as the resolved form has them.
+    fn written<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        typed::written(py, &self.inner.resolved_toml)
     }
 
     /// Notes on results of the models that its writer may not expect, a sentence each.

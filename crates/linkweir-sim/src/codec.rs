@@ -39,6 +39,17 @@ pub const CODECS: &[Codec] = &[
     codec("opus", 60, 20 * MS, None),
 ];
 
+/// Names of all codecs.
+pub const NAMES: [&str; CODECS.len()] = {
+    let mut names = [""; CODECS.len()];
+    let mut at = 0;
+    while at < CODECS.len() {
+        names[at] = CODECS[at].name;
+        at += 1;
+    }
+    names
+};
+
 /// Mean length of a talk spurt, ns: ITU-T P.59 (03/1993), table 1.
 pub const TALKSPURT_NS: u64 = 1004 * MS;
 /// Mean length of a pause, ns: the same table.

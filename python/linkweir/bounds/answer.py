@@ -15,8 +15,8 @@ from linkweir.bounds import capacity
 from linkweir.bounds.arrivals import Envelope, Framing, Replayed, of_flow, quantity
 from linkweir.bounds.curve import Curve, add, horizontal, minimum, token_bucket, vertical
 from linkweir.bounds.policies import Queue, Service, Setting, services
-from linkweir.quantity import OptionError
-from linkweir.scenario import Scenario
+from linkweir.scenarios.quantity import OptionError
+from linkweir.scenarios.scenario import Scenario
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -26,9 +26,9 @@ from linkweir.bounds import capacity
 from linkweir.bounds.answer import Bound
 from linkweir.bounds.arrivals import quantity
 from linkweir.bounds.curve import Curve
-from linkweir.scenario import Scenario
+from linkweir.runs.simulate import run
+from linkweir.scenarios.scenario import Scenario
 from linkweir.scratch import scratch
-from linkweir.simulate import run
 
 if sys.version_info >= (3, 11):
     import tomllib

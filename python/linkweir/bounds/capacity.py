@@ -14,7 +14,7 @@ import numpy as np
 
 from linkweir.bounds.arrivals import quantity
 from linkweir.bounds.curve import Curve, rate_latency
-from linkweir.quantity import OptionError
+from linkweir.scenarios.quantity import OptionError
 
 FINEST_NS = 1_000_000
 """Shortest step of a smooth capacity."""

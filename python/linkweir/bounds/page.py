@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from linkweir import html_page
 from linkweir.bounds.answer import Bound
 from linkweir.bounds.curve import Curve
-from linkweir.plot import COLOURS, Chart, svg
-from linkweir.scenario import Scenario
+from linkweir.panels.plot import COLOURS, Chart, svg
+from linkweir.report import html_page
+from linkweir.scenarios.scenario import Scenario
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

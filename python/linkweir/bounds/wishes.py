@@ -14,8 +14,8 @@ from linkweir.bounds.answer import setting_of
 from linkweir.bounds.arrivals import quantity
 from linkweir.bounds.curve import Curve, horizontal, token_bucket
 from linkweir.bounds.policies import Queue, Service, Setting, levels, missed, services
-from linkweir.quantity import OptionError, rate_text
-from linkweir.scenario import Scenario
+from linkweir.scenarios.quantity import OptionError, rate_text
+from linkweir.scenarios.scenario import Scenario
 
 if sys.version_info >= (3, 11):
     import tomllib

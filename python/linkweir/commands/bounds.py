@@ -14,9 +14,9 @@ from rich.table import Table
 from linkweir.bounds.answer import Bound, as_json, bounds, envelope, framing_of
 from linkweir.bounds.attack import attack, write
 from linkweir.bounds.curve import Curve
-from linkweir.provenance import write_whole
-from linkweir.quantity import OptionError
-from linkweir.scenario import Scenario
+from linkweir.directories.provenance import write_whole
+from linkweir.scenarios.quantity import OptionError
+from linkweir.scenarios.scenario import Scenario
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -11,7 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from linkweir.commands.executor import executor_of
+from linkweir.commands.present import emit, emit_json, say, shown_stem
 from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
+from linkweir.commands.terminal import print_table
 from linkweir.commands.trace_keys import TraceKeys, trace_keys
 from linkweir.comparison.execute import run_comparison
 from linkweir.comparison.fitting import listed_policies
@@ -19,13 +21,11 @@ from linkweir.comparison.outcome import Comparison
 from linkweir.comparison.plan import label_and_policy, prepare
 from linkweir.comparison.promises import MOST_SEEDS, SINGLE, UNCLEAR, UNKNOWN, VERDICTS, marked
 from linkweir.comparison.results import Verdict
-from linkweir.measures import MEASURES, SHOWN
-from linkweir.present import emit, emit_json, say, shown_stem
-from linkweir.provenance import REPORT
+from linkweir.directories.provenance import REPORT
 from linkweir.sweeps.keys import nearest
+from linkweir.sweeps.measures import MEASURES, SHOWN
 from linkweir.sweeps.outcome import SweepInterrupted
 from linkweir.sweeps.plan import MOST_SEED
-from linkweir.terminal import print_table
 
 if sys.version_info >= (3, 11):
     import tomllib

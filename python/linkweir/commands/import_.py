@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 
+from linkweir.commands.present import emit, say
 from linkweir.deploy.imported import FILE, imported
+from linkweir.directories.provenance import write_whole
 from linkweir.fault import PlanError, ScenarioError
-from linkweir.present import emit, say
-from linkweir.provenance import write_whole
-from linkweir.recording import ENDING, Recording
-from linkweir.replay import prepare
-from linkweir.scenario import Scenario
+from linkweir.replays.recording import ENDING, Recording
+from linkweir.replays.replay import prepare
+from linkweir.scenarios.scenario import Scenario
 from linkweir.scratch import scratch
 
 app = typer.Typer(add_completion=False)

@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
+from linkweir.commands.present import show_result, show_told
+from linkweir.directories.provenance import free_directory
 from linkweir.lab import choice, kernel
 from linkweir.lab.exported import marked
-from linkweir.present import show_result, show_told
-from linkweir.provenance import free_directory
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 app = typer.Typer(help="Run scenarios on real kernels and gateways.", no_args_is_help=True, add_completion=False)
 

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
-from linkweir import pcapng
+from linkweir.commands import pcapng
+from linkweir.commands.present import emit, say
+from linkweir.directories.provenance import writing
 from linkweir.fault import DirectoryError
-from linkweir.present import emit, say
-from linkweir.provenance import writing
-from linkweir.quantity import size_bytes
-from linkweir.result import Result, open_result
+from linkweir.runs.result import Result, open_result
+from linkweir.scenarios.quantity import size_bytes
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -12,13 +12,14 @@ from typing import Annotated, Any
 
 import typer
 
-from linkweir import _native, quantity
+from linkweir import _native
 from linkweir.bounds.answer import envelope
 from linkweir.bounds.curve import Curve
 from linkweir.bounds.wishes import Link, Wish, wishes
 from linkweir.commands import plan_pds, plan_table
 from linkweir.commands.trace_keys import TraceKeys, show_trace, trace_keys
-from linkweir.quantity import OptionError
+from linkweir.scenarios import quantity
+from linkweir.scenarios.quantity import OptionError
 from linkweir.sizing import defaults, shortage
 from linkweir.sizing.answer import answer
 from linkweir.sizing.pss import ROUNDING

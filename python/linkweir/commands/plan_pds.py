@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from linkweir import quantity
-from linkweir.quantity import OptionError
+from linkweir.commands.terminal import print_all
+from linkweir.scenarios import quantity
+from linkweir.scenarios.quantity import OptionError
 from linkweir.sizing import pds as sizing
 from linkweir.sizing.pds import DelayClass
-from linkweir.terminal import print_all
 
 MOST_CLASSES = 64
 NEAR = 0.01

@@ -10,8 +10,8 @@ from typing import Any
 
 from rich.console import Console
 
-from linkweir import quantity
-from linkweir.terminal import print_all
+from linkweir.commands.terminal import print_all
+from linkweir.scenarios import quantity
 
 
 def _mbit(value_bps: float) -> str:

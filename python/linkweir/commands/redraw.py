@@ -8,7 +8,7 @@ from pathlib import Path
 from linkweir.commands.compare import show
 from linkweir.commands.sweep import show_sweep
 from linkweir.comparison.outcome import Comparison
-from linkweir.provenance import REPORT
+from linkweir.directories.provenance import REPORT
 from linkweir.sweeps.directory import COMPARISON
 from linkweir.sweeps.outcome import Sweep
 

@@ -13,16 +13,16 @@ from typing import Annotated, Any
 import typer
 
 from linkweir import _native
+from linkweir.commands.present import emit, emit_json, say, show_result
+from linkweir.commands.terminal import print_table
 from linkweir.commands.trace_keys import TraceKeys, show_trace, trace_keys
-from linkweir.present import emit, emit_json, say, show_result
-from linkweir.provenance import free_directory
-from linkweir.recording import Recording
-from linkweir.replay import Agreement, Replay, compare, prepare
-from linkweir.result import Interrupted
+from linkweir.directories.provenance import free_directory
+from linkweir.replays.recording import Recording
+from linkweir.replays.replay import Agreement, Replay, compare, prepare
+from linkweir.runs.result import Interrupted
+from linkweir.runs.simulate import run
 from linkweir.scratch import scratch
-from linkweir.simulate import run
 from linkweir.sweeps.keys import Key, KeyPathError, split
-from linkweir.terminal import print_table
 
 if sys.version_info >= (3, 11):
     import tomllib

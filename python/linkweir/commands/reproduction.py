@@ -17,17 +17,17 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from linkweir import quantity
 from linkweir.commands.executor import executor_of
+from linkweir.commands.terminal import print_table
 from linkweir.commands.trace_keys import trace_keys
-from linkweir.provenance import free_directory, write_whole
+from linkweir.directories.provenance import free_directory, write_whole
 from linkweir.reproduce import native, page
 from linkweir.reproduce.compact import compact
 from linkweir.reproduce.directory import ReproductionDirectory, figure_key, write_picture
 from linkweir.reproduce.execute import distinct
 from linkweir.reproduce.own_link import OwnLink
 from linkweir.reproduce.reproduction import Reproduction
-from linkweir.terminal import print_table
+from linkweir.scenarios import quantity
 
 TITLES = {
     "pss": "PSS compared with DWRR, reproduced",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from linkweir.schema import KINDS
+from linkweir.scenarios.schema import KINDS
 
 
 def schema(kind: str, out: Path | None) -> str:

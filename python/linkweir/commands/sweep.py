@@ -11,14 +11,14 @@ from typing import Annotated
 import typer
 
 from linkweir.commands.executor import executor_of
+from linkweir.commands.present import show_told, shown_stem
 from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
-from linkweir.present import show_told, shown_stem
-from linkweir.provenance import REPORT
+from linkweir.commands.terminal import print_table
+from linkweir.directories.provenance import REPORT
 from linkweir.sweeps.execute import run_plan
 from linkweir.sweeps.outcome import RUNS, Sweep, SweepInterrupted
 from linkweir.sweeps.page import OF_CLASSES, remarks, table_of
 from linkweir.sweeps.plan import Plan
-from linkweir.terminal import print_table
 
 app = typer.Typer(add_completion=False)
 

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
+from linkweir.commands.present import emit, emit_json
 from linkweir.commands.trace_keys import TraceKeys, show_reading, trace_keys
-from linkweir.present import emit, emit_json
-from linkweir.provenance import write_whole
+from linkweir.directories.provenance import write_whole
 from linkweir.traces import exported, reading
 
 app = typer.Typer(

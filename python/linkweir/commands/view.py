@@ -13,9 +13,9 @@ from typing import Annotated
 
 import typer
 
+from linkweir.commands.present import emit, say
+from linkweir.directories.provenance import REPORT, kind_of, read_provenance
 from linkweir.fault import DirectoryError
-from linkweir.present import emit, say
-from linkweir.provenance import REPORT, kind_of, read_provenance
 
 app = typer.Typer(add_completion=False)
 

@@ -14,8 +14,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from linkweir.scenario import Scenario
-from linkweir.terminal import one_line
+from linkweir.commands.terminal import one_line
+from linkweir.scenarios.scenario import Scenario
 
 Watcher = Callable[[float, Sequence[int]], None]
 """Takes the simulated time, s, and the bytes that each class has sent."""

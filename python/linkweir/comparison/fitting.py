@@ -19,8 +19,8 @@ from functools import lru_cache
 from typing import Any
 
 from linkweir import _native
-from linkweir.kinds import OPEN_LOOP
-from linkweir.policy import IN_SIMULATOR, Parameter, policies
+from linkweir.scenarios.kinds import OPEN_LOOP
+from linkweir.scenarios.policy import IN_SIMULATOR, Parameter, policies
 from linkweir.sweeps.keys import Key
 
 Scenario = Mapping[str, Any]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from linkweir.comparison.page import answer, page, tables
 from linkweir.comparison.plan import Facts
 from linkweir.comparison.results import Results
+from linkweir.directories.provenance import REPORT, dump, write_whole, writing
 from linkweir.fault import DirectoryError
-from linkweir.provenance import REPORT, dump, write_whole, writing
 from linkweir.sweeps.directory import COMPARISON
 from linkweir.sweeps.outcome import Sweep
 

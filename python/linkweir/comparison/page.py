@@ -9,14 +9,14 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from linkweir import html_page
-from linkweir.build import build
 from linkweir.comparison import plot
 from linkweir.comparison.plan import Link
 from linkweir.comparison.promises import KEPT, MISSED, SINGLE, UNCLEAR, UNKNOWN, Promise
-from linkweir.html_page import Cell, Group
-from linkweir.measures import CAPACITY, MEASURES, SHOWN, USED
-from linkweir.provenance import read_provenance
+from linkweir.directories.build import build
+from linkweir.directories.provenance import read_provenance
+from linkweir.report import html_page
+from linkweir.report.html_page import Cell, Group
+from linkweir.sweeps.measures import CAPACITY, MEASURES, SHOWN, USED
 
 if TYPE_CHECKING:
     from linkweir.comparison.results import Results, Verdict

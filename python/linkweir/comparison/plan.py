@@ -19,8 +19,8 @@ from linkweir import _native
 from linkweir.comparison import fitting
 from linkweir.comparison.promises import MOST_SEEDS, Promise, given_promise, promises_of
 from linkweir.fault import PlanError
-from linkweir.kinds import OPEN_LOOP
-from linkweir.scenario import Scenario, whole_seed
+from linkweir.scenarios.kinds import OPEN_LOOP
+from linkweir.scenarios.scenario import Scenario, whole_seed
 from linkweir.sweeps import keys
 from linkweir.sweeps.keys import Key, KeyPathError
 from linkweir.sweeps.plan import MOST_SEED, Plan

@@ -9,8 +9,8 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from linkweir.measures import MEASURES
-from linkweir.plot import STYLE
+from linkweir.panels.plot import STYLE
+from linkweir.sweeps.measures import MEASURES
 from linkweir.sweeps.plot import cumulative, delay_axis, logarithmic
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ A promise is a bound on one measure of a class. A scenario states some itself: t
 targets of `mlwdf` and its like. Others are given with the comparison, as ``CLASS.MEASURE=VALUE``.
 
 A promise is about the mean of a measure over all seeds that there could be. It is kept if this mean is certainly on
-the right side of the bound, judged by `linkweir.confidence.limits`, missed if it is certainly on the wrong side, and
-otherwise unclear; then `Promise.seeds_needed` says how many seeds would decide. A single seed has no limits: its
+the right side of the bound, judged by `linkweir.sweeps.confidence.limits`, missed if it is certainly on the wrong side,
+and otherwise unclear; then `Promise.seeds_needed` says how many seeds would decide. A single seed has no limits: its
 value alone is compared with the bound, and `marked` adds that it is one run. A rate that is 1 % below its bound still
 counts as kept, because packets at the edges of the time vary. Where nothing was measured, there is no data to judge.
 """
@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from linkweir import _native
-from linkweir.confidence import Estimate, limits, runs_to_decide
 from linkweir.fault import PlanError
-from linkweir.measures import MEASURES
+from linkweir.sweeps.confidence import Estimate, limits, runs_to_decide
+from linkweir.sweeps.measures import MEASURES
 
 KEPT = "kept"
 MISSED = "missed"

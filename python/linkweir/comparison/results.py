@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from linkweir import delays
 from linkweir.comparison.plan import Facts
 from linkweir.comparison.promises import UNCLEAR, UNKNOWN, Promise, marked
-from linkweir.confidence import Estimate, estimate, exceeds
-from linkweir.measures import MEASURES, Measure
+from linkweir.sweeps.confidence import Estimate, estimate, exceeds
 from linkweir.sweeps.means import INTERVAL, grouped_means, seeds_are_equal
+from linkweir.sweeps.measures import MEASURES, Measure
 from linkweir.sweeps.outcome import KIND, Sweep
 from linkweir.sweeps.page import SEEDS_ARE_EQUAL
 
@@ -80,7 +80,7 @@ class Results:
 
     @property
     def sweep_kind(self) -> str:
-        """Kind of its directory, for `linkweir.provenance`."""
+        """Kind of its directory, for `linkweir.directories.provenance`."""
         return KIND
 
     @property
@@ -210,7 +210,7 @@ class Results:
         """The policies that are best for a class by a measure: the one with the best mean, and those as good as that.
 
         A policy is worse if the mean of the differences between runs with the same seed certainly is, as
-        `linkweir.confidence.limits` judge it. With a single seed the figures as they are shown decide.
+        `linkweir.sweeps.confidence.limits` judge it. With a single seed the figures as they are shown decide.
         """
         about = MEASURES[measure]
         mine = {one.label: self.values(trace, one.label, name, measure) for one in self.facts.variants}

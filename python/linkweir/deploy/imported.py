@@ -17,7 +17,7 @@ from linkweir.deploy.from_tc import from_tc
 from linkweir.deploy.gateway import toml_table, toml_value
 from linkweir.deploy.left_out import OF_THE_PATH
 from linkweir.fault import ScenarioError, unfit
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 if sys.version_info >= (3, 11):
     import tomllib

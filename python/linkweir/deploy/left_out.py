@@ -44,6 +44,11 @@ def of_the_link(link: Mapping[str, Any], what: str) -> Iterator[str]:
         yield f"link.ring = {link['ring']}: the packets in a device's ring are those of its driver"
 
 
+def varies(link: Mapping[str, Any]) -> bool:
+    """Whether the link of a resolved scenario changes its capacity."""
+    return "trace" in link or isinstance(link.get("rate"), dict) or any(key in link for key in _MODELS)
+
+
 def of_the_run(keys: Mapping[str, Any]) -> Iterator[str]:
     """What only a simulation has."""
     flows = sum(entry["count"] for entry in keys["flow"])

@@ -13,7 +13,7 @@ from typing import Any
 from linkweir import _native
 from linkweir.deploy.copies import classes_of
 from linkweir.fault import unfit
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -14,10 +14,10 @@ from linkweir import _native
 from linkweir.deploy import left_out
 from linkweir.deploy.copies import classes_of
 from linkweir.deploy.filters import Filters
-from linkweir.deploy.matching import sorting
+from linkweir.deploy.matching import Sorting, sorting
 from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE, SHAPED, exact, kind_of, policy_lines
 from linkweir.fault import unfit
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -45,11 +45,13 @@ class Scripts:
         up: shell script that sets it up.
         down: shell script that undoes it.
         notes: what was chosen or could not be carried over, a line each.
+        warnings: why it may not do what the simulation did, a sentence each.
     """
 
     up: str
     down: str
     notes: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper: str = "htb") -> Scripts:
@@ -71,10 +73,10 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper
     keys = tomllib.loads(scenario.resolved)
     link, scheduler = keys["link"], keys["scheduler"]
     classes, changed = _carried(classes_of(keys), link)
-    sorted_by = sorting(classes)
+    hashed = scheduler["policy"] == "fq_codel"
+    sorted_by = Sorting((None,) * len(classes), 0) if hashed else sorting(classes, keys["class"])
     at = ifb_of(device) if ingress else device
     nominal_bps = _native.quantity(link["nominal"], "rate")
-    hashed = scheduler["policy"] == "fq_codel"
     own = _bandwidth(link) if shaper == "module" else None
     _check_times(scheduler["policy"], classes_of(keys))
     lines, _ = policy_lines(scheduler, classes, nominal_bps, at, Filters(at, sorted_by), hashed=hashed, shaper=own)
@@ -88,12 +90,29 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper
     size = _size(device, link) if own is None else []
     add = [f"tc {line}" for line in (*(_shaper(at, link) if own is None else []), *lines)]
     undo = _undo(device, at)
-    head = _head(scenario.name, name, at, notes, _changes(name, at, link, own is not None))
+    warnings = [_fixed(at, link, own is not None)] if left_out.varies(link) else []
+    said = [*notes, *(f"warning: {warning}" for warning in warnings)]
+    head = _head(scenario.name, name, at, said, _changes(name, at, link, own is not None))
     return Scripts(
         "".join(f"{line}\n" for line in [*head, *size, *_up(device, at, add, undo)]),
         "".join(f"{line}\n" for line in ["#!/bin/sh", f"# Undoes what was set up on {device}.", *undo]),
         tuple(notes),
+        tuple(warnings),
     )
+
+
+def _fixed(device: str, link: Mapping[str, Any], by_itself: bool) -> str:
+    """What a rate that stays as it is does to a link that fades, and what follows the link instead."""
+    text = (
+        f"the rate stays at {link['nominal']} while the link changes: in a fade packets wait in the modem, where "
+        "nothing orders them; "
+    )
+    tunnel = "with a gateway at the far end use linkweir export gateway and feedback"
+    if by_itself:
+        return (
+            f"{text}use --shaper htb and linkweir-gateway rate --device {device}, which follows the link, or {tunnel}"
+        )
+    return f"{text}linkweir-gateway rate --device {device} --reflector ADDRESS follows the link, or {tunnel}"
 
 
 def ifb_of(device: str) -> str:

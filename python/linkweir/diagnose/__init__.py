@@ -14,12 +14,12 @@ from linkweir.diagnose.delays import long_delays
 from linkweir.diagnose.finding import Finding
 from linkweir.diagnose.in_step import flows_in_step
 from linkweir.diagnose.reservations import missed_reservations
-from linkweir.diagnose.resolved import ResolvedScenario
 from linkweir.diagnose.rules import offered_above_capacity, refused_transfers, short_trace, small_mtu
 from linkweir.fault import DirectoryError
+from linkweir.scenarios.resolved import ResolvedScenario
 
 if TYPE_CHECKING:
-    from linkweir.tables import RunTables
+    from linkweir.tables.run_tables import RunTables
 
 __all__ = ["Finding", "findings"]
 

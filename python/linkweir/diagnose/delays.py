@@ -16,12 +16,12 @@ import numpy as np
 
 from linkweir import _native
 from linkweir.diagnose.finding import Advice, Finding, key_of, megabits, merged
-from linkweir.diagnose.resolved import Entry, ResolvedScenario
-from linkweir.kinds import OPEN_LOOP
+from linkweir.scenarios.kinds import OPEN_LOOP
+from linkweir.scenarios.resolved import Entry, ResolvedScenario
 
 if TYPE_CHECKING:
-    from linkweir.outline import Values
-    from linkweir.tables import RunTables
+    from linkweir.tables.outline import Values
+    from linkweir.tables.run_tables import RunTables
 
 LONG_DELAY_S = 1.0
 """A class is reported if more than one packet in twenty waited for longer."""

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from linkweir import _native
 from linkweir.diagnose.finding import Advice, Finding, key_of, merged
-from linkweir.diagnose.resolved import Keys, ResolvedScenario, packet_bytes
+from linkweir.scenarios.resolved import Keys, ResolvedScenario, packet_bytes
 
 if TYPE_CHECKING:
-    from linkweir.tables import RunTables
+    from linkweir.tables.run_tables import RunTables
 
 _WHOLE = 10
 """Intervals are in step if their ratio is one of whole numbers up to this."""

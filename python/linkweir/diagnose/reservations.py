@@ -20,12 +20,12 @@ import numpy as np
 
 from linkweir import _native
 from linkweir.diagnose.finding import Advice, Finding, key_of, megabits, merged
-from linkweir.diagnose.resolved import Entry, ResolvedScenario, packet_bytes, size_bytes
 from linkweir.diagnose.rules import EXCESS, spans_in_window_s
+from linkweir.scenarios.resolved import Entry, ResolvedScenario, packet_bytes, size_bytes
 
 if TYPE_CHECKING:
-    from linkweir.outline import Values
-    from linkweir.tables import RunTables
+    from linkweir.tables.outline import Values
+    from linkweir.tables.run_tables import RunTables
 
 _BINS = 4096
 """Bins in memory at a time."""

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkweir import _native, bins
+from linkweir import _native
 from linkweir.diagnose.finding import Advice, Finding, key_of, megabits, merged
-from linkweir.diagnose.resolved import Keys, ResolvedScenario, packet_bytes, size_bytes
-from linkweir.kinds import OPEN_LOOP
+from linkweir.scenarios.kinds import OPEN_LOOP
+from linkweir.scenarios.resolved import Keys, ResolvedScenario, packet_bytes, size_bytes
+from linkweir.tables import bins
 
 if TYPE_CHECKING:
-    from linkweir.outline import Values
-    from linkweir.tables import RunTables
+    from linkweir.tables.outline import Values
+    from linkweir.tables.run_tables import RunTables
 
 EXCESS = 0.01
 """Part by which more than the capacity must be offered, or a trace be shorter than its run: random traffic varies."""

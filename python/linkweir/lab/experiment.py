@@ -17,9 +17,9 @@ from linkweir.lab import guest, host, kernel
 from linkweir.lab.collect import tables
 from linkweir.lab.exported import exported
 from linkweir.lab.world import STAGGER_S, World, world
-from linkweir.result import Result
-from linkweir.scenario import Scenario, as_scenario
-from linkweir.simulate import AnyScenario, processors
+from linkweir.runs.result import Result
+from linkweir.runs.simulate import AnyScenario, processors
+from linkweir.scenarios.scenario import Scenario, as_scenario
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,7 +80,7 @@ class Experiments(ABC):
         return self._run_to_disk(made, Path(out), force, processor)
 
     def _run_to_disk(self, made: World, out: Path, force: bool, processor: int | None) -> Result:
-        from linkweir.directory import RunDirectory
+        from linkweir.runs.directory import RunDirectory
 
         directory = RunDirectory(out, made.scenario, force=force, on=self.on, where=self.where, guest=self.identity)
         try:

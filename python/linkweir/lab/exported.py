@@ -33,7 +33,7 @@ from linkweir.lab.world import (
     netem_delay,
     workloads,
 )
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkweir import _native
+from linkweir.directories.provenance import dump
 from linkweir.lab import guest, host, kernel, namespaces
 from linkweir.lab.collect import Counted, Counters, Shown, tables
 from linkweir.lab.experiment import Experiments
 from linkweir.lab.fault import LaboratoryError
 from linkweir.lab.tunnel import ENDS, LINK_BELOW, tunnel
 from linkweir.lab.world import World
-from linkweir.provenance import dump
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 from linkweir.scratch import scratch
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 Ns = NDArray[np.int64]
 Values = NDArray[np.float64]

@@ -33,7 +33,7 @@ from linkweir.fault import unfit
 from linkweir.lab.arrivals import arrivals
 from linkweir.lab.line import Line
 from linkweir.lab.signal import Signal
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -11,7 +11,7 @@ from linkweir.panels.levels import levels
 from linkweir.panels.panel import Line, Panel
 from linkweir.panels.selection import SHOWN, Selection, select
 from linkweir.panels.series import series
-from linkweir.tables import RunTables
+from linkweir.tables.run_tables import RunTables
 
 __all__ = ["SHOWN", "Line", "Panel", "Selection", "distributions", "over_time", "select"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from linkweir.panels.panel import Line, Panel
 
 if TYPE_CHECKING:
-    from linkweir.outline import Values
+    from linkweir.tables.outline import Values
 
 _NEAR = 0.005
 """Lines are equal if they differ by no more than this part of the panel's height, about a pixel."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from linkweir.panels.panel import Line, Panel, held, largest, prefixed, to_end
 from linkweir.panels.selection import ClassColumns, Selection, columns_of
-from linkweir.tables import RunTables
+from linkweir.tables.run_tables import RunTables
 
 
 def beam(run: RunTables, selection: Selection) -> list[Panel]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from linkweir import quality
 from linkweir.panels.panel import Line, Panel
-from linkweir.tables import RunTables
+from linkweir.tables.run_tables import RunTables
 
 _MOST_CALLS = 40
 _MOST_VALUES = 40_000

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from linkweir import delays
 from linkweir.panels.panel import SHORTEST_MS, Line, Panel
 from linkweir.panels.selection import Selection
-from linkweir.tables import RunTables
+from linkweir.tables.run_tables import RunTables
 
 if TYPE_CHECKING:
-    from linkweir.outline import Values
+    from linkweir.tables.outline import Values
 
 _TITLES = {"queueing": "Distribution of the queueing delay", "one-way": "Distribution of the one-way delay"}
 _MOST_DELAYS = 400

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from linkweir.panels.panel import Line, Panel, held, largest, prefixed, to_end
 from linkweir.panels.reservation import bounds_bits
 from linkweir.panels.selection import ClassColumns, Selection
-from linkweir.policy import Statistic, policies
-from linkweir.tables import RunTables
+from linkweir.scenarios.policy import Statistic, policies
+from linkweir.tables.run_tables import RunTables
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -19,7 +19,7 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from linkweir.outline import Values
+    from linkweir.tables.outline import Values
 
 _STATE = "1 while "
 """The help of a column that is 1 in a state, and 0 otherwise, begins so."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from linkweir.outline import Values
+    from linkweir.tables.outline import Values
 
 SHORTEST_MS = 0.001
 """Delays below are drawn here, as a logarithmic axis has no 0."""

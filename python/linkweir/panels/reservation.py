@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from linkweir import _native
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -15,7 +15,7 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from linkweir.outline import Values
+    from linkweir.tables.outline import Values
 
 _LEAST_BPS = 10.0
 

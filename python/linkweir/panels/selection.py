@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from linkweir.tables import RunTables
+from linkweir.tables.run_tables import RunTables
 
 if TYPE_CHECKING:
-    from linkweir.outline import Outline, Values
+    from linkweir.tables.outline import Outline, Values
 
 SHOWN = 8
 """Classes that are visible at first: colours and line styles still tell so many apart."""
@@ -52,7 +52,7 @@ class ClassColumns:
     """Columns of a table with rows for each class, thinned, of the classes that are drawn."""
 
     def __init__(self, run: RunTables, table: str, columns: Sequence[str], selection: Selection) -> None:
-        from linkweir.outline import Outline
+        from linkweir.tables.outline import Outline
 
         batches = run.batches(table, ["class", "t_s", *columns])
         self._outline = Outline(batches, columns, selection.classes, selection.step(run))
@@ -75,6 +75,6 @@ class ClassColumns:
 
 def columns_of(run: RunTables, table: str, columns: Sequence[str], selection: Selection) -> Outline:
     """Columns of a table without classes, thinned."""
-    from linkweir.outline import Outline
+    from linkweir.tables.outline import Outline
 
     return Outline(run.batches(table, ["t_s", *columns]), columns, (), selection.step(run))

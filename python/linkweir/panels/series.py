@@ -6,7 +6,7 @@ from __future__ import annotations
 from linkweir.panels.panel import SHORTEST_MS, Line, Panel, held, largest, logarithmic, prefixed, to_end
 from linkweir.panels.reservation import reserved_bps
 from linkweir.panels.selection import SHOWN, ClassColumns, Selection, columns_of
-from linkweir.tables import RunTables
+from linkweir.tables.run_tables import RunTables
 
 _FLAT = 0.25
 """Rates below this part of the capacity cannot be told apart under it."""

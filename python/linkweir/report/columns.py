@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkweir import delays, html_page, quality
-from linkweir.tables import RunTables
+from linkweir import delays, quality
+from linkweir.report import html_page
+from linkweir.tables.run_tables import RunTables
 
 _MOST_ROWS = 200
 

@@ -10,10 +10,10 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from linkweir.panels import Panel, Selection
-from linkweir.tables import RunTables
+from linkweir.tables.run_tables import RunTables
 
 if TYPE_CHECKING:
-    from linkweir.outline import Values
+    from linkweir.tables.outline import Values
 
 _DIGITS = 4
 """Significant digits of values, more than a chart can show."""

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from linkweir.plot import charts, delay_charts, drawn
-from linkweir.provenance import FIGURES, write_whole
-from linkweir.tables import RunTables
+from linkweir.directories.provenance import FIGURES, write_whole
+from linkweir.panels.plot import charts, delay_charts, drawn
+from linkweir.tables.run_tables import RunTables
 
 
 def write_figures(run: RunTables, formats: Sequence[str], directory: Path) -> None:
@@ -16,7 +16,7 @@ def write_figures(run: RunTables, formats: Sequence[str], directory: Path) -> No
 
     Args:
         run: the run.
-        formats: some of `linkweir.plot.FORMATS`; nothing is drawn for none.
+        formats: some of `linkweir.panels.plot.FORMATS`; nothing is drawn for none.
         directory: the run directory.
     """
     if not formats:

@@ -8,10 +8,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from linkweir import _native, html_page, panels
+from linkweir import _native, panels
+from linkweir.directories.provenance import PROVENANCE, REPORT, read_provenance, write_whole
 from linkweir.panels import Panel, Selection
-from linkweir.provenance import PROVENANCE, REPORT, read_provenance, write_whole
-from linkweir.report import embed
+from linkweir.report import embed, html_page
 from linkweir.report.columns import (
     CLASS_COLUMNS,
     COMPLETION_COLUMNS,
@@ -24,7 +24,7 @@ from linkweir.report.columns import (
     table_of,
     voice_rows,
 )
-from linkweir.tables import RunTables
+from linkweir.tables.run_tables import RunTables
 
 _MOST_CLASSES = 120
 _MOST_POINTS = 4_000

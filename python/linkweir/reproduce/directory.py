@@ -29,9 +29,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from linkweir.build import build
+from linkweir.directories.build import build
+from linkweir.directories.provenance import (
+    REMOVING,
+    REPORT,
+    SUMMARY,
+    OwnDirectory,
+    dump,
+    read_provenance,
+    write_whole,
+    writing,
+)
 from linkweir.fault import DirectoryError
-from linkweir.provenance import REMOVING, REPORT, SUMMARY, OwnDirectory, dump, read_provenance, write_whole, writing
 from linkweir.reproduce import page
 from linkweir.reproduce.figure import Figure, Row
 from linkweir.sweeps.parts import PARTS, Parts, lock

@@ -14,14 +14,14 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 
+from linkweir.directories.provenance import read_provenance
 from linkweir.fault import DirectoryError
 from linkweir.lab.gateways import OverGateways
-from linkweir.provenance import read_provenance
 from linkweir.reproduce.directory import RUNS
 from linkweir.reproduce.execute import Runner
 from linkweir.reproduce.figure import Figure, FigureCase, Scenario, Tables
-from linkweir.result import Result, open_result
-from linkweir.scenario import as_scenario
+from linkweir.runs.result import Result, open_result
+from linkweir.scenarios.scenario import as_scenario
 
 GATEWAY = "gateway"
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from linkweir.fault import RunError
 from linkweir.reproduce.execute import Runner
 from linkweir.reproduce.figure import Row, Scenario, Tables, identity
-from linkweir.scenario import Scenario as Sound
+from linkweir.scenarios.scenario import Scenario as Sound
 from linkweir.sweeps.execute import Executor
 from linkweir.sweeps.job import Answer, Job, read_rows, read_tables
 from linkweir.sweeps.local import LocalProcesses

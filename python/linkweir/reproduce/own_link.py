@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from linkweir import quantity
-from linkweir.quantity import OptionError
 from linkweir.reproduce.figure import Figure, FigureCase, Measure, Row, Scenario, Tables
+from linkweir.scenarios import quantity
+from linkweir.scenarios.quantity import OptionError
 from linkweir.sizing import shortage
 
 FASTER = (1e-3, 1e3)

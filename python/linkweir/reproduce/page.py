@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from linkweir import html_page
+from linkweir.report import html_page
 from linkweir.reproduce import printed
 from linkweir.reproduce.figure import Figure, Grid, Row
 

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from linkweir.plot import STYLE
+from linkweir.panels.plot import STYLE
 from linkweir.reproduce.figure import Figure, Panel, Row
 from linkweir.reproduce.printed import BOUNDS, Number
 

@@ -21,7 +21,7 @@ from linkweir.sweeps.job import read_tables, write_tables
 
 if TYPE_CHECKING:
     from linkweir.lab import Laboratory
-    from linkweir.result import Result
+    from linkweir.runs.result import Result
     from linkweir.sweeps.parts import Parts
 
 KERNEL = "kernel"
@@ -107,7 +107,7 @@ def run_all(
 def _staggered(simulator: Runner) -> Runner:
     """Simulates TCP flows from the times at which the kernel's start."""
     from linkweir.lab.world import staggered
-    from linkweir.scenario import Scenario as Whole
+    from linkweir.scenarios.scenario import Scenario as Whole
 
     def run(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
         simulator([staggered(Whole.from_dict(scenario)) for scenario in scenarios], take)

@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from linkweir import quantity, theory
-from linkweir.sizing import pss
+from linkweir.scenarios import quantity
+from linkweir.sizing import pss, theory
 from linkweir.sizing.in_use import commands_and_tables
 from linkweir.sizing.requirements import Requirements, Span
 

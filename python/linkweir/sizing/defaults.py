@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from linkweir import quantity
-from linkweir.policy import policies
+from linkweir.scenarios import quantity
+from linkweir.scenarios.policy import policies
 
 _PARAMS = {
     param.name: param

@@ -8,7 +8,7 @@ import re
 from linkweir.deploy.gateway import gateway_configuration
 from linkweir.deploy.matching import CODE_POINTS, code_points_of
 from linkweir.deploy.script import tc_scripts
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 
 _FLOW = '[[flow]]\nclass = "cs0"\nkind = "cbr"\nrate = "1kbit"\npacket = "100B"\n'
 """A scenario needs one, and neither export uses it."""

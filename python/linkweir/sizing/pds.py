@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkweir.quantity import OptionError
+from linkweir.scenarios.quantity import OptionError
 
 LARGEST = 65535
 """The largest coefficient that `pds` takes."""

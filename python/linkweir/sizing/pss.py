@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from linkweir import _native, theory
-from linkweir.quantity import OptionError
+from linkweir import _native
+from linkweir.scenarios.quantity import OptionError
+from linkweir.sizing import theory
 from linkweir.sizing.defaults import BURST_PKTS, MEMORY_S, MTU_BYTES, SAT
 
 ROUNDING = 1e-9

@@ -7,8 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from linkweir import quantity, theory
-from linkweir.quantity import OptionError
+from linkweir.scenarios import quantity
+from linkweir.scenarios.quantity import OptionError
+from linkweir.sizing import theory
 from linkweir.sizing.defaults import MEMORY_S
 from linkweir.sizing.shortage import CapacitySteps
 

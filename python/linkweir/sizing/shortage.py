@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from linkweir import _native, theory, traces
-from linkweir.quantity import OptionError
+from linkweir import _native, traces
+from linkweir.scenarios.quantity import OptionError
+from linkweir.sizing import theory
 
 RATE_BIN_S = 0.1
 """Length of the bins over which opportunities are counted to find when the rate is too low."""

@@ -28,9 +28,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linkweir.build import build
-from linkweir.fault import DirectoryError
-from linkweir.provenance import (
+from linkweir.directories.build import build
+from linkweir.directories.provenance import (
     INPUTS,
     REMOVING,
     REPORT,
@@ -42,13 +41,14 @@ from linkweir.provenance import (
     write_whole,
     writing,
 )
+from linkweir.fault import DirectoryError
 from linkweir.sweeps import keys
 from linkweir.sweeps.data import assembled, assembled_delays
 from linkweir.sweeps.job import KeptRun, read_run
 from linkweir.sweeps.outcome import DELAYS, KIND, RUNS, Failure, Sweep, as_noted, file_sha256, read_data
 from linkweir.sweeps.parts import PARTS, Parts, lock, write_bytes
 from linkweir.sweeps.plan import Plan, Run
-from linkweir.tables import TableFile
+from linkweir.tables.run_tables import TableFile
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from linkweir import _native, bins
-from linkweir.build import build
-from linkweir.scenario import Scenario, with_inputs
+from linkweir import _native
+from linkweir.directories.build import build
+from linkweir.scenarios.scenario import Scenario, with_inputs
+from linkweir.tables import bins
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -170,7 +171,7 @@ def read_run(content: bytes) -> KeptRun:
 
 def _simulate(scenario: Scenario, *, whole: bool) -> tuple[dict[str, pa.Table], float]:
     """The tables kept of a run, and how far it came, s."""
-    from linkweir import arrow
+    from linkweir.tables import arrow
 
     chunks: dict[str, list[list[_native._Column]]] = {name: [] for name in _KEPT}
 

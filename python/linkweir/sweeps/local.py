@@ -15,8 +15,8 @@ from multiprocessing.connection import Pipe, wait
 from pathlib import Path
 
 from linkweir.fault import ExecutorError
+from linkweir.runs.simulate import processors
 from linkweir.scratch import scratch
-from linkweir.simulate import processors
 from linkweir.sweeps.job import Answer, Job
 
 _ATTEMPTS = 3

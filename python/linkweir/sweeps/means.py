@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from linkweir.confidence import LEVEL, student_t
-from linkweir.measures import BUCKET
+from linkweir.sweeps.confidence import LEVEL, student_t
+from linkweir.sweeps.measures import BUCKET
 
 if TYPE_CHECKING:
     import pyarrow as pa

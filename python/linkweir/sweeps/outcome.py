@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linkweir.build import build
+from linkweir.directories.build import build
+from linkweir.directories.provenance import PROVENANCE, RESULTS, SUMMARY, read_provenance, write_whole, writing
 from linkweir.fault import DirectoryError
-from linkweir.provenance import PROVENANCE, RESULTS, SUMMARY, read_provenance, write_whole, writing
 from linkweir.sweeps.means import means
-from linkweir.tables import read_table
+from linkweir.tables.run_tables import read_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,10 +7,10 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from linkweir import html_page
-from linkweir.measures import MEASURES, Measure
+from linkweir.report import html_page
 from linkweir.sweeps import plot
 from linkweir.sweeps.means import INTERVAL, means, seeds_are_equal
+from linkweir.sweeps.measures import MEASURES, Measure
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from linkweir import _native
 from linkweir.fault import PlanError
-from linkweir.scenario import Scenario
+from linkweir.scenarios.scenario import Scenario
 from linkweir.sweeps import keys
 from linkweir.sweeps.job import Job, identity
 from linkweir.sweeps.keys import Key, KeyPathError, Values

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from linkweir import delays
-from linkweir.measures import MEASURES
-from linkweir.plot import Chart, svg
+from linkweir.panels.plot import Chart, svg
 from linkweir.sweeps.means import INTERVAL
+from linkweir.sweeps.measures import MEASURES
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
-    from linkweir.outline import Values
+    from linkweir.tables.outline import Values
 
 _DRAWN = ("rate", "loss", "delay_p50", "delay_p99")
 _MOST_LINES = 12

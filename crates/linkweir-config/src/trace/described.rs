@@ -2,6 +2,7 @@
 //! Keys of a table that describe its trace.
 
 use crate::fault::Fault;
+use crate::keys::Form;
 use crate::limits;
 use crate::reader::{quote, Entry, Section, Source};
 use crate::table::{Clock, Dates};
@@ -9,36 +10,34 @@ use crate::units::{self, Kind};
 
 use super::choices::{Covers, EarlierTimes, EqualTimes, Gap};
 use super::format::{Format, TraceEnd};
+use super::keys;
 use super::named::{Measure, NamedColumns};
-
-/// The keys, in the order in which they are written.
-pub const KEYS: [&str; 13] = [
-    "trace_format",
-    "trace_column",
-    "columns",
-    "end",
-    "trace_unit",
-    "trace_interval",
-    "decimal",
-    "zone",
-    "dates",
-    "covers",
-    "equal_times",
-    "earlier_times",
-    "gap",
-];
 
 /// Keys of a table that describe its trace.
 pub struct Described<'s, 'i> {
-    /// In the order of [`KEYS`].
-    entries: [Option<Entry<'s, 'i>>; KEYS.len()],
+    /// In the order of [`keys::DESCRIBED`].
+    entries: [Option<Entry<'s, 'i>>; 13],
 }
 
 impl<'s, 'i> Described<'s, 'i> {
     /// Looks for the keys.
     pub fn find(section: &mut Section<'s, 'i>) -> Self {
         Described {
-            entries: KEYS.map(|key| section.find(key)),
+            entries: [
+                section.find(keys::FORMAT.name),
+                section.find(keys::COLUMN.name),
+                section.find(keys::COLUMNS.name),
+                section.find(keys::END.name),
+                section.find(keys::UNIT.name),
+                section.find(keys::INTERVAL.name),
+                section.find(keys::DECIMAL.name),
+                section.find(keys::ZONE.name),
+                section.find(keys::DATES.name),
+                section.find(keys::COVERS.name),
+                section.find(keys::EQUAL_TIMES.name),
+                section.find(keys::EARLIER_TIMES.name),
+                section.find(keys::GAP.name),
+            ],
         }
     }
 
@@ -56,19 +55,15 @@ impl<'s, 'i> Described<'s, 'i> {
             &self.entries;
         let mut format = match format_entry {
             Some(entry) => {
-                let mut words = vec!["auto"];
-                words.extend(Format::NAMES);
-                entry
-                    .choice(&words)?
-                    .checked_sub(1)
-                    .map(|index| Format::ALL[index])
+                let chosen = keys::FORMAT.form.read(entry)?;
+                chosen.checked_sub(1).map(|index| Format::ALL[index])
             }
             None => None,
         };
         let unit = unit.as_ref().map(capacity_unit).transpose()?;
         let interval_ns = interval
             .as_ref()
-            .map(|entry| entry.whole(Kind::Time, (1, limits::DURATION_NS)))
+            .map(|entry| keys::INTERVAL.form.read(entry))
             .transpose()?;
         let named = columns
             .as_ref()
@@ -208,34 +203,40 @@ impl Hints {
         let text = |value: &Option<String>| value.as_deref().map(quote);
         let changed = |is_default: bool, name: &str| (!is_default).then(|| quote(name));
         let lines = [
-            ("trace_unit", text(&self.unit)),
+            (keys::UNIT.name, text(&self.unit)),
             (
-                "trace_interval",
+                keys::INTERVAL.name,
                 self.interval_ns
                     .map(|ns| quote(&units::show_whole(ns, Kind::Time))),
             ),
-            ("decimal", self.decimal.map(|mark| quote(&mark.to_string()))),
-            ("zone", text(&self.zone)),
-            ("dates", self.dates.map(|dates| quote(dates.name()))),
             (
-                "covers",
+                keys::DECIMAL.name,
+                self.decimal.map(|mark| quote(&mark.to_string())),
+            ),
+            (keys::ZONE.name, text(&self.zone)),
+            (
+                keys::DATES.name,
+                self.dates.map(|dates| quote(dates.name())),
+            ),
+            (
+                keys::COVERS.name,
                 changed(self.covers == Covers::default(), self.covers.name()),
             ),
             (
-                "equal_times",
+                keys::EQUAL_TIMES.name,
                 changed(
                     self.equal_times == EqualTimes::default(),
                     self.equal_times.name(),
                 ),
             ),
             (
-                "earlier_times",
+                keys::EARLIER_TIMES.name,
                 changed(
                     self.earlier_times == EarlierTimes::default(),
                     self.earlier_times.name(),
                 ),
             ),
-            ("gap", self.gap.map(|gap| quote(gap.name()))),
+            (keys::GAP.name, self.gap.map(|gap| quote(gap.name()))),
         ];
         for (key, value) in lines {
             if let Some(value) = value {

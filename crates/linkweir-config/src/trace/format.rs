@@ -25,6 +25,16 @@ impl Format {
     pub const NAMES: [&'static str; 7] = [
         "linkweir", "mahimahi", "mbit", "csv", "iperf3", "starlink", "rates",
     ];
+    /// What a scenario may write: these names, or that the content is to tell.
+    pub const CHOICES: [&'static str; 8] = {
+        let mut words = ["auto"; 8];
+        let mut at = 0;
+        while at < Format::NAMES.len() {
+            words[at + 1] = Format::NAMES[at];
+            at += 1;
+        }
+        words
+    };
     pub(super) const ALL: [Format; 7] = [
         Format::Linkweir,
         Format::Mahimahi,

@@ -24,6 +24,7 @@ mod described;
 mod file;
 mod format;
 mod found;
+pub mod keys;
 mod mahimahi;
 mod named;
 mod recognise;
@@ -42,7 +43,7 @@ use crate::reader::{quote, Section};
 use crate::signal::{Capacity, Signal};
 
 pub use choices::{Covers, EarlierTimes, EqualTimes, Gap};
-pub use described::{Described, Hints, KEYS};
+pub use described::{Described, Hints};
 pub use file::{read_limited, read_text, Reader};
 pub use format::{Format, TraceEnd};
 pub use found::Trace;

@@ -35,12 +35,12 @@ pub use capacity::{capacity_bps, reported_bps};
 use keys::KeyFile;
 pub use linkweir_config::Fault;
 pub use mode::Mode;
-pub use names::{is_dual, HostName};
+pub use names::HostName;
 use names::{new_device, own_socket, word, WIREGUARD};
 use paths::socket_path;
 pub use peers::Peer;
 pub use record::Record;
-pub use underlays::Way;
+pub use underlays::Underlay;
 
 /// Largest configuration, bytes: more than 500 for each peer.
 const FILE_BYTES: u64 = 8 << 20;

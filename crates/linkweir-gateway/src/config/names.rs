@@ -208,6 +208,6 @@ fn scoped(text: &str) -> Option<Endpoint> {
 }
 
 /// Whether a socket that listens there carries both versions of IP.
-pub fn is_dual(listen: SocketAddr) -> bool {
+fn is_dual(listen: SocketAddr) -> bool {
     listen.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED)
 }

@@ -2,7 +2,7 @@
 //! The gateway's end of its TUN device, with the kernel's offloads: super-packets both ways, and checksums left to the
 //! receiver. Without offloads each system call carries one packet, and all else stays the same.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::sys::uio::writev;
@@ -108,14 +108,9 @@ impl Device {
     ///
     /// # Errors
     /// Those of the system.
-    pub fn send(&self, whole: &mut Whole<'_>) -> io::Result<()> {
-        if !self.offloads {
-            return Ok(writev(&self.tun, &whole.parts[1..]).map(drop)?);
-        }
-        let header = whole.work.bytes();
-        let mut parts = std::mem::take(&mut whole.parts);
-        parts[0] = IoSlice::new(&header);
-        Ok(writev(&self.tun, &parts).map(drop)?)
+    pub fn send(&self, whole: &Whole<'_>) -> io::Result<()> {
+        let without_header = usize::from(!self.offloads);
+        Ok(writev(&self.tun, &whole.parts[without_header..]).map(drop)?)
     }
 }
 

@@ -44,8 +44,6 @@ const PROTOCOL: RouteProtocol = RouteProtocol::Kernel;
 const METRIC_V4: u32 = 0;
 const METRIC_V6: u32 = 1024;
 const METRIC_OF_ADDRESS_V6: u32 = 256;
-/// The metric of a route that leads nowhere: every other one is preferred.
-const LAST: u32 = u32::MAX;
 const ADD: u16 = NLM_F_CREATE | NLM_F_EXCL;
 
 /// What a gateway sets up.
@@ -59,6 +57,8 @@ pub(crate) struct Network {
     pub(crate) mark: Option<u32>,
     /// Whether packets to addresses behind peers are refused while the tunnel's route is missing.
     pub(crate) refuses: bool,
+    /// The metric of its routes that lead nowhere, see [`last_metric`].
+    pub(crate) last_metric: u32,
     /// The device's addresses.
     pub(crate) addresses: Vec<IpNet>,
     /// What is routed through the device, besides the networks of its addresses.
@@ -143,32 +143,6 @@ pub(crate) struct Outcome {
     pub(crate) missing: BTreeSet<Missing>,
 }
 
-/// What a message of the kernel may have changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Touched {
-    pub(crate) rules: bool,
-    /// The device, its addresses or routes.
-    pub(crate) rest: bool,
-}
-
-impl Touched {
-    pub(crate) const ALL: Touched = Touched {
-        rules: true,
-        rest: true,
-    };
-
-    pub(crate) fn any(self) -> bool {
-        self.rules || self.rest
-    }
-
-    pub(crate) fn and(self, other: Touched) -> Touched {
-        Touched {
-            rules: self.rules || other.rules,
-            rest: self.rest || other.rest,
-        }
-    }
-}
-
 /// A route of another program, or of this one.
 struct Found {
     metric: u32,
@@ -184,6 +158,17 @@ struct Wanted {
     source: Option<IpAddr>,
 }
 
+/// The metric of the routes of a device that lead nowhere: every other route is preferred. It depends on the device's name, so
+/// that two gateways on a host do not take each other's routes for their own, and that a gateway finds those that it left when
+/// it was killed. Of 65,536 metrics two names have the same once in 65,536 pairs; then the two share these routes.
+pub(crate) fn last_metric(device: &str) -> u32 {
+    // FNV-1a of 32 bits, folded to 16 (Fowler, Noll, Vo).
+    let hash = device.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    u32::MAX - (hash >> 16 ^ hash & 0xffff)
+}
+
 impl Network {
     /// The routes of other programs where those of this gateway are to be, before anything is set up.
     ///
@@ -195,11 +180,25 @@ impl Network {
         Ok(missing)
     }
 
+    /// Adds everything that is missing.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn restore(&self) -> io::Result<Outcome> {
+        // Rules first: without them packets leave in the clear.
+        let mut outcome = self.restore_rules()?;
+        let rest = self.restore_rest()?;
+        outcome.restored.add(rest.restored);
+        outcome.missing.extend(rest.missing);
+        Ok(outcome)
+    }
+
     /// Adds the rules that are missing.
     ///
     /// # Errors
     /// Those of the system.
-    pub(crate) fn add_rules(&self, outcome: &mut Outcome) -> io::Result<()> {
+    pub(crate) fn restore_rules(&self) -> io::Result<Outcome> {
+        let mut outcome = Outcome::default();
         let rules = self.rules();
         let new = rules
             .iter()
@@ -217,17 +216,15 @@ impl Network {
                 }
             }
         }
-        Ok(())
+        Ok(outcome)
     }
 
-    /// Adds everything that is missing.
+    /// Adds routes and addresses that are missing, and sets the device's MTU.
     ///
     /// # Errors
     /// Those of the system.
-    pub(crate) fn restore(&self) -> io::Result<Outcome> {
+    pub(crate) fn restore_rest(&self) -> io::Result<Outcome> {
         let mut outcome = Outcome::default();
-        // Rules first: without them packets leave in the clear.
-        self.add_rules(&mut outcome)?;
         self.add_unreachable(&mut outcome)?;
         let is_up = self.check_device(&mut outcome)?;
         // A device that is down can have neither: they come when it is up.
@@ -249,12 +246,26 @@ impl Network {
         netlink::change_all(all.collect()).map(drop)
     }
 
-    /// Routes these prefixes instead of those before, and refuses what would leave in the clear, or no longer. What is new is
-    /// added by [`Network::restore`].
+    /// Removes the rules that routes to these prefixes do not need. What is new is added by [`Network::restore_rules`].
     ///
     /// # Errors
     /// Those of the system; that something is gone already is none.
-    pub(crate) fn change(&mut self, nets: BTreeSet<IpNet>, refuses: bool) -> io::Result<()> {
+    pub(crate) fn change_rules(&mut self, nets: BTreeSet<IpNet>, refuses: bool) -> io::Result<()> {
+        let before = self.rules();
+        self.nets = nets;
+        self.refuses = refuses;
+        let kept = self.rules();
+        let gone = before.into_iter().filter(|rule| !kept.contains(rule));
+        let all = gone.map(|rule| (RouteNetlinkMessage::DelRule(rule), 0));
+        netlink::change_all(all.collect()).map(drop)
+    }
+
+    /// Routes these prefixes instead of those before, and refuses what would leave in the clear, or no longer. What is new is
+    /// added by [`Network::restore_rest`].
+    ///
+    /// # Errors
+    /// Those of the system; that something is gone already is none.
+    pub(crate) fn change_routes(&mut self, nets: BTreeSet<IpNet>, refuses: bool) -> io::Result<()> {
         let before = self.clone();
         self.nets = nets;
         self.refuses = refuses;
@@ -268,9 +279,6 @@ impl Network {
         } else {
             &gone
         };
-        let kept = self.rules();
-        let rules = before.rules().into_iter();
-        let rules = rules.filter(|rule| !kept.contains(rule));
         let routes = gone.nets.iter().map(|net| {
             gone.route(&Wanted {
                 net: *net,
@@ -278,36 +286,32 @@ impl Network {
                 source: None,
             })
         });
-        let all = rules
-            .map(RouteNetlinkMessage::DelRule)
-            .chain(routes.map(RouteNetlinkMessage::DelRoute))
-            .chain(allowed.unreachable().map(RouteNetlinkMessage::DelRoute));
-        netlink::change_all(all.map(|one| (one, 0)).collect()).map(drop)
+        let all = routes.chain(allowed.unreachable());
+        let all = all.map(|route| (RouteNetlinkMessage::DelRoute(route), 0));
+        netlink::change_all(all.collect()).map(drop)
     }
 
-    /// What a message of the kernel may have changed of this. While something is `missing` its place may become free without
-    /// a message about it, as when the device of another route disappears.
-    pub(crate) fn touched(&self, message: &RouteNetlinkMessage, missing: bool) -> Touched {
-        let mut touched = Touched::default();
+    /// Whether something may be missing after a message of the kernel. While something is `missing` already, its place may
+    /// become free without a message about it, as when the device of another route disappears.
+    pub(crate) fn is_touched(&self, message: &RouteNetlinkMessage, missing: bool) -> bool {
         match message {
-            RouteNetlinkMessage::DelRule(_) => touched.rules = self.has_rules(),
+            RouteNetlinkMessage::DelRule(_) => self.has_rules(),
             RouteNetlinkMessage::NewLink(link) | RouteNetlinkMessage::DelLink(link) => {
-                touched.rest = missing || link.header.index == self.device;
+                missing || link.header.index == self.device
             }
             RouteNetlinkMessage::DelAddress(address) => {
-                touched.rest = missing || address.header.index == self.device;
+                missing || address.header.index == self.device
             }
+            // Of ours, only that IPv6 begins is news.
             RouteNetlinkMessage::NewAddress(address) => {
-                // Of ours, only that IPv6 begins is news.
-                touched.rest = missing && address.header.index == self.device;
+                missing && address.header.index == self.device
             }
             RouteNetlinkMessage::NewRoute(route) => {
-                touched.rest = self.is_wanted(route) && oif(route) != Some(self.device);
+                self.is_wanted(route) && oif(route) != Some(self.device)
             }
-            RouteNetlinkMessage::DelRoute(route) => touched.rest = self.is_wanted(route),
-            _ => {}
+            RouteNetlinkMessage::DelRoute(route) => self.is_wanted(route),
+            _ => false,
         }
-        touched
     }
 
     /// Whether a route is to a prefix that is wanted, or in the tunnel's table.
@@ -367,7 +371,7 @@ impl Network {
         let nets: BTreeSet<IpNet> = self.nets.union(&own).copied().collect();
         let nets = nets.into_iter().filter(|_| self.refuses);
         nets.filter(|net| self.table(net) == MAIN).map(|net| {
-            let mut route = route_to(&net, LAST);
+            let mut route = route_to(&net, self.last_metric);
             route.header.table = MAIN as u8;
             route.header.protocol = PROTOCOL;
             route.header.scope = RouteScope::Universe;

@@ -14,9 +14,11 @@ use netlink_sys::Socket;
 
 use crate::linux::netlink;
 
-/// Groups of messages about devices, addresses, routes and rules (linux/rtnetlink.h): RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR,
-/// RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV6_ROUTE, RTNLGRP_IPV6_RULE.
-pub(super) const GROUPS: [u32; 7] = [1, 5, 7, 8, 9, 11, 19];
+/// Groups of messages about devices, addresses and routes (linux/rtnetlink.h): RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR,
+/// RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV6_ROUTE.
+pub(super) const OTHER_GROUPS: [u32; 5] = [1, 5, 7, 9, 11];
+/// Those about rules: RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE.
+pub(super) const RULE_GROUPS: [u32; 2] = [8, 19];
 /// Most messages taken in one call, and room for one, bytes.
 const MESSAGES: usize = 256;
 const MESSAGE_BYTES: usize = 8192;
@@ -106,7 +108,7 @@ impl Changes {
     pub(crate) fn new() -> io::Result<Changes> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
-        for group in GROUPS {
+        for group in OTHER_GROUPS.into_iter().chain(RULE_GROUPS) {
             socket.add_membership(group)?;
         }
         socket.set_non_blocking(true)?;

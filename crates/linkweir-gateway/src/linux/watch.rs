@@ -10,7 +10,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::Socket;
 
 use crate::linux::netlink;
-use crate::linux::paths::GROUPS;
+use crate::linux::paths::{OTHER_GROUPS, RULE_GROUPS};
 
 /// Room for one message, bytes.
 const MESSAGE_BYTES: usize = 8192;
@@ -25,13 +25,27 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
+    /// Messages about rules.
+    ///
     /// # Errors
     /// Those of the system.
-    pub(crate) fn new() -> io::Result<Watch> {
+    pub(crate) fn of_rules() -> io::Result<Watch> {
+        Watch::of(&RULE_GROUPS)
+    }
+
+    /// Messages about devices, addresses and routes.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn of_rest() -> io::Result<Watch> {
+        Watch::of(&OTHER_GROUPS)
+    }
+
+    fn of(groups: &[u32]) -> io::Result<Watch> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
-        for group in GROUPS {
-            socket.add_membership(group)?;
+        for group in groups {
+            socket.add_membership(*group)?;
         }
         socket.set_non_blocking(true)?;
         // It works with the system's default, too: if messages are lost, everything is compared.

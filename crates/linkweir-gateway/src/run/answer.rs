@@ -3,8 +3,8 @@
 
 use linkweir_plane::below::Below;
 
+use super::flight_recorder::FlightRecorder;
 use super::peers::Peers;
-use super::recording::Recording;
 use super::station::{shown, Reasons};
 use super::Gateway;
 use crate::config::{self, Config};
@@ -36,7 +36,7 @@ impl Gateway {
             config,
             peers,
             below: egress.below.as_ref(),
-            record: recording.as_ref().map(Recording::show),
+            record: recording.as_ref().map(FlightRecorder::show),
             dropped,
             network,
         };
@@ -48,6 +48,9 @@ impl Gateway {
     /// Serves clients again that were held during a reload; returns when to look again, ns. Who asks after a reload was
     /// signalled gets figures of the new configuration.
     pub(super) fn release_clients(&mut self, now_ns: u64) -> Option<u64> {
+        if !self.control.holds() {
+            return None;
+        }
         if self.reloading.holds(now_ns) {
             return Some(self.reloading.holds_until_ns());
         }

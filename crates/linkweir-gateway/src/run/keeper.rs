@@ -4,7 +4,8 @@
 //!
 //! It reads the configuration and the keys shared with peers, changes the routes of the gateway's device to what the
 //! configuration says, and restores what other programs remove of them. Its requests are two single bytes: whoever takes the
-//! gateway over cannot make it read another file or set another route. It ends with the gateway, however that ends.
+//! gateway over cannot make it read another file or set another route. It ends with the gateway, however that ends, also
+//! while the file cannot be read because its disk hangs.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
@@ -12,8 +13,9 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -24,9 +26,10 @@ use nix::sys::socket::{recv, socketpair, AddressFamily, MsgFlags, SockFlag, Sock
 use zeroize::Zeroizing;
 
 use super::secrets::Secrets;
-use super::upkeep::{Changes, Report, Upkeep, REPORT_BYTES};
+use super::upkeep::{Changes, Report, Thread, Upkeep, REPORT_BYTES};
 use crate::config::{self, Config};
 use crate::linux::network::Network;
+use crate::linux::poll::Poll;
 use crate::linux::privileges;
 use crate::show::control;
 use crate::tunnel::seal::Secret;
@@ -41,8 +44,11 @@ const ROUTE: u8 = b't';
 const KEY_BYTES: usize = 33;
 /// Longest text in a message, bytes.
 const TEXT_BYTES: u32 = 1 << 24;
-/// How long an answer may take. A thread waits for it, packets do not.
+/// How long the keeper may take to begin to read a request.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Keys of the gateway and of the thread that reads the file among the keeper's events.
+const GATEWAY: u64 = 0;
+const READER: u64 = 1;
 
 /// The gateway's end.
 pub(super) struct Keeper {
@@ -86,7 +92,7 @@ impl Keeper {
             .map_err(|error| {
                 io::Error::new(error.kind(), format!("cannot start its keeper: {error}"))
             })?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        // An answer takes as long as the disk takes. A thread waits for it, packets do not.
         stream.set_write_timeout(Some(PATIENCE))?;
         write_text(&stream, &write_network(network))?;
         Ok(Keeper {
@@ -205,19 +211,30 @@ pub fn keep(file: &Path, control: &Path) -> io::Result<()> {
     privileges::keep_for_reload()?;
     let wanted = (network.nets.clone(), network.refuses);
     // Tens of thousands of routes take seconds, in which a reload must not wait for an answer.
-    let (upkeep, changes) = Upkeep::start(network, reports)?;
+    let (threads, changes) = Upkeep::start(&network, reports, &stream)?;
     let mut kept = Kept {
-        file,
+        file: file.to_path_buf(),
         wanted,
         changes,
     };
     let served = kept.serve(&stream);
     drop(kept);
-    let ended = upkeep.join();
+    let ended = end_upkeep(threads);
     remove_socket(control);
-    ended
-        .map_err(|_| io::Error::other("upkeep panicked"))?
-        .and(served)
+    ended.and(served)
+}
+
+/// Removes what would stay, if the gateway has ended. If a thread of the upkeep has ended before, the rules stay, so that
+/// nothing leaves in the clear: the gateway runs on.
+fn end_upkeep(threads: Vec<Thread>) -> io::Result<()> {
+    let panicked = |_| io::Error::other("upkeep panicked");
+    let kept = threads
+        .into_iter()
+        .map(|thread| thread.join().map_err(panicked)?);
+    match kept.collect::<io::Result<Vec<Network>>>()?.last() {
+        Some(network) => network.remove(),
+        None => Ok(()),
+    }
 }
 
 /// Removes the control socket, which the gateway may not. One that was killed listens there for a moment more.
@@ -231,14 +248,14 @@ fn remove_socket(control: &Path) {
 }
 
 /// What a keeper answers about.
-struct Kept<'k> {
-    file: &'k Path,
+struct Kept {
+    file: PathBuf,
     /// The prefixes that the configuration read last routes, and whether it refuses what would leave in the clear.
     wanted: (BTreeSet<IpNet>, bool),
     changes: Changes,
 }
 
-impl Kept<'_> {
+impl Kept {
     /// Answers until the gateway has ended.
     fn serve(&mut self, stream: &UnixStream) -> io::Result<()> {
         while self.answer(stream)? {}
@@ -252,30 +269,60 @@ impl Kept<'_> {
             return Ok(false);
         }
         match request[0] {
-            READ => match read(self.file) {
-                Ok((text, config, preshared)) => {
+            READ => match self.read(stream)? {
+                Some(Ok((text, config, preshared))) => {
                     self.wanted = (routes(&config), config.refuses_leaks);
                     stream.write_all(&[1])?;
                     write_text(stream, &text)?;
                     write_keys(stream, &preshared)?;
                 }
-                Err(fault) => {
+                Some(Err(fault)) => {
                     stream.write_all(&[0])?;
                     write_text(stream, &fault)?;
                 }
+                None => return Ok(false),
             },
             ROUTE => {
-                let (nets, refuses) = self.wanted.clone();
-                self.changes.route(nets, refuses);
+                let (nets, refuses) = &self.wanted;
+                self.changes.route(nets, *refuses);
                 stream.write_all(&[1])?;
             }
             _ => return Err(io::ErrorKind::InvalidData.into()),
         }
         Ok(true)
     }
+
+    /// Reads the file in a thread, since a disk that hangs blocks without end; none: the gateway has ended meanwhile.
+    fn read(&self, gateway: &UnixStream) -> io::Result<Option<Reading>> {
+        let (done, bell) = UnixStream::pair()?;
+        let (sender, reading) = mpsc::channel();
+        let file = self.file.clone();
+        thread::spawn(move || {
+            // Dropped last, which is seen at the other end.
+            let _bell = bell;
+            let _ = sender.send(read(&file));
+        });
+        let mut poll = Poll::new()?;
+        // A gateway that waits for this answer sends nothing: if there is something to read, it has ended.
+        poll.add(gateway, GATEWAY)?;
+        poll.add(&done, READER)?;
+        let mut happened = Vec::new();
+        while happened.is_empty() {
+            poll.wait(None, &mut happened)?;
+        }
+        if happened.contains(&GATEWAY) {
+            return Ok(None);
+        }
+        let panicked = "the thread that reads the configuration panicked; the gateway runs on with the one that it has";
+        let reading = reading.recv().unwrap_or_else(|_| Err(panicked.to_string()));
+        Ok(Some(reading))
+    }
 }
 
-fn read(file: &Path) -> Result<(String, Config, Vec<Option<Secret>>), String> {
+/// The text of a configuration, what it says, and the keys shared with peers, or what is wrong with it.
+type Reading = Result<(String, Config, Vec<Option<Secret>>), String>;
+
+fn read(file: &Path) -> Reading {
     let text = config::read_text(file).map_err(|fault| fault.to_string())?;
     let config = config::parse(&text, file).map_err(|fault| fault.to_string())?;
     let preshared = Secrets::read_preshared(&config).map_err(|fault| fault.to_string())?;
@@ -289,6 +336,7 @@ fn write_network(network: &Network) -> String {
         mtu,
         mark,
         refuses,
+        last_metric,
         addresses,
         nets,
     } = network;
@@ -296,7 +344,7 @@ fn write_network(network: &Network) -> String {
     let addresses: Vec<String> = addresses.iter().map(IpNet::to_string).collect();
     let nets: Vec<String> = nets.iter().map(IpNet::to_string).collect();
     format!(
-        "{device} {mtu} {mark} {}\n{}\n{}",
+        "{device} {mtu} {mark} {} {last_metric}\n{}\n{}",
         u8::from(*refuses),
         addresses.join(" "),
         nets.join("\n")
@@ -306,7 +354,8 @@ fn write_network(network: &Network) -> String {
 fn read_network(text: &str) -> Option<Network> {
     let mut lines = text.lines();
     let numbers = lines.next()?.split(' ').map(|number| number.parse().ok());
-    let [device, mtu, mark, refuses] = numbers.collect::<Option<Vec<u32>>>()?[..] else {
+    let [device, mtu, mark, refuses, last_metric] = numbers.collect::<Option<Vec<u32>>>()?[..]
+    else {
         return None;
     };
     let addresses = lines.next().unwrap_or_default().split_whitespace();
@@ -315,6 +364,7 @@ fn read_network(text: &str) -> Option<Network> {
         mtu,
         mark: Some(mark).filter(|mark| *mark != 0),
         refuses: refuses == 1,
+        last_metric,
         addresses: addresses.filter_map(|net| net.parse().ok()).collect(),
         nets: lines.filter_map(|net| net.parse().ok()).collect(),
     })
@@ -382,6 +432,7 @@ mod tests {
                 mtu: 1440,
                 mark,
                 refuses,
+                last_metric: u32::MAX - 7,
                 addresses: vec![
                     "10.77.0.1/24".parse().unwrap(),
                     "fd77::1/64".parse().unwrap(),

@@ -248,6 +248,9 @@ impl Drop for Process {
 
 #[cfg(test)]
 mod tests {
+    use rand_pcg::rand_core::{Rng, SeedableRng};
+    use rand_pcg::Pcg64;
+
     use super::*;
 
     #[test]
@@ -280,9 +283,9 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_line_that_comes_in_parts_is_one_answer_and_an_endless_one_is_none() {
-        let (here, mut there) = UnixStream::pair().unwrap();
+    /// Names whose process writes what the other end is given.
+    fn fed() -> (Names, UnixStream) {
+        let (here, there) = UnixStream::pair().unwrap();
         here.set_nonblocking(true).unwrap();
         let mut names = Names::new(0);
         names.process = Some(Process {
@@ -290,6 +293,76 @@ mod tests {
             stream: here,
             text: Vec::new(),
         });
+        (names, there)
+    }
+
+    /// Lines like those of the resolver, with some bytes changed: whoever takes the resolver over may write anything.
+    fn rubbish(random: &mut Pcg64) -> Vec<u8> {
+        let parts: [&[u8]; 8] = [
+            b"51820 ",
+            b"hub.example ",
+            b"192.0.2.1:7 ",
+            b"[2001:db8::1]:7 ",
+            b"! no such name",
+            b"\n",
+            b" ",
+            b"\xf0\x9f",
+        ];
+        let mut bytes = Vec::new();
+        for _ in 0..random.next_u32() % 40 {
+            bytes.extend_from_slice(parts[random.next_u32() as usize % parts.len()]);
+        }
+        for _ in 0..random.next_u32() % 4 {
+            let at = random.next_u32() as usize % bytes.len().max(1);
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = (random.next_u32() % 256) as u8;
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn whatever_a_resolver_writes_is_answers_or_left_out_however_it_is_cut() {
+        let mut random = Pcg64::seed_from_u64(11);
+        let (mut names, mut there) = fed();
+        let (mut taken, mut left_out) = (0, 0);
+        for _ in 0..4000 {
+            let mut bytes = rubbish(&mut random);
+            bytes.push(b'\n');
+            // Each line alone, as the reference has it.
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let expected: Vec<Answer> = text.lines().filter_map(answer).collect();
+            let mut rest = bytes.as_slice();
+            let mut answers = Vec::new();
+            while !rest.is_empty() {
+                let count = 1 + random.next_u32() as usize % rest.len();
+                there.write_all(&rest[..count]).unwrap();
+                answers.append(&mut names.answers());
+                rest = &rest[count..];
+            }
+            assert_eq!(answers, expected, "{text:?}");
+            for (name, found) in &answers {
+                let found = match found {
+                    Ok(found) => found.iter().map(|at| format!("{at} ")).collect(),
+                    Err(why) => format!("! {why}"),
+                };
+                let line = format!("{} {} {found}", name.port, name.host);
+                assert!(answer(&line).is_some(), "{line:?} is written as it is read");
+            }
+            taken += answers.len();
+            left_out += text.lines().count() - answers.len();
+            let waits = names.process.as_ref().map(|process| process.text.len());
+            assert_eq!(waits, Some(0), "nothing is left of whole lines");
+        }
+        assert!(
+            taken > 100 && left_out > 100,
+            "{taken} taken, {left_out} left out"
+        );
+    }
+
+    #[test]
+    fn a_line_that_comes_in_parts_is_one_answer_and_an_endless_one_is_none() {
+        let (mut names, mut there) = fed();
         let hub = HostName {
             host: "hub.example".to_string(),
             port: 7,

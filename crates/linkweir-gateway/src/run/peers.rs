@@ -9,7 +9,7 @@ use linkweir_plane::feedback::{Sent, Steer};
 use linkweir_plane::hub::Hub;
 use linkweir_plane::routing::Routing;
 
-use super::handshakes::Handshakes;
+use super::handshake_queue::Handshakes;
 use super::secrets::Secrets;
 use super::station::Station;
 use super::wakes::Wakes;
@@ -21,6 +21,11 @@ use crate::tunnel::seal::{Identity, Key};
 
 /// Room for a handshake or a keepalive, bytes.
 const SCRATCH_BYTES: usize = 2048;
+
+/// Which addresses are behind which peer of a configuration.
+pub(super) fn routing(config: &Config) -> Routing {
+    Routing::new(config.peers.iter().map(|peer| peer.allowed.as_slice()))
+}
 
 /// All peers.
 pub(super) struct Peers {
@@ -36,6 +41,8 @@ pub(super) struct Peers {
     pub(super) routing: Routing,
     by_endpoint: HashMap<SocketAddr, usize>,
     by_index: HashMap<u32, usize>,
+    /// The session of `by_index` found last, and its peer: the next datagram is mostly of the same.
+    last_session: Option<(u32, usize)>,
     by_key: HashMap<Key, usize>,
     /// Endpoints in a file, for the gateway that runs after this one; none once `saver` has it.
     pub(super) saved_endpoints: Option<Endpoints>,
@@ -96,6 +103,7 @@ impl Peers {
             routing: Routing::default(),
             by_endpoint: HashMap::new(),
             by_index: HashMap::new(),
+            last_session: None,
             by_key: HashMap::new(),
             saved_endpoints: None,
             saver: None,
@@ -110,13 +118,21 @@ impl Peers {
             scratch: vec![0; SCRATCH_BYTES],
             own: Own::default(),
         };
-        peers.index(&config.peers);
+        let routing = routing(config);
+        peers.index(&config.peers, routing);
         Ok(peers)
     }
 
-    /// Builds the tables by which peers are found.
-    pub(super) fn index(&mut self, peers: &[Peer]) {
-        self.routing = Routing::new(peers.iter().map(|peer| peer.allowed.as_slice()));
+    /// Builds the tables by which peers are found, but the `routing`, which may have tens of thousands of prefixes. Returns that
+    /// of before.
+    pub(super) fn index(&mut self, peers: &[Peer], routing: Routing) -> Routing {
+        let before = std::mem::replace(&mut self.routing, routing);
+        self.index_peers(peers);
+        before
+    }
+
+    /// Builds the tables by which peers are found from their endpoint, key and session.
+    pub(super) fn index_peers(&mut self, peers: &[Peer]) {
         let numbered = peers.iter().enumerate();
         self.by_endpoint = numbered
             .filter_map(|(at, peer)| Some((peer.endpoint?, at)))
@@ -129,6 +145,7 @@ impl Peers {
         self.by_index = numbered
             .filter_map(|(at, station)| Some((station.session.as_ref()?.index(), at)))
             .collect();
+        self.last_session = None;
         self.indices.keep(self.by_index.keys().copied());
         let numbered = peers.iter().enumerate();
         self.with_commands = numbered
@@ -153,8 +170,13 @@ impl Peers {
     }
 
     /// The peer whose session has this index.
-    pub(super) fn of_session(&self, index: u32) -> Option<usize> {
-        self.by_index.get(&index).copied()
+    pub(super) fn of_session(&mut self, index: u32) -> Option<usize> {
+        if let Some((_, at)) = self.last_session.filter(|(last, _)| *last == index) {
+            return Some(at);
+        }
+        let at = self.by_index.get(&index).copied()?;
+        self.last_session = Some((index, at));
+        Some(at)
     }
 
     /// The peer with this public key.
@@ -207,5 +229,59 @@ impl Peers {
             shared_bytes: hub.map(|_| self.sent_bytes),
             ..self.stations[at].sent
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    const TWO: &str = r#"[gateway]
+device = "lw0"
+address = "10.77.0.1/24"
+listen = "192.0.2.1:51820"
+mode = "wireguard"
+private_key_file = "key"
+[link]
+rate = "20Mbit"
+[scheduler]
+policy = "rr"
+[[class]]
+name = "all"
+[[peer]]
+name = "ship"
+public_key = "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
+allowed_ips = "10.77.0.2/32"
+[[peer]]
+name = "hub"
+public_key = "3p7bfXt9wbTTW2HC7OQ1Nz+DQ8hbeGdNrfx+FG+IK08="
+allowed_ips = "10.77.0.3/32"
+"#;
+
+    /// The session found last is remembered, but not across a reload that puts peers into another order.
+    #[test]
+    fn a_session_is_found_also_where_its_peer_has_another_number() {
+        let config = crate::config::parse(TWO, Path::new("up.toml")).unwrap();
+        let secrets = Secrets {
+            private: Some([7; 32].into()),
+            preshared: vec![None; 2],
+        };
+        let mut peers = Peers::new(0, &config, secrets).unwrap();
+        let index = |peers: &Peers, at: usize| peers.stations[at].session.as_ref().unwrap().index();
+        let (first, second) = (index(&peers, 0), index(&peers, 1));
+        for _ in 0..2 {
+            assert_eq!(peers.of_session(first), Some(0));
+            assert_eq!(peers.of_session(second), Some(1));
+            assert_eq!(peers.of_session(second), Some(1));
+        }
+        peers.stations.swap(0, 1);
+        peers.index_peers(&config.peers);
+        assert_eq!(peers.of_session(second), Some(0));
+        assert_eq!(peers.of_session(first), Some(1));
+        let last = peers.stations.pop();
+        peers.index_peers(&config.peers);
+        assert!(last.is_some());
+        assert_eq!(peers.of_session(first), None);
     }
 }

@@ -10,7 +10,7 @@ use linkweir_plane::hub::Hub;
 use linkweir_plane::setup::{Class, Scheduler};
 
 use super::peers::Peers;
-use super::reloading::Done;
+use super::reloading::{Before, Done, Loaded};
 use super::station::Station;
 use super::{zones, Gateway};
 use crate::config::{Config, Peer};
@@ -108,12 +108,10 @@ impl Gateway {
     pub(super) fn continue_reload(&mut self, now_ns: u64) {
         while let Some(done) = self.reloading.take() {
             match done {
-                Done::Read(Ok((config, preshared))) => {
-                    match self.take_over(now_ns, *config, preshared) {
-                        Ok(refused) => self.reloading.route(refused),
-                        Err(message) => self.nothing_changed(now_ns, &message),
-                    }
-                }
+                Done::Read(Ok(loaded)) => match self.take_over(now_ns, loaded) {
+                    Ok((refused, before)) => self.reloading.route(refused, before),
+                    Err(message) => self.nothing_changed(now_ns, &message),
+                },
                 Done::Read(Err(message)) => self.nothing_changed(now_ns, &message),
                 Done::Routed(routed) => {
                     log(&format!("reloaded {}", self.file.display()));
@@ -129,21 +127,41 @@ impl Gateway {
         }
     }
 
+    /// Says once that a reload's file cannot be read yet; returns when to look again, ns.
+    pub(super) fn note_slow_reload(&mut self, now_ns: u64) -> Option<u64> {
+        let slow_ns = self.reloading.slow_ns()?;
+        if now_ns < slow_ns {
+            return Some(slow_ns);
+        }
+        self.reloading.note_slow();
+        let file = self.file.display();
+        log(&format!(
+            "{file} or a key file of it is not read yet after 4 s: does its disk answer? Until it is read the configuration \
+             stays as it is, and packets, rules, routes and addresses are handled as before"
+        ));
+        None
+    }
+
     fn nothing_changed(&mut self, now_ns: u64, why: &str) {
         log(&format!("nothing changed: {why}"));
         self.reloading.end(now_ns);
     }
 
-    /// Takes a configuration over that was read again. Returns the parameters that a policy refused all the same.
+    /// Takes a configuration over that was read again. Returns the parameters that a policy refused all the same, and what was
+    /// before. Packets wait meanwhile, so this costs something per peer, but nothing per prefix.
     ///
     /// # Errors
     /// Why nothing was taken over.
     pub(super) fn take_over(
         &mut self,
         now_ns: u64,
-        mut new: Config,
-        preshared: Vec<Option<Secret>>,
-    ) -> Result<Vec<String>, String> {
+        loaded: Loaded,
+    ) -> Result<(Vec<String>, Before), String> {
+        let Loaded {
+            config: mut new,
+            preshared,
+            routing,
+        } = loaded;
         zones::number(&mut new);
         let Plan {
             config: new,
@@ -151,7 +169,7 @@ impl Gateway {
             fresh,
             preshared,
             hub,
-        } = Plan::new(now_ns, &self.config, &mut self.peers, new, preshared)?;
+        } = Plan::new(now_ns, &self.config, &mut self.peers, *new, preshared)?;
         let (mut refused, sessions) = self.change_stations(now_ns, &new, &places, fresh, preshared);
         let Peers {
             stations,
@@ -174,8 +192,8 @@ impl Gateway {
             .move_stations(|old| places.iter().position(|place| *place == Some(old)));
         self.ingress.classifier.set_rules(new.rules.clone());
         self.write_recording(now_ns, true);
-        self.peers.index(&new.peers);
-        self.config = new;
+        let routing = self.peers.index(&new.peers, routing);
+        let before = std::mem::replace(&mut self.config, new);
         for at in sessions {
             let station = &mut self.peers.stations[at];
             if let (Some(session), Some(_)) = (&mut station.session, station.endpoint) {
@@ -185,7 +203,7 @@ impl Gateway {
         }
         self.find_names(now_ns);
         self.start_recording(now_ns);
-        Ok(refused)
+        Ok((refused, (before, routing)))
     }
 
     /// Puts the stations into the order of the new configuration, with its settings; returns what policies refused, and

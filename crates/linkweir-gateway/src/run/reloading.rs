@@ -5,11 +5,15 @@
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
+use linkweir_plane::routing::Routing;
+
 use super::keeper::Requests;
+use super::peers::routing;
 use crate::config::{self, Config};
 use crate::tunnel::seal::Secret;
 
@@ -20,15 +24,40 @@ const HOLD_NS: u64 = 4_000_000_000;
 enum Step {
     Read,
     Route,
+    /// Frees what the gateway no longer uses.
+    Free(Box<Before>),
 }
 
-/// A configuration that was read, and the keys shared with its peers.
-type Loaded = (Box<Config>, Vec<Option<Secret>>);
+/// What was read. What takes the longer the more prefixes there are is done here, so that packets do not wait for it.
+pub(super) struct Loaded {
+    /// The configuration.
+    pub config: Box<Config>,
+    /// The keys shared with its peers.
+    pub preshared: Vec<Option<Secret>>,
+    /// Which addresses are behind which of its peers.
+    pub routing: Routing,
+}
+
+/// What a configuration that was taken over has replaced.
+pub(super) type Before = (Config, Routing);
 
 /// What became of a step.
 pub(super) enum Done {
     Read(Result<Loaded, String>),
     Routed(Result<(), String>),
+}
+
+impl Done {
+    /// What is said of a step that ended in a panic, which is a fault of this program. The thread goes on with the next.
+    fn panicked(step: &Step) -> Option<Done> {
+        let fault = "the thread that reloads panicked, which is a fault of linkweir-gateway: please report the lines before \
+                     this one; the gateway runs on, and SIGHUP tries again";
+        match step {
+            Step::Read => Some(Done::Read(Err(fault.to_string()))),
+            Step::Route => Some(Done::Routed(Err(fault.to_string()))),
+            Step::Free(_) => None,
+        }
+    }
 }
 
 /// Reloads, one after the other.
@@ -41,6 +70,8 @@ pub(super) struct Reloading {
     /// Whether the file is being read, so that the configuration in force is that of before.
     is_reading: bool,
     began_ns: u64,
+    /// Whether it was said that the file is not read yet.
+    is_slow: bool,
     /// Whether the file may have changed since it was read.
     is_wanted_again: bool,
     /// What the running policies refused of the configuration that was taken over.
@@ -54,6 +85,25 @@ impl Reloading {
     /// # Errors
     /// Those of the system.
     pub(super) fn new(file: PathBuf, mut keeper: Requests) -> io::Result<Reloading> {
+        Reloading::with(move |step| match step {
+            Step::Read => Some(Done::Read(keeper.read().and_then(|(text, preshared)| {
+                let config = config::parse(&text, &file).map_err(|fault| fault.to_string())?;
+                Ok(Loaded {
+                    routing: routing(&config),
+                    config: Box::new(config),
+                    preshared,
+                })
+            }))),
+            Step::Route => Some(Done::Routed(keeper.route())),
+            Step::Free(before) => {
+                drop(before);
+                None
+            }
+        })
+    }
+
+    /// The same with other work for each step. A step without an outcome is not answered.
+    fn with(mut work: impl FnMut(Step) -> Option<Done> + Send + 'static) -> io::Result<Reloading> {
         let (ready, mut bell) = UnixStream::pair()?;
         ready.set_nonblocking(true)?;
         bell.set_nonblocking(true)?;
@@ -61,13 +111,10 @@ impl Reloading {
         let (sender, done) = mpsc::channel();
         thread::spawn(move || {
             for step in todo {
-                let outcome = match step {
-                    Step::Read => Done::Read(keeper.read().and_then(|(text, preshared)| {
-                        let config = config::parse(&text, &file);
-                        let config = config.map_err(|fault| fault.to_string())?;
-                        Ok((Box::new(config), preshared))
-                    })),
-                    Step::Route => Done::Routed(keeper.route()),
+                let panicked = Done::panicked(&step);
+                let outcome = panic::catch_unwind(AssertUnwindSafe(|| work(step)));
+                let Some(outcome) = outcome.unwrap_or(panicked) else {
+                    continue;
                 };
                 if sender.send(outcome).is_err() {
                     return;
@@ -83,6 +130,7 @@ impl Reloading {
             is_under_way: false,
             is_reading: false,
             began_ns: 0,
+            is_slow: false,
             is_wanted_again: false,
             refused: Vec::new(),
         })
@@ -95,6 +143,7 @@ impl Reloading {
             self.is_under_way = true;
             self.is_reading = true;
             self.began_ns = now_ns;
+            self.is_slow = false;
             self.next(Step::Read);
         }
     }
@@ -109,6 +158,16 @@ impl Reloading {
         self.began_ns + HOLD_NS
     }
 
+    /// When it is to be said that the file is not read yet, ns.
+    pub(super) fn slow_ns(&self) -> Option<u64> {
+        (self.is_reading && !self.is_slow).then(|| self.holds_until_ns())
+    }
+
+    /// It was said.
+    pub(super) fn note_slow(&mut self) {
+        self.is_slow = true;
+    }
+
     /// What became of a step that is done.
     pub(super) fn take(&mut self) -> Option<Done> {
         let _ = self.ready.read(&mut [0; 16]);
@@ -117,9 +176,11 @@ impl Reloading {
         Some(done)
     }
 
-    /// The configuration was taken over, except what the running policies `refused`: its routes are next.
-    pub(super) fn route(&mut self, refused: Vec<String>) {
+    /// The configuration was taken over, except what the running policies `refused`: its routes are next, and what was
+    /// `before` is no longer needed.
+    pub(super) fn route(&mut self, refused: Vec<String>, before: Before) {
         self.refused = refused;
+        self.next(Step::Free(Box::new(before)));
         self.next(Step::Route);
     }
 
@@ -134,6 +195,7 @@ impl Reloading {
     }
 
     fn next(&self, step: Step) {
+        // The thread ends only when this is dropped.
         let _ = self.steps.send(step);
     }
 }
@@ -141,5 +203,67 @@ impl Reloading {
 impl AsFd for Reloading {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ready.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What became of the next step.
+    fn wait_for(reloading: &mut Reloading) -> Done {
+        reloading.ready.set_nonblocking(false).unwrap();
+        let timeout = std::time::Duration::from_secs(10);
+        reloading.ready.set_read_timeout(Some(timeout)).unwrap();
+        reloading.take().expect("the thread answers")
+    }
+
+    #[test]
+    fn a_reload_that_panics_is_said_and_the_next_one_works() {
+        let mut count = 0;
+        let work = move |step| {
+            count += 1;
+            match step {
+                Step::Read => assert!(count != 1, "planted in a test"),
+                Step::Route => assert!(count != 2, "planted in a test"),
+                Step::Free(_) => {}
+            }
+            Some(Done::Routed(Ok(())))
+        };
+        let mut reloading = Reloading::with(work).unwrap();
+        reloading.want(0);
+        let Done::Read(Err(fault)) = wait_for(&mut reloading) else {
+            panic!("the file cannot have been read");
+        };
+        assert!(fault.contains("SIGHUP"), "{fault}");
+        assert!(!reloading.holds(0), "clients wait for no reload");
+        reloading.next(Step::Route);
+        assert!(matches!(
+            wait_for(&mut reloading),
+            Done::Routed(Err(fault)) if fault.contains("SIGHUP")
+        ));
+        reloading.end(0);
+        reloading.want(0);
+        assert!(matches!(wait_for(&mut reloading), Done::Routed(Ok(()))));
+    }
+
+    #[test]
+    fn a_file_that_is_not_read_is_said_once() {
+        let (step, steps) = mpsc::channel::<()>();
+        let work = move |_| {
+            let _ = steps.recv();
+            Some(Done::Routed(Ok(())))
+        };
+        let mut reloading = Reloading::with(work).unwrap();
+        assert_eq!(reloading.slow_ns(), None);
+        reloading.want(7);
+        assert_eq!(reloading.slow_ns(), Some(7 + HOLD_NS));
+        reloading.note_slow();
+        assert_eq!(reloading.slow_ns(), None);
+        step.send(()).unwrap();
+        wait_for(&mut reloading);
+        reloading.end(9);
+        reloading.want(9);
+        assert_eq!(reloading.slow_ns(), Some(9 + HOLD_NS));
     }
 }

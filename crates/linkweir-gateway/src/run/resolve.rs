@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 
 use super::names::{self, Names, AGAIN_NS, SILENT_AGAIN_NS};
 use super::{Gateway, NAMES};
-use crate::config::is_dual;
 use crate::linux::journal::{log, tell, Event};
 
 impl Gateway {
@@ -60,13 +59,12 @@ impl Gateway {
         let Some(names) = &mut self.names else {
             return;
         };
-        let listen = self.config.listen;
         let answers = names.answers();
         if names.has_ended() {
             log("the process that resolves names has ended; another one is started within 10 s");
         }
         for (name, found) in answers {
-            let fits = |at: &SocketAddr| is_dual(listen) || at.is_ipv4() == listen.is_ipv4();
+            let fits = |at: &SocketAddr| self.socket.carries(at);
             let found = found.map(|found| found.into_iter().filter(fits).collect::<Vec<_>>());
             let found = match found {
                 Ok(found) if found.is_empty() => {

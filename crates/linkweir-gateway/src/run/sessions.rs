@@ -4,10 +4,10 @@
 use std::net::SocketAddr;
 
 use super::peers::Peers;
-use crate::config::{is_dual, Config, Peer};
+use crate::config::{Config, Peer};
 use crate::linux::journal::{log, tell, Event};
 use crate::linux::poll;
-use crate::linux::underlay::Underlay;
+use crate::linux::tunnel_socket::TunnelSocket;
 use crate::tunnel::endpoints::{Endpoints, Saver};
 use crate::tunnel::seal::{self, Key};
 
@@ -27,7 +27,7 @@ impl Peers {
         &mut self,
         now_ns: u64,
         at: usize,
-        underlay: &mut Underlay,
+        socket: &mut TunnelSocket,
         configured: &[Peer],
     ) -> Option<u64> {
         let station = &mut self.stations[at];
@@ -40,8 +40,7 @@ impl Peers {
             self.named_is_silent = true;
         }
         station.was_silent = silent;
-        station.confirm_path();
-        station.check_loop(&self.own, &configured[at].name);
+        station.check_path(&self.own, &configured[at].name);
         let sends = !station.is_looped;
         let Some(session) = &mut station.session else {
             station.link.set_open(sends);
@@ -58,7 +57,7 @@ impl Peers {
                 }
                 if let Some(to) = station.endpoint.filter(|_| sends) {
                     station.silence.sent(now_ns);
-                    let _ = underlay.send(datagram, to, station.source, 0);
+                    let _ = socket.send(datagram, to, station.source, 0);
                 }
             }
         }
@@ -118,7 +117,7 @@ impl Peers {
     }
 
     /// Gives peers without a configured endpoint the one that an earlier gateway saved.
-    pub(super) fn restore_endpoints(&mut self, config: &Config) {
+    pub(super) fn restore_endpoints(&mut self, config: &Config, socket: &TunnelSocket) {
         if self.identity.is_none() {
             return;
         }
@@ -130,9 +129,8 @@ impl Peers {
         for (peer, station) in config.peers.iter().zip(&mut self.stations) {
             if station.endpoint.is_none() {
                 let known = peer.public_key.and_then(|key| saved.of(&key));
-                // A socket of IPv4 cannot send to IPv6, nor the other way round.
-                station.endpoint = known
-                    .filter(|at| is_dual(config.listen) || at.is_ipv4() == config.listen.is_ipv4());
+                station.endpoint = known.filter(|at| socket.carries(at));
+                station.loop_is_doubted = true;
                 if let Some(endpoint) = station.endpoint {
                     station.candidates.answered(endpoint);
                 }

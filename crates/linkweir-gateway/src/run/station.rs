@@ -9,7 +9,7 @@ use linkweir_core::Fault;
 
 use super::candidates::Candidates;
 use super::silence::Silence;
-use super::ways::Ways;
+use super::underlays::PeerUnderlays;
 
 use crate::config::{Config, Peer};
 use crate::linux::calls;
@@ -17,7 +17,7 @@ use crate::linux::command::Running;
 use crate::linux::journal::{tell, Event};
 use crate::linux::leads::Own;
 use crate::linux::paths;
-use crate::linux::underlay::Local;
+use crate::linux::tunnel_socket::Local;
 use crate::show::figures::{self, FeedbackShow, PeerShow};
 use crate::tunnel::indices::Indices;
 use crate::tunnel::seal::{Identity, Secret, Session};
@@ -66,13 +66,14 @@ pub(super) struct Station {
     /// peer is through another device than that of this address.
     pub source: Source,
     /// The ways to it, where there are several.
-    pub ways: Option<Ways>,
+    pub underlays: Option<PeerUnderlays>,
     /// The endpoint and the place where its last datagram came in, as of which `source` was found.
     pub came: Option<(SocketAddr, Option<Local>)>,
-    /// The endpoint, and the device it is sent from, as of which `is_looped` was found; none: routes may have changed.
-    pub looked_up: Option<(SocketAddr, u32)>,
     /// Whether what is sent to it would come back through the tunnel's own device: then nothing is.
     pub is_looped: bool,
+    /// Whether `is_looped` is to be found again, since the endpoint, the source or the system's routes may have changed. Who
+    /// changes one of these sets it.
+    pub loop_is_doubted: bool,
     /// The mark of datagrams to it, which may have routes of their own.
     mark: Option<u32>,
     /// Whether addresses or routes have changed since `source` was found.
@@ -148,10 +149,10 @@ impl Station {
             session,
             endpoint: peer.endpoint,
             source: Source::default(),
-            ways: None,
+            underlays: None,
             came: None,
-            looked_up: None,
             is_looped: false,
+            loop_is_doubted: true,
             mark: config.fwmark,
             path_is_doubted: false,
             candidates: Candidates::default(),
@@ -220,9 +221,10 @@ impl Station {
 
     /// Sets the ways up as they are configured; the first is used until it fails.
     fn set_ways(&mut self, now_ns: u64, peer: &Peer) {
-        self.ways = Ways::new(now_ns, peer);
-        if let Some(ways) = &self.ways {
-            self.source = ways.source();
+        self.underlays = PeerUnderlays::new(now_ns, peer);
+        self.loop_is_doubted = true;
+        if let Some(underlays) = &self.underlays {
+            self.source = underlays.source();
         }
     }
 
@@ -297,11 +299,12 @@ impl Station {
     /// another now.
     pub(super) fn came(&mut self, from: SocketAddr, to: Option<Local>, name: &str) -> bool {
         self.silence.hear();
-        if self.ways.is_some() || self.came == Some((from, to)) {
+        if self.underlays.is_some() || self.came == Some((from, to)) {
             return false;
         }
         self.came = Some((from, to));
         self.find_source();
+        self.loop_is_doubted = true;
         let before = self.endpoint.replace(from);
         if let Some(before) = before.filter(|before| *before != from) {
             tell(
@@ -313,18 +316,24 @@ impl Station {
         before != Some(from)
     }
 
-    /// Finds whether what is sent to it would come back through the tunnel's own device, and says so. The system is asked once
-    /// for each endpoint, and again when routes may have changed.
-    pub(super) fn check_loop(&mut self, own: &Own, name: &str) {
+    /// Finds what it is sent from and whether that would come back through the tunnel's own device, if the endpoint, addresses
+    /// or routes may have changed.
+    #[inline]
+    pub(super) fn check_path(&mut self, own: &Own, name: &str) {
+        if self.loop_is_doubted {
+            self.confirm_path();
+            self.find_loop(own, name);
+        }
+    }
+
+    /// Finds whether what is sent to it would come back through the tunnel's own device, and says so.
+    #[cold]
+    fn find_loop(&mut self, own: &Own, name: &str) {
+        self.loop_is_doubted = false;
         let Some(to) = self.endpoint else {
             self.is_looped = false;
             return;
         };
-        let looked_up = (to, self.source.device);
-        if self.looked_up == Some(looked_up) {
-            return;
-        }
-        self.looked_up = Some(looked_up);
         let before = std::mem::replace(&mut self.is_looped, own.leads_into_itself(to, self.source));
         if self.is_looped {
             let what = format!(
@@ -358,16 +367,17 @@ impl Station {
     /// Routes or addresses may have changed: what it is sent from is found again before the next packet.
     pub(super) fn doubt_path(&mut self) {
         self.path_is_doubted = true;
-        self.looked_up = None;
-        if let Some(ways) = &mut self.ways {
-            ways.find_devices();
-            self.source = ways.source();
+        self.loop_is_doubted = true;
+        if let Some(underlays) = &mut self.underlays {
+            underlays.find_devices();
+            self.source = underlays.source();
         }
     }
 
     /// Finds what it is sent from, if addresses or routes have changed.
+    #[inline]
     pub(super) fn confirm_path(&mut self) {
-        if self.path_is_doubted && self.ways.is_none() {
+        if self.path_is_doubted && self.underlays.is_none() {
             self.find_source();
         }
     }
@@ -380,7 +390,7 @@ impl Station {
 
     fn forget_path(&mut self) {
         self.came = None;
-        self.looked_up = None;
+        self.loop_is_doubted = true;
         self.source = Source::default();
     }
 
@@ -469,9 +479,9 @@ impl Station {
             path_mtu_bytes: self.path_mtu.as_ref().map(PathMtu::found),
             program_unlogged_lines: peer.capacity.command.as_ref().map(|_| self.unlogged_lines),
             underlays: self
-                .ways
+                .underlays
                 .as_ref()
-                .map_or_else(Vec::new, |ways| ways.show(peer)),
+                .map_or_else(Vec::new, |underlays| underlays.show(peer)),
             classes: figures::classes(now_ns, config, &mut self.link),
             warnings: config.warnings_at(&peer.name, capacity_bps),
         }
@@ -619,6 +629,41 @@ mod tests {
         let mut station = station(&config);
         station.endpoint = None;
         assert_eq!(station.due_ns(), None);
+    }
+
+    /// The first device of every network namespace is its loopback, which stands for the tunnel's own here.
+    #[test]
+    fn each_change_of_the_path_is_looked_at() {
+        let own = Own {
+            device: 1,
+            ..Own::default()
+        };
+        let config = config("");
+        let (inside, past) = ("127.0.0.1:9", "[2001:db8::77]:9");
+        let mut station = station(&config);
+        let mut found = |change: &mut dyn FnMut(&mut Station)| {
+            change(&mut station);
+            station.check_path(&own, "ship");
+            station.is_looped
+        };
+        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+        assert!(found(&mut |station| station.move_to(at(inside))));
+        assert!(!found(&mut |station| station.move_to(at(past))));
+        assert!(found(&mut |station| {
+            assert!(station.came(at(inside), None, "ship"));
+        }));
+        let mut new = config.peers[0].clone();
+        new.endpoint = Some(at(past));
+        assert!(!found(&mut |station| {
+            station
+                .change(0, &config, (&config.peers[0], &new))
+                .unwrap();
+        }));
+        assert!(found(&mut |station| station.move_to(at(inside))));
+        assert!(!found(&mut |station| {
+            station.endpoint = None;
+            station.doubt_path();
+        }));
     }
 
     #[test]

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Keeps what the gateway set up in the system's network as it is: the keeper hears of changes, adds what other programs
 //! removed, and reports it to the gateway.
+//!
+//! Rules have a thread of their own: without them packets may leave in the clear, so they must not wait while the other
+//! thread compares tens of thousands of routes.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use ipnet::IpNet;
@@ -14,7 +19,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{send, MsgFlags};
 use serde::{Deserialize, Serialize};
 
-use crate::linux::network::{Missing, Network, Outcome, Restored, Touched};
+use crate::linux::network::{Missing, Network, Restored};
 use crate::linux::poll::{now_ns, Poll};
 use crate::linux::watch::Watch;
 
@@ -27,7 +32,7 @@ const SENTENCES: usize = 64;
 const RESEND_NS: u64 = 1_000_000_000;
 /// When what failed is tried again, ns: no message of the kernel need follow.
 const RETRY_NS: u64 = 1_000_000_000;
-/// Largest report, bytes: so many sentences of 500 bytes each.
+/// Largest report, bytes.
 pub(super) const REPORT_BYTES: usize = 1 << 15;
 /// Longest sentence in a report, characters.
 const SENTENCE: usize = 400;
@@ -51,80 +56,166 @@ pub(super) struct Report {
     pub(super) sentences: Vec<String>,
 }
 
+impl Report {
+    /// As it is sent: without its last sentences, if it would be longer than [`REPORT_BYTES`].
+    fn bytes(&mut self) -> Vec<u8> {
+        loop {
+            let bytes = serde_json::to_vec(self).unwrap_or_default();
+            if bytes.len() <= REPORT_BYTES || self.sentences.pop().is_none() {
+                return bytes;
+            }
+        }
+    }
+}
+
+/// What a thread keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Rules,
+    /// Routes, addresses and the MTU.
+    Rest,
+}
+
+/// Reports what both threads found.
+struct Reporter {
+    restored: Restored,
+    /// What is missing and whether another program removes things again and again, by part.
+    missing: [BTreeSet<Missing>; 2],
+    contested: [bool; 2],
+    /// The last one.
+    report: Report,
+    /// Whether the gateway had no room for it.
+    is_unsent: bool,
+    reports: OwnedFd,
+}
+
+impl Reporter {
+    /// Reports to the gateway if there is news; returns when to call this again, ns.
+    fn send(&mut self) -> Option<u64> {
+        let missing: BTreeSet<&Missing> = self.missing.iter().flatten().collect();
+        let sentences = missing.iter().take(SENTENCES).map(|missing| {
+            let sentence = missing.to_string();
+            sentence.chars().take(SENTENCE).collect()
+        });
+        let mut report = Report {
+            rules: self.restored.rules,
+            routes: self.restored.routes,
+            addresses: self.restored.addresses,
+            mtus: self.restored.mtus,
+            contested: self.contested.contains(&true),
+            missing: missing.len() as u64,
+            sentences: sentences.collect(),
+        };
+        let bytes = report.bytes();
+        if report == self.report && !self.is_unsent {
+            return None;
+        }
+        self.report = report;
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        // If the gateway has gone, this process ends, too.
+        self.is_unsent = send(self.reports.as_raw_fd(), &bytes, flags) == Err(Errno::EAGAIN);
+        self.is_unsent.then(|| now_ns() + RESEND_NS)
+    }
+}
+
 /// Prefixes to route, and whether what would leave in the clear is refused.
 type Routes = (BTreeSet<IpNet>, bool);
 
-/// Asks for other routes. When it is dropped, the upkeep ends.
+/// Asks for other routes. When it is dropped, the threads end.
 pub(super) struct Changes {
-    // Dropped before the bell, whose end rings.
-    sender: Sender<Routes>,
-    bell: UnixStream,
+    // Each is dropped before its bell, whose end rings.
+    parts: Vec<(Sender<Routes>, UnixStream)>,
 }
 
 impl Changes {
     /// Routes these prefixes soon, and `refuses` what would leave in the clear.
-    pub(super) fn route(&self, nets: BTreeSet<IpNet>, refuses: bool) {
-        // If the thread has ended, so will this process.
-        let _ = self.sender.send((nets, refuses));
-        let _ = (&self.bell).write(&[0]);
+    pub(super) fn route(&self, nets: &BTreeSet<IpNet>, refuses: bool) {
+        for (sender, bell) in &self.parts {
+            // If a thread has ended, so will this process.
+            let _ = sender.send((nets.clone(), refuses));
+            let _ = (&*bell).write(&[0]);
+        }
     }
 }
 
-/// What is kept, and how.
+/// A thread of the upkeep; it returns what it kept.
+pub(super) type Thread = JoinHandle<io::Result<Network>>;
+
+/// What is kept by a thread, and how.
 pub(super) struct Upkeep {
+    part: Part,
     network: Network,
     watch: Watch,
-    touched: Touched,
+    /// Whether something may be missing.
+    is_touched: bool,
     /// When everything is compared again because something failed, ns.
     retry_ns: Option<u64>,
     pace: Pace,
-    restored: Restored,
     missing: BTreeSet<Missing>,
-    report: Report,
-    reports: OwnedFd,
+    reporter: Arc<Mutex<Reporter>>,
     /// When the report is sent again, ns.
     resend_ns: Option<u64>,
 }
 
 impl Upkeep {
-    /// Watches from now on in a thread, until what it returns is dropped; then it removes what would stay.
+    /// Watches from now on in threads, until what it returns is dropped. If one of them ends before, `gateway` is shut down:
+    /// then the keeper ends, and the gateway says that nothing is kept.
     ///
     /// # Errors
     /// Those of the system.
     pub(super) fn start(
-        network: Network,
+        network: &Network,
         reports: OwnedFd,
-    ) -> io::Result<(JoinHandle<io::Result<()>>, Changes)> {
-        let mut upkeep = Upkeep {
-            network,
-            watch: Watch::new()?,
-            // Everything is compared at first.
-            touched: Touched::ALL,
-            retry_ns: None,
-            pace: Pace::default(),
+        gateway: &UnixStream,
+    ) -> io::Result<(Vec<Thread>, Changes)> {
+        let reporter = Arc::new(Mutex::new(Reporter {
             restored: Restored::default(),
-            missing: BTreeSet::new(),
+            missing: Default::default(),
+            contested: Default::default(),
             report: Report::default(),
+            is_unsent: false,
             reports,
-            resend_ns: None,
-        };
-        let (sender, todo) = mpsc::channel();
-        let (bell, rings) = UnixStream::pair()?;
-        bell.set_nonblocking(true)?;
-        rings.set_nonblocking(true)?;
-        let thread = thread::spawn(move || upkeep.run(&todo, &rings));
-        let changes = Changes { sender, bell };
-        Ok((thread, changes))
+        }));
+        let mut threads = Vec::new();
+        let mut parts = Vec::new();
+        for part in [Part::Rules, Part::Rest] {
+            let upkeep = Upkeep {
+                part,
+                network: network.clone(),
+                watch: match part {
+                    Part::Rules => Watch::of_rules()?,
+                    Part::Rest => Watch::of_rest()?,
+                },
+                // Everything is compared at first.
+                is_touched: true,
+                retry_ns: None,
+                pace: Pace::default(),
+                missing: BTreeSet::new(),
+                reporter: Arc::clone(&reporter),
+                resend_ns: None,
+            };
+            let (sender, todo) = mpsc::channel();
+            let (bell, rings) = UnixStream::pair()?;
+            bell.set_nonblocking(true)?;
+            rings.set_nonblocking(true)?;
+            let end = ShutDown(gateway.try_clone()?);
+            threads.push(thread::spawn(move || {
+                let _end = end;
+                upkeep.run(&todo, &rings)
+            }));
+            parts.push((sender, bell));
+        }
+        Ok((threads, Changes { parts }))
     }
 
     /// Restores what changes, and changes what it is asked to, until the asking end is dropped.
-    fn run(&mut self, todo: &Receiver<Routes>, rings: &UnixStream) -> io::Result<()> {
+    fn run(mut self, todo: &Receiver<Routes>, rings: &UnixStream) -> io::Result<Network> {
         let mut poll = Poll::new()?;
         poll.add(&self.watch, NETWORK)?;
         poll.add(rings, BELL)?;
         let mut happened = Vec::new();
         loop {
-            let again_ns = self.restore();
+            let again_ns = self.restore_in_time();
             poll.wait(again_ns, &mut happened)?;
             if happened.contains(&NETWORK) {
                 self.hear();
@@ -136,7 +227,7 @@ impl Upkeep {
                 match todo.try_recv() {
                     Ok((nets, refuses)) => self.change(nets, refuses),
                     Err(TryRecvError::Empty) => break,
-                    Err(TryRecvError::Disconnected) => return self.network.remove(),
+                    Err(TryRecvError::Disconnected) => return Ok(self.network),
                 }
             }
         }
@@ -145,52 +236,54 @@ impl Upkeep {
     /// Takes the kernel's messages.
     fn hear(&mut self) {
         let (network, missing) = (&self.network, !self.missing.is_empty());
-        let mut touched = self.touched;
+        let mut is_touched = self.is_touched;
         self.watch.take(|message| {
-            let more = message.map_or(Touched::ALL, |message| network.touched(&message, missing));
-            touched = touched.and(more);
+            is_touched |= message.is_none_or(|message| network.is_touched(&message, missing));
         });
-        self.touched = touched;
+        self.is_touched = is_touched;
     }
 
     /// Adds what is missing, if it is time; returns when to call this again, ns.
-    fn restore(&mut self) -> Option<u64> {
+    fn restore_in_time(&mut self) -> Option<u64> {
         let now_ns = now_ns();
         if self.resend_ns.is_some_and(|ns| ns <= now_ns) {
-            self.send_report();
+            self.report(Restored::default());
         }
         if self.retry_ns.is_some_and(|ns| ns <= now_ns) {
-            self.touched = Touched::ALL;
+            self.is_touched = true;
             self.retry_ns = None;
         }
-        if self.touched.any() && self.pace.again_ns <= now_ns {
-            let restored = self.restore_touched();
-            self.restored.add(restored);
+        if self.pace.calm_ns().is_some_and(|ns| ns <= now_ns) {
+            self.pace = Pace::default();
+            self.report(Restored::default());
+        }
+        if self.is_touched && self.pace.again_ns <= now_ns {
+            let restored = self.restore();
             let some = restored != Restored::default();
             self.pace.spent(now_ns, self::now_ns(), some);
-            self.send_report();
+            self.report(restored);
         }
-        let again_ns = self.touched.any().then_some(self.pace.again_ns);
-        let others_ns = self.resend_ns.into_iter().chain(self.retry_ns);
-        again_ns.into_iter().chain(others_ns).min()
+        let again_ns = self.is_touched.then_some(self.pace.again_ns);
+        let others_ns = [again_ns, self.resend_ns, self.retry_ns, self.pace.calm_ns()];
+        others_ns.into_iter().flatten().min()
     }
 
-    fn restore_touched(&mut self) -> Restored {
-        let touched = std::mem::take(&mut self.touched);
-        let mut outcome = Outcome::default();
-        let done = if touched.rest {
-            self.network.restore().map(|all| {
-                self.missing = all.missing.clone();
-                outcome = all;
-            })
-        } else {
-            self.network.add_rules(&mut outcome).map(|()| {
-                self.missing.extend(outcome.missing.iter().cloned());
-            })
+    /// Adds what is missing.
+    fn restore(&mut self) -> Restored {
+        self.is_touched = false;
+        let done = match self.part {
+            Part::Rules => self.network.restore_rules(),
+            Part::Rest => self.network.restore_rest(),
         };
-        if let Err(error) = done {
+        let mut restored = Restored::default();
+        match done {
+            Ok(outcome) => {
+                self.missing = outcome.missing;
+                restored = outcome.restored;
+            }
             // Without its device the gateway ends, which is no fault of the network.
-            if error.raw_os_error() != Some(nix::libc::ENODEV) {
+            Err(error) if error.raw_os_error() == Some(nix::libc::ENODEV) => {}
+            Err(error) => {
                 let what = format!("the tunnel's rules, routes and addresses cannot be compared with the system's: {error}");
                 self.missing.insert(Missing::Failed(what));
             }
@@ -198,46 +291,42 @@ impl Upkeep {
         let failed = |missing: &Missing| matches!(missing, Missing::Failed(_));
         let fails = self.missing.iter().any(failed);
         self.retry_ns = fails.then(|| now_ns() + RETRY_NS);
-        outcome.restored
+        restored
     }
 
     /// Routes these prefixes from now on, and `refuses` what would leave in the clear.
     fn change(&mut self, nets: BTreeSet<IpNet>, refuses: bool) {
-        if let Err(error) = self.network.change(nets, refuses) {
-            let what = format!("cannot remove routes: {error}");
+        let changed = match self.part {
+            Part::Rules => self.network.change_rules(nets, refuses),
+            Part::Rest => self.network.change_routes(nets, refuses),
+        };
+        // What the reload adds was not removed by another program.
+        self.restore();
+        if let Err(error) = changed {
+            let what = format!("cannot remove rules or routes: {error}");
             self.missing.insert(Missing::Failed(what));
+            self.retry_ns = Some(now_ns() + RETRY_NS);
         }
-        self.touched = Touched::ALL;
-        self.restore_touched();
-        self.send_report();
+        self.report(Restored::default());
     }
 
     /// Reports to the gateway if there is news.
-    fn send_report(&mut self) {
-        let sentences = self.missing.iter().take(SENTENCES).map(|missing| {
-            let sentence = missing.to_string();
-            sentence.chars().take(SENTENCE).collect()
-        });
-        let report = Report {
-            rules: self.restored.rules,
-            routes: self.restored.routes,
-            addresses: self.restored.addresses,
-            mtus: self.restored.mtus,
-            contested: self.pace.is_contested(),
-            missing: self.missing.len() as u64,
-            sentences: sentences.collect(),
-        };
-        if report == self.report && self.resend_ns.is_none() {
-            return;
-        }
-        let bytes = serde_json::to_vec(&report).unwrap_or_default();
-        self.report = report;
-        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-        self.resend_ns = match send(self.reports.as_raw_fd(), &bytes, flags) {
-            Err(Errno::EAGAIN) => Some(now_ns() + RESEND_NS),
-            // If the gateway has gone, this process ends, too.
-            _ => None,
-        };
+    fn report(&mut self, restored: Restored) {
+        let mut reporter = self.reporter.lock().unwrap_or_else(PoisonError::into_inner);
+        let part = self.part as usize;
+        reporter.restored.add(restored);
+        reporter.missing[part].clone_from(&self.missing);
+        reporter.contested[part] = self.pace.is_contested();
+        self.resend_ns = reporter.send();
+    }
+}
+
+/// Shuts a stream down when it is dropped.
+struct ShutDown(UnixStream);
+
+impl Drop for ShutDown {
+    fn drop(&mut self) {
+        let _ = self.0.shutdown(Shutdown::Both);
     }
 }
 
@@ -270,6 +359,12 @@ impl Pace {
         self.again_ns = ended_ns + pause_ns.max(rest_ns);
     }
 
+    /// When another program has left things alone for long enough, ns; none: there was no such program.
+    fn calm_ns(&self) -> Option<u64> {
+        let calm_ns = self.again_ns + Pace::QUIET_NS;
+        self.is_contested().then_some(calm_ns)
+    }
+
     /// Whether another program removes things as fast as they are added.
     fn is_contested(&self) -> bool {
         self.pause_ns == Pace::MOST_NS
@@ -292,6 +387,7 @@ mod tests {
         // 1, 2, 4 ... 64 ms, then 100 ms.
         assert_eq!(count, 7 + 99);
         assert!(pace.is_contested());
+        assert_eq!(pace.calm_ns(), Some(now_ns + Pace::QUIET_NS));
         pace.spent(
             now_ns + Pace::QUIET_NS + 1,
             now_ns + Pace::QUIET_NS + 1,
@@ -299,6 +395,38 @@ mod tests {
         );
         assert_eq!(pace.again_ns, now_ns + Pace::QUIET_NS + 1 + Pace::LEAST_NS);
         assert!(!pace.is_contested());
+        assert_eq!(pace.calm_ns(), None);
+    }
+
+    #[test]
+    fn a_report_keeps_its_size_whatever_other_programs_call_their_devices() {
+        // A device's name may have any bytes but white space and `/`; JSON writes some of them as six.
+        for character in ["a", "€", "\u{1}", "\u{1f980}"] {
+            let mut report = Report {
+                missing: 1000,
+                sentences: vec![character.repeat(SENTENCE); SENTENCES],
+                ..Report::default()
+            };
+            let bytes = report.bytes();
+            assert!(bytes.len() <= REPORT_BYTES, "{character}: {}", bytes.len());
+            let read: Report = serde_json::from_slice(&bytes).unwrap();
+            assert_eq!(read, report);
+            assert!(!read.sentences.is_empty());
+        }
+    }
+
+    #[test]
+    fn who_asks_an_upkeep_that_ends_notices() {
+        let (gateway, keeper) = UnixStream::pair().unwrap();
+        let end = ShutDown(keeper.try_clone().unwrap());
+        let thread = thread::spawn(move || {
+            let _end = end;
+            panic!("planted in a test");
+        });
+        assert!(thread.join().is_err());
+        for mut stream in [&gateway, &keeper] {
+            assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+        }
     }
 
     #[test]

@@ -37,8 +37,9 @@ impl Peers {
             // Where it moved to stays.
             if station.endpoint == Some(before) {
                 station.endpoint = Some(after);
+                station.loop_is_doubted = true;
             }
         }
-        self.index(&config.peers);
+        self.index_peers(&config.peers);
     }
 }

@@ -196,6 +196,12 @@ impl Control {
         }
     }
 
+    /// Whether clients are held.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
     /// Serves the clients again that were held.
     pub fn release(&mut self, poll: &Poll) {
         for key in std::mem::take(&mut self.held) {

@@ -495,6 +495,9 @@ impl NetworkShow {
                 words.join(", ")
             );
         }
+        if self.contested {
+            text.push_str("another program removes them as fast as they are added\n");
+        }
         for sentence in &self.missing_first {
             let _ = writeln!(text, "missing: {sentence}");
         }

@@ -296,6 +296,9 @@ fn write_network(text: &mut String, show: &Show) {
     let labels = [("device", device)];
     let help = "Addresses, routes and rules of the tunnel that are missing and cannot be added.";
     family(text, "linkweir_network_missing", "gauge", help).sample(&labels, network.missing as f64);
+    let help = "1 while another program removes them as fast as they are added, until 10 s without a removal.";
+    family(text, "linkweir_network_contested", "gauge", help)
+        .sample(&labels, f64::from(u8::from(network.contested)));
     let help = "1 while the tunnel's rules, routes and addresses are watched and restored.";
     family(text, "linkweir_network_watched", "gauge", help)
         .sample(&labels, f64::from(u8::from(network.watched)));
@@ -603,6 +606,7 @@ mod tests {
             }),
             network: NetworkShow {
                 restored_rules: 6,
+                contested: true,
                 missing: 2,
                 ..NetworkShow::new()
             },
@@ -669,6 +673,7 @@ mod tests {
             "linkweir_network_restored_total{device=\"lw0\",what=\"rule\"} 6",
             "linkweir_network_restored_total{device=\"lw0\",what=\"mtu\"} 0",
             "linkweir_network_missing{device=\"lw0\"} 2",
+            "linkweir_network_contested{device=\"lw0\"} 1",
             "linkweir_network_watched{device=\"lw0\"} 1",
             "linkweir_record_written_bytes_total{device=\"lw0\"} 12345",
             "linkweir_record_lost_blocks_total{device=\"lw0\"} 3",

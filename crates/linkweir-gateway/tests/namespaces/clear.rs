@@ -11,6 +11,7 @@ use nix::sys::signal::Signal;
 
 use crate::everything::{rewrite, rules, text, to_all, FAR, FAR_V6};
 use crate::life::{children, comes_through};
+use crate::ordinary::preloaded;
 use crate::place::{cabled, config, program, Folder, Gateway, Namespace, Tunnel, STRICT};
 use crate::uplink::{Traffic, Uplink};
 use crate::PATIENCE;
@@ -28,13 +29,13 @@ pub fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 /// What `ip` prints.
-fn printed(namespace: &Namespace, words: &str) -> String {
+pub fn printed(namespace: &Namespace, words: &str) -> String {
     let words: Vec<&str> = words.split(' ').collect();
     String::from_utf8(namespace.run("ip", &words).stdout).unwrap()
 }
 
 /// Runs `ip` with these words; what is not there need not be removed.
-fn ip(namespace: &Namespace, words: &str) {
+pub fn ip(namespace: &Namespace, words: &str) {
     namespace.run("ip", &words.split(' ').collect::<Vec<_>>());
 }
 
@@ -44,22 +45,8 @@ fn sysctl(namespace: &Namespace, setting: &str) {
 }
 
 /// Starts the first gateway again, whose log goes into a file.
-fn logged(tunnel: &mut Tunnel) -> PathBuf {
-    tunnel.gateways[0].signal(Signal::SIGTERM);
-    tunnel.gateways[0].ended();
-    let log = tunnel.folder.path("log");
-    tunnel.gateways[0] = started(&tunnel.here, &tunnel.folder, 1, &log);
-    log
-}
-
-/// Starts the gateway with this number, whose log goes into a file.
-fn started(namespace: &Namespace, folder: &Folder, last: u8, log: &PathBuf) -> Gateway {
-    let mut command = program();
-    command
-        .args(["up", "--cleartext"])
-        .arg(folder.path(&format!("{last}.toml")))
-        .stderr(fs::File::create(log).unwrap());
-    Gateway::started(namespace, command, &folder.path(&format!("control{last}")))
+pub fn logged(tunnel: &mut Tunnel) -> PathBuf {
+    tunnel.restart_logged(1, Signal::SIGTERM, program())
 }
 
 /// Starts a gateway that is to be refused.
@@ -69,7 +56,7 @@ fn refused(namespace: &Namespace, config: &Path) -> Output {
     namespace.run("timeout", &words)
 }
 
-fn says(log: &PathBuf, words: &str) -> bool {
+pub fn says(log: &Path, words: &str) -> bool {
     fs::read_to_string(log).unwrap().contains(words)
 }
 
@@ -162,40 +149,97 @@ pub fn rules_that_all_go_at_once_come_again() {
     until("it is said", || {
         says(
             &log,
-            "another program changed what the tunnel needs; added again: 3 rules",
+            "another program changed what the tunnel needs; added again: ",
         )
     });
 }
 
-/// The real one, which removes the rules and routes of other programs when it configures a device.
-pub fn a_restart_of_systemd_networkd_takes_nothing_along() {
+/// The firewall of the page about networks: without any rule of the gateway, and without a keeper that adds them.
+pub fn a_firewall_refuses_what_rules_no_longer_do() {
+    const PAGE: &str = include_str!("../../../../docs/howto/network.md");
+    let tunnel = full();
+    comes_through_both(&tunnel);
+    let [keeper] = children(tunnel.gateways[0].pid())[..] else {
+        panic!("one keeper");
+    };
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(keeper as i32), Signal::SIGKILL).unwrap();
+    let uplink = Uplink::watch(&tunnel.here, &[FAR, FAR_V6]);
+    for priority in [32702, 32701, 32700] {
+        ip(&tunnel.here, &format!("rule del priority {priority}"));
+        ip(&tunnel.here, &format!("-6 rule del priority {priority}"));
+    }
+    let sockets = ["192.0.2.1:0", "[2001:db8::1]:0"].map(|from| tunnel.here.socket(from));
+    let send = || {
+        for _ in 0..5 {
+            for (socket, to) in sockets.iter().zip(TO) {
+                let _ = socket.send_to(b"in the clear", to);
+            }
+        }
+    };
+    let clear = || uplink.in_the_clear(&tunnel.here);
+    send();
+    until("nothing refuses them", || clear() == 10);
+    let commands = PAGE
+        .lines()
+        .filter(|line| line.contains("tables -A OUTPUT"));
+    let commands: Vec<String> = commands.map(|line| line.replace("eth0", "out")).collect();
+    assert_eq!(commands.len(), 4);
+    for words in commands {
+        let words: Vec<&str> = words.split(' ').collect();
+        let output = tunnel.here.run(words[0], &words[1..]);
+        assert!(output.status.success(), "{words:?}: {output:?}");
+    }
+    send();
+    assert_eq!(clear(), 10, "the firewall refuses them");
+    // The tunnel's own datagrams pass it.
+    let before = tunnel.gateways[1].show().peers[0].received_bytes;
+    ip(&tunnel.here, "route add 203.0.113.0/24 dev lw0");
+    let (a, b) = (
+        tunnel.here.socket("10.77.0.1:0"),
+        tunnel.there.socket(TO[0]),
+    );
+    comes_through(&a, &b, TO[0], b"through the tunnel");
+    assert!(tunnel.gateways[1].show().peers[0].received_bytes > before);
+}
+
+/// The real one, started and stopped three times. It removes the rules and routes of other programs when it configures a
+/// device, with the defaults of ManageForeignRoutingPolicyRules, ManageForeignRoutes and KeepConfiguration.
+pub fn restarts_of_systemd_networkd_take_nothing_along() {
     const SCRIPT: &str = "set -e
 mount -t sysfs -o ro none /sys
 mount -t tmpfs none /run
 mkdir -p /run/systemd/netif/links /run/systemd/netif/leases /run/systemd/netif/lldp /run/systemd/network
-printf '[Match]\\nName=late\\n[Network]\\nLinkLocalAddressing=no\\nIPv6AcceptRA=no\\n[Route]\\nDestination=198.51.100.0/24\\nScope=link\\n' \
+printf '[Match]\\nName=late*\\n[Network]\\nLinkLocalAddressing=no\\nIPv6AcceptRA=no\\n[Route]\\nDestination=198.51.100.0/24\\nScope=link\\n' \
   > /run/systemd/network/10-late.network
 chown -R systemd-network: /run/systemd/netif
-SYSTEMD_LOG_LEVEL=debug setpriv --pdeathsig KILL /lib/systemd/systemd-networkd > \"$1\" 2>&1 &
-networkd=$!
-for try in $(seq 200); do grep -q 'Enumeration completed' \"$1\" && break; sleep 0.05; done
-ip link add late type veth peer name later
-ip link set late up
-for try in $(seq 200); do ip route | grep -q 198.51.100.0/24 && break; sleep 0.05; done
-sleep 0.3
-kill $networkd
+for round in 1 2 3; do
+  ip rule add fwmark 7 table 99 priority 31000 protocol static
+  ip -6 rule add fwmark 7 table 99 priority 31000 protocol static
+  ip route add unreachable 10.99.0.0/16 protocol static
+  SYSTEMD_LOG_LEVEL=debug setpriv --pdeathsig KILL /lib/systemd/systemd-networkd > \"$1.$round\" 2>&1 &
+  networkd=$!
+  for try in $(seq 200); do grep -q 'Enumeration completed' \"$1.$round\" && break; sleep 0.05; done
+  ip link add late$round type veth peer name peer$round
+  ip link set late$round up
+  for try in $(seq 200); do ip rule | grep -q 31000 || break; sleep 0.05; done
+  for try in $(seq 200); do ip -6 rule | grep -q 31000 || break; sleep 0.05; done
+  sleep 0.2
+  kill $networkd
+  wait $networkd
+  { ip -4 rule; ip -6 rule; } > \"$1.rules.$round\"
+  ip route > \"$1.routes.$round\"
+done
 ";
+    // One with a route that leads nowhere, too.
+    let refusal = "unreachable 10.98.0.0/16 proto kernel";
     let tunnel = full();
+    let more = text(&tunnel).replace("\"0.0.0.0/0\"", "\"0.0.0.0/0\", \"10.98.0.0/16\"");
+    rewrite(&tunnel, &more);
+    until("it is refused", || {
+        printed(&tunnel.here, "route").contains(refusal)
+    });
     comes_through_both(&tunnel);
-    // Those of another program it removes.
-    ip(
-        &tunnel.here,
-        "rule add fwmark 7 table 99 priority 31000 protocol static",
-    );
-    ip(
-        &tunnel.here,
-        "route add unreachable 10.99.0.0/16 protocol static",
-    );
+    let before = rules(&tunnel.here);
     let uplink = Uplink::watch(&tunnel.here, &[FAR, FAR_V6]);
     let traffic = Traffic::start(&tunnel.here, &["203.0.113.7:9", "[2001:db8:ffff::7]:9"]);
     let log = tunnel.folder.path("networkd");
@@ -204,18 +248,22 @@ kill $networkd
     let words = ["-m", "bash", script.to_str().unwrap(), log];
     let output = tunnel.here.run("unshare", &words);
     assert!(output.status.success(), "{output:?}");
-    let removed = fs::read_to_string(log).unwrap();
-    assert!(
-        removed.contains("Removing foreign routing policy rule"),
-        "{removed}"
-    );
-    assert!(
-        !rules(&tunnel.here).contains("31000"),
-        "it removes foreign rules"
-    );
+    for round in 1..4 {
+        let text = fs::read_to_string(format!("{log}.{round}")).unwrap();
+        assert!(
+            text.contains("Removing foreign routing policy rule"),
+            "round {round}: {text}"
+        );
+        let kept = |what| fs::read_to_string(format!("{log}.{what}.{round}")).unwrap();
+        assert_eq!(kept("rules"), before, "only foreign rules are removed");
+        let routes = kept("routes");
+        assert!(!routes.contains("10.99"), "foreign: {routes}");
+        assert!(routes.contains(refusal), "ours: {routes}");
+    }
     comes_through_both(&tunnel);
     assert_eq!(uplink.in_the_clear(&tunnel.here), 0);
-    assert_eq!(tunnel.gateways[0].show().network.restored_rules, 0);
+    let network = tunnel.gateways[0].show().network;
+    assert_eq!((network.restored_rules, network.restored_routes), (0, 0));
     drop(traffic);
 }
 
@@ -248,7 +296,7 @@ pub fn gateways_leave_each_others_rules_alone() {
     tunnel.folder.write("3.toml", &marked);
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
         let log = tunnel.folder.path("log3");
-        let mut second = started(&tunnel.here, &tunnel.folder, 3, &log);
+        let mut second = Gateway::with_log(&tunnel.here, &tunnel.folder, 3, program(), &log);
         assert_eq!(rules(&tunnel.here).matches("lookup 9999").count(), 2);
         second.signal(signal);
         second.ended();
@@ -327,7 +375,7 @@ pub fn a_foreign_route_is_named_and_ours_is_added_when_it_goes() {
         add_spare(&here);
         ip(&here, add);
         folder.write("1.toml", &with);
-        let gateway = started(&here, &folder, 1, &log);
+        let gateway = Gateway::with_log(&here, &folder, 1, program(), &log);
         until("it is named", || {
             says(&log, &format!("{net} is not routed through the tunnel"))
         });
@@ -519,33 +567,118 @@ pub fn two_programs_do_not_fight_at_full_speed() {
     // It took 2 s at least: 7 times until the pause is 0.1 s, and ten times a second from then on.
     assert!(show.network.contested, "{:?}", show.network);
     comes_through_both(&tunnel);
+    // The other program has stopped.
+    tunnel.gateways[0].wait_until("it is over", |show| !show.network.contested);
 }
 
-/// Nothing happens, and nothing wakes up: neither the keeper nor the gateway.
+/// Counts what epoll_wait(2) of a gateway returns in a file: by key, from 31 on together, and the returns.
+const COUNTED_EVENTS: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int epoll_wait(int fd, struct epoll_event *events, int most, int timeout)
+{
+	static int (*real)(int, struct epoll_event *, int, int);
+	static volatile unsigned long *counts;
+	int answer;
+
+	if (real == NULL) {
+		int file = open(getenv("EVENTS"), O_RDWR);
+
+		real = (int (*)(int, struct epoll_event *, int, int))dlsym(RTLD_NEXT, "epoll_wait");
+		counts = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+		close(file);
+	}
+	answer = real(fd, events, most, timeout);
+	/* The keeper is another process, whose sleeps the system counts. */
+	if (strcmp(program_invocation_name, "/proc/self/exe") == 0)
+		return answer;
+	for (int i = 0; i < answer; ++i)
+		++counts[events[i].data.u64 < 31 ? events[i].data.u64 : 31];
+	++counts[32];
+	return answer;
+}
+"#;
+
+/// Switches of the context of these threads of a process so far.
+fn switches(pid: u32, counts: impl Fn(u32) -> bool) -> u64 {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let numbers = tasks.map(|task| task.unwrap().file_name().into_string().unwrap());
+    let counted = numbers.filter(|number| counts(number.parse().unwrap()));
+    let statuses = counted
+        .map(|number| fs::read_to_string(format!("/proc/{pid}/task/{number}/status")).unwrap());
+    let all: String = statuses.collect();
+    let lines = all.lines().filter(|line| line.contains("ctxt_switches"));
+    let counts = lines.map(|line| line.rsplit('\t').next().unwrap().parse::<u64>().unwrap());
+    counts.sum()
+}
+
+/// Nothing happens, and nothing wakes up: neither the keeper, nor any thread of the gateway but the one of packets, and that
+/// one for its timer alone: the tick of its sessions.
 pub fn the_watch_sleeps_while_nothing_changes() {
-    let tunnel = full();
+    /// Events of the gateway's loop: keys that the system, the keeper and the resolver wake it by.
+    const WATCHED: std::ops::Range<usize> = 2..31;
+    const TIMER: usize = 31;
+    let mut tunnel = full();
+    tunnel.gateways[0].signal(Signal::SIGTERM);
+    tunnel.gateways[0].ended();
+    let file = tunnel.folder.write("events", &"\0".repeat(4096));
+    let mut command = program();
+    command
+        .arg("up")
+        .arg(tunnel.folder.path("1.toml"))
+        .env(
+            "LD_PRELOAD",
+            preloaded(&tunnel.folder, "sleeps", COUNTED_EVENTS),
+        )
+        .env("EVENTS", &file);
+    let control = tunnel.folder.path("control1");
+    tunnel.gateways[0] = Gateway::started(&tunnel.here, command, &control);
     comes_through_both(&tunnel);
-    let [keeper] = children(tunnel.gateways[0].pid())[..] else {
+    let gateway = tunnel.gateways[0].pid();
+    let [keeper] = children(gateway)[..] else {
         panic!("one keeper");
-    };
-    let switches = || {
-        let tasks = fs::read_dir(format!("/proc/{keeper}/task")).unwrap();
-        let status = |task: std::io::Result<fs::DirEntry>| {
-            fs::read_to_string(task.unwrap().path().join("status")).unwrap()
-        };
-        let all: String = tasks.map(status).collect();
-        let lines = all.lines().filter(|line| line.contains("ctxt_switches"));
-        let counts = lines.map(|line| line.rsplit('\t').next().unwrap().parse::<u64>().unwrap());
-        counts.sum::<u64>()
     };
     // An address of IPv6 on the uplink is news when the kernel has found that no other host has it.
     until("nothing is tentative", || {
         printed(&tunnel.here, "-6 address show tentative").is_empty()
     });
     std::thread::sleep(Duration::from_millis(300));
-    let before = switches();
-    std::thread::sleep(Duration::from_secs(1));
-    assert_eq!(switches(), before, "the keeper woke up");
+    let seen = || {
+        let bytes = fs::read(&file).unwrap();
+        let counts = bytes
+            .chunks_exact(8)
+            .map(|one| u64::from_ne_bytes(one.try_into().unwrap()));
+        let threads = (
+            switches(keeper, |_| true),
+            switches(gateway, |task| task != gateway),
+        );
+        (counts.take(33).collect::<Vec<_>>(), threads)
+    };
+    let (before, threads) = seen();
+    std::thread::sleep(Duration::from_secs(2));
+    let (after, threads_after) = seen();
+    let new: Vec<u64> = after
+        .iter()
+        .zip(&before)
+        .map(|(after, before)| after - before)
+        .collect();
+    assert_eq!(
+        threads_after, threads,
+        "the keeper, or a thread of the gateway"
+    );
+    assert_eq!(new[WATCHED].iter().sum::<u64>(), 0, "{new:?}");
+    eprintln!(
+        "in 2 s: {} wake-ups of the gateway by its timer, {} by datagrams",
+        new[TIMER], new[1]
+    );
 }
 
 /// Without its keeper nothing is restored, which must be said.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use crate::life::comes_through;
-use crate::place::{program, Gateway, Namespace, Tunnel, STRICT};
+use crate::place::{program, Namespace, Tunnel, STRICT};
 use crate::PATIENCE;
 
 const PEERS: usize = 20;
@@ -48,17 +48,7 @@ fn is_routed(namespace: &Namespace, number: usize) -> bool {
 /// While the system adds or removes routes, packets do not wait for it.
 pub fn packets_pass_while_a_reload_changes_many_routes() {
     let mut tunnel = Tunnel::changed(STRICT, |text| text.replace("1000p", "50p"));
-    tunnel.gateways[0].signal(Signal::SIGKILL);
-    tunnel.gateways[0].ended();
-    let log = tunnel.folder.path("log");
-    let mut command = program();
-    command
-        .arg("up")
-        .arg(tunnel.folder.path("1.toml"))
-        .arg("--cleartext")
-        .stderr(std::fs::File::create(&log).unwrap());
-    let control = tunnel.folder.path("control1");
-    tunnel.gateways[0] = Gateway::started(&tunnel.here, command, &control);
+    let log = tunnel.restart_logged(1, Signal::SIGKILL, program());
     let file = tunnel.folder.path("1.toml");
     let base = std::fs::read_to_string(&file).unwrap();
     let (a, b) = (

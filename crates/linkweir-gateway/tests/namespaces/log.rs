@@ -328,13 +328,7 @@ pub fn what_a_program_prints_does_not_fill_the_log() {
     let mut tunnel = with_program(
         "yes 'no signal' | head -n 500000 >&2; yes nonsense | head -n 500000; echo 12Mbit; exec sleep 1000",
     );
-    let log = tunnel.folder.path("log");
-    let mut command = program();
-    command
-        .arg("up")
-        .arg(tunnel.folder.path("1.toml"))
-        .arg("--cleartext");
-    restart(&mut tunnel, command, File::create(&log).unwrap());
+    let log = tunnel.restart_logged(1, Signal::SIGKILL, program());
     let gateway = &mut tunnel.gateways[0];
     let show = gateway.wait_until("the value", |show| show.peers[0].capacity_bps == 12_000_000);
     let left_out = show.peers[0].program_unlogged_lines.unwrap();

@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 
 use crate::clear::until;
 use crate::life::comes_through;
-use crate::place::{program, Gateway, Namespace, Tunnel, STRICT};
+use crate::place::{program, Namespace, Tunnel, STRICT};
 
 const TO: &str = "10.77.0.2:2000";
 
@@ -32,17 +32,8 @@ fn handed(namespace: &Namespace) -> u64 {
 }
 
 /// Starts the first gateway again by this command, whose log goes into a file.
-fn logged(tunnel: &mut Tunnel, mut command: Command) -> PathBuf {
-    tunnel.gateways[0].signal(Signal::SIGTERM);
-    tunnel.gateways[0].ended();
-    let log = tunnel.folder.path("log");
-    command
-        .args(["up", "--cleartext"])
-        .arg(tunnel.folder.path("1.toml"))
-        .stderr(fs::File::create(&log).unwrap());
-    let control = tunnel.folder.path("control1");
-    tunnel.gateways[0] = Gateway::started(&tunnel.here, command, &control);
-    log
+fn logged(tunnel: &mut Tunnel, command: Command) -> PathBuf {
+    tunnel.restart_logged(1, Signal::SIGTERM, command)
 }
 
 fn says(log: &PathBuf, words: &str) -> bool {

@@ -26,6 +26,7 @@ mod failover;
 mod flood;
 mod flows;
 mod interop;
+mod keeper;
 mod large;
 mod life;
 mod log;
@@ -58,14 +59,19 @@ const ANYWHERE: [&str; 3] = [
 ];
 
 /// Tests that need another program, and its Debian package.
-const PROGRAMS: [(&str, &str, &str); 15] = [
+const PROGRAMS: [(&str, &str, &str); 16] = [
+    (
+        "clear::a_firewall_refuses_what_rules_no_longer_do",
+        "iptables",
+        "iptables",
+    ),
     (
         "addresses::a_hub_with_all_addresses_behind_a_peer_answers_from_the_address_that_was_asked",
         "iptables",
         "iptables",
     ),
     (
-        "clear::a_restart_of_systemd_networkd_takes_nothing_along",
+        "clear::restarts_of_systemd_networkd_take_nothing_along",
         "networkctl",
         "systemd",
     ),
@@ -171,7 +177,8 @@ const TESTS: &[(&str, fn())] = &trials! {
     clear {
         nothing_leaves_in_the_clear_while_a_part_is_missing,
         rules_that_all_go_at_once_come_again,
-        a_restart_of_systemd_networkd_takes_nothing_along,
+        a_firewall_refuses_what_rules_no_longer_do,
+        restarts_of_systemd_networkd_take_nothing_along,
         gateways_leave_each_others_rules_alone,
         a_foreign_route_is_named_and_ours_is_added_when_it_goes,
         what_another_program_changes_of_the_device_is_restored,
@@ -214,6 +221,12 @@ const TESTS: &[(&str, fn())] = &trials! {
         an_unmodified_peer_is_reached,
         an_unmodified_peer_with_the_wrong_key_gets_nothing,
         iperf3_runs_both_ways,
+    }
+    keeper {
+        a_rule_comes_again_while_routes_are_compared,
+        a_reload_waits_for_its_disk_and_rules_do_not,
+        the_keeper_ends_with_its_gateway_while_its_disk_hangs,
+        gateways_leave_each_others_refusals_alone,
     }
     life {
         cleartext_must_be_asked_for_twice,
@@ -268,6 +281,7 @@ const TESTS: &[(&str, fn())] = &trials! {
     }
     long {
         all_rules_that_go_at_once_are_back_soon,
+        all_rules_that_go_at_once_are_back_soon_beside_many_routes,
         ten_minutes_of_events_take_nothing_from_voice_and_leak_nothing,
     }
     monitoring {

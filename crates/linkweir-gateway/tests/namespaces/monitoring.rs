@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::observe::exporter;
+use crate::ordinary::absent;
 use crate::place::{http, pss, set_tos, Tunnel, SLOW};
 use crate::PATIENCE;
 
@@ -110,7 +111,9 @@ pub fn each_query_of_the_board_has_an_answer_and_each_alert_is_evaluated() {
         match last {
             1 => {
                 let text = text.replace("endpoint = \"192.0.2.2:51820\"\n", UNDERLAYS);
-                format!("{text}[record]\nfolder = \"rec\"\n")
+                let program = "rate = \"20Mbit\"\ncommand = [\"sleep\", \"100\"]\nallowed_ips";
+                let other = absent(0, true).replace("allowed_ips", program);
+                format!("{text}{other}[record]\nfolder = \"rec\"\n")
             }
             _ => text.replace("allowed_ips", "report = true\nallowed_ips"),
         }

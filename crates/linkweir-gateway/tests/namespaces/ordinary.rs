@@ -194,22 +194,11 @@ pub fn a_hub_is_found_by_name_also_when_its_address_changes() {
             .replace("listen = \"192.0.2.1:", "listen = \"0.0.0.0:"),
         _ => text.replace("endpoint = \"192.0.2.1:", "endpoint = \"hub.example:"),
     });
-    tunnel.gateways[1].signal(Signal::SIGKILL);
-    tunnel.gateways[1].ended();
     let hub = tunnel.folder.write("hub", "");
-    let log = tunnel.folder.path("log");
     let mut command = program();
-    command
-        .arg("up")
-        .arg(tunnel.folder.path("2.toml"))
-        .env(
-            "LD_PRELOAD",
-            preloaded(&tunnel.folder, "names", NAME_SERVER),
-        )
-        .env("HUB", &hub)
-        .stderr(std::fs::File::create(&log).unwrap());
-    let control = tunnel.folder.path("control2");
-    tunnel.gateways[1] = Gateway::started(&tunnel.there, command, &control);
+    let library = preloaded(&tunnel.folder, "names", NAME_SERVER);
+    command.env("LD_PRELOAD", library).env("HUB", &hub);
+    let log = tunnel.restart_logged(2, Signal::SIGKILL, command);
     let said = |what: &str| {
         let begun = Instant::now();
         while !std::fs::read_to_string(&log).unwrap().contains(what) {
@@ -385,16 +374,7 @@ pub fn what_happens_to_peers_is_logged_but_not_without_end() {
         1 => text.replace("[link]\n", "[link]\nstale = \"300ms\"\nfloor = \"5Mbit\"\n"),
         _ => text.replace("listen = \"192.0.2.2:", "listen = \"0.0.0.0:"),
     });
-    tunnel.gateways[0].signal(Signal::SIGKILL);
-    tunnel.gateways[0].ended();
-    let log = tunnel.folder.path("log");
-    let mut command = program();
-    command
-        .arg("up")
-        .arg(tunnel.folder.path("1.toml"))
-        .stderr(std::fs::File::create(&log).unwrap());
-    let control = tunnel.folder.path("control1");
-    tunnel.gateways[0] = Gateway::started(&tunnel.here, command, &control);
+    let log = tunnel.restart_logged(1, Signal::SIGKILL, program());
     let (a, b) = (tunnel.here.socket(BACK), tunnel.there.socket(TO));
     comes_through(&b, &a, BACK, b"at first");
     tunnel.gateways[0].set_capacity(20_000_000);

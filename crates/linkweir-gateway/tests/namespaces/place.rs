@@ -326,7 +326,22 @@ impl Gateway {
         Gateway::logged(namespace, command, control).0
     }
 
-    /// The same, and its standard error if that is a pipe.
+    /// Starts the one whose configuration has this last number by this command; its log goes into a file.
+    pub fn with_log(
+        namespace: &Namespace,
+        folder: &Folder,
+        last: usize,
+        mut command: Command,
+        log: &Path,
+    ) -> Gateway {
+        command
+            .args(["up", "--cleartext"])
+            .arg(folder.path(&format!("{last}.toml")))
+            .stderr(fs::File::create(log).unwrap());
+        Gateway::started(namespace, command, &folder.path(&format!("control{last}")))
+    }
+
+    /// As [`Gateway::started`], and its standard error if that is a pipe.
     pub fn logged(
         namespace: &Namespace,
         mut command: Command,
@@ -535,6 +550,16 @@ impl Tunnel {
             there,
             folder,
         }
+    }
+
+    /// Ends the end with this last number by a signal, and starts it again by this command, whose log goes into a file.
+    pub fn restart_logged(&mut self, last: usize, signal: Signal, command: Command) -> PathBuf {
+        let log = self.folder.path("log");
+        self.gateways[last - 1].signal(signal);
+        self.gateways[last - 1].ended();
+        let namespace = if last == 1 { &self.here } else { &self.there };
+        self.gateways[last - 1] = Gateway::with_log(namespace, &self.folder, last, command, &log);
+        log
     }
 
     /// Starts the end with this last number again.

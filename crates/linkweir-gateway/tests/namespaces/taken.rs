@@ -92,7 +92,7 @@ pub fn a_device_that_is_up_again_was_down_before() {
     let (tunnel, log) = logged(|text, _| text);
     let count = |what: &str| fs::read_to_string(&log).unwrap().matches(what).count();
     let down = "the device lw0 is down; nothing enters the tunnel until it is up";
-    let up = "the device lw0 is up again, with its addresses and routes";
+    let up = "the device lw0 is up again; addresses and routes that it lost are being added again";
     for round in 1..4 {
         tunnel.gateways[0].signal(Signal::SIGSTOP);
         tunnel.here.ip(&["link", "set", "lw0", "down"]);
@@ -125,16 +125,7 @@ pub fn a_file_in_place_of_the_control_socket_is_left_alone() {
 /// A tunnel whose first end writes its log to a file.
 fn logged(change: impl Fn(String, u8) -> String) -> (Tunnel, std::path::PathBuf) {
     let mut tunnel = Tunnel::sealed(STRICT, change);
-    tunnel.gateways[0].signal(Signal::SIGKILL);
-    tunnel.gateways[0].ended();
-    let log = tunnel.folder.path("log");
-    let mut command = program();
-    command
-        .arg("up")
-        .arg(tunnel.folder.path("1.toml"))
-        .stderr(fs::File::create(&log).unwrap());
-    let control = tunnel.folder.path("control1");
-    tunnel.gateways[0] = Gateway::started(&tunnel.here, command, &control);
+    let log = tunnel.restart_logged(1, Signal::SIGKILL, program());
     (tunnel, log)
 }
 

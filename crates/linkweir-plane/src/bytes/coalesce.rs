@@ -14,6 +14,7 @@ use crate::bytes::superpacket::{
     FIN, PSH, TCP_BYTES, TCP_CHECKSUM, TCP_FLAGS, UDP_BYTES, UDP_CHECKSUM,
 };
 use crate::bytes::vnet::{VnetHeader, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, NEEDS_CSUM};
+use crate::bytes::Parts;
 
 /// Most packets in one super-packet: every kernel accepts as many for UDP.
 const MOST_PKTS: usize = 64;
@@ -68,10 +69,8 @@ pub struct Coalescer {
 
 /// The pieces that one call writes into the device.
 pub struct Whole<'b> {
-    /// The header before it.
-    pub work: VnetHeader,
-    /// Its parts, in order.
-    pub parts: Vec<IoSlice<'b>>,
+    /// The bytes of its [`VnetHeader`], and behind these its parts in order.
+    pub parts: Parts<'b>,
     /// Number of packets in it.
     pub pkts: usize,
     /// Bytes of these packets.
@@ -291,9 +290,9 @@ impl Coalescer {
                 join(group, &self.members, buffer)
             };
             let first = &self.members[group.first];
-            let mut parts = Vec::with_capacity(group.pkts + 1);
-            // Room for the header before it.
-            parts.push(IoSlice::new(&[]));
+            let mut parts = Parts::with_capacity(group.pkts + 1);
+            let header = work.bytes();
+            parts.push(IoSlice::new(&header));
             parts.push(IoSlice::new(&buffer[first.place.clone()]));
             let mut bytes = first.place.len();
             let mut next = first.next;
@@ -304,7 +303,6 @@ impl Coalescer {
                 next = member.next;
             }
             write(Whole {
-                work,
                 parts,
                 pkts: group.pkts,
                 bytes,
@@ -391,8 +389,10 @@ mod tests {
         }
         let mut wholes = Vec::new();
         coalescer.deliver(&mut buffer, |whole| {
-            let mut bytes: Vec<u8> = whole.parts.iter().flat_map(|part| part.to_vec()).collect();
-            let train = finish(whole.work, &mut bytes).unwrap();
+            let written: Vec<u8> = whole.parts.iter().flat_map(|part| part.to_vec()).collect();
+            let (work, bytes) = VnetHeader::split(&written).unwrap();
+            let mut bytes = bytes.to_vec();
+            let train = finish(work, &mut bytes).unwrap();
             let cut: Vec<Vec<u8>> = Packet::copy(&bytes, train)
                 .split()
                 .map(|packet| packet.to_vec())

@@ -8,3 +8,10 @@ pub mod outbox;
 pub mod packet;
 pub mod superpacket;
 pub mod vnet;
+
+use std::io::IoSlice;
+
+use smallvec::SmallVec;
+
+/// The parts of what one system call writes. Those of a single packet need no allocated memory.
+pub type Parts<'b> = SmallVec<[IoSlice<'b>; 4]>;

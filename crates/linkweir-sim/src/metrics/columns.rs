@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! All columns of the result tables, and the tables that not every run has.
+//! All columns of the result tables, and these tables without rows.
 
 use crate::table::Table;
 
@@ -61,10 +61,15 @@ fn describe<T, C: ?Sized>(
     }));
 }
 
-/// The tables that not every run has, without rows.
+/// The tables of [`columns`], without rows.
 #[must_use]
-pub fn optional_tables() -> Vec<Table> {
+pub fn empty_tables() -> Vec<Table> {
     vec![
+        TableOf::new("series", SERIES).into_table(),
+        TableOf::new("link", LINK).into_table(),
+        TableOf::new("flow_series", FLOW_SERIES).into_table(),
+        TableOf::new("classes", CLASSES).into_table(),
+        TableOf::new("flows", FLOWS).into_table(),
         TableOf::new("harq", HARQ).into_table(),
         TableOf::new("delays", DELAYS).into_table(),
         TableOf::new("voice", VOICE).into_table(),
@@ -95,5 +100,19 @@ mod tests {
                 |other: &ColumnInfo| (other.table, other.name) == (column.table, column.name);
             assert!(!all[..i].iter().any(same), "{column:?}");
         }
+    }
+
+    #[test]
+    fn every_described_table_can_be_had_without_rows() {
+        let described: Vec<(&str, &str)> = columns().iter().map(|c| (c.table, c.name)).collect();
+        let tables = empty_tables();
+        let empty: Vec<(&str, &str)> = tables
+            .iter()
+            .flat_map(|table| {
+                let names = table.columns.iter();
+                names.map(|(name, _)| (table.name, name.as_str()))
+            })
+            .collect();
+        assert_eq!(empty, described);
     }
 }

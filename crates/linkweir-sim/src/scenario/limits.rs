@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Sizes beyond which an input is refused, so that no typing error fills the memory or the disk.
 
-pub(super) use linkweir_config::limits::{DELAY_S, DURATION_NS, POINTS, RATE_BPS, TRACE_BYTES};
+pub(super) use linkweir_config::limits::{
+    DELAY_NS, DELAY_S, DURATION_NS, POINTS, RATE_BPS, TRACE_BYTES,
+};
 
 /// Most bins of a series.
 pub(super) const BINS: u64 = 100_000_000;

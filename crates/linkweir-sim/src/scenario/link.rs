@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use linkweir_config::keys::link::{RATE, TRACE};
+use linkweir_config::keys::Form;
 use linkweir_config::link::{self, Given, Source};
 use linkweir_config::reader::{self, quote, Section};
 use linkweir_config::trace::{self, Hints, Trace};
@@ -14,23 +16,20 @@ use crate::experiment::{Capacity, Link, Reorder, Satellite, Signal};
 
 use super::beam;
 use super::inputs::{self, Input, Told};
+use super::keys::link::{
+    BEAM, BURST, DELAY, FOLLOW, HELD_BACK, LOSS, MEAN_LOSS, MPU, NOMINAL, OVERHEAD, PROBABILITY,
+    REORDER, RETURN_DELAY, RING, SATELLITE,
+};
+use super::keys::satellite::GROUND_DELAY;
 use super::limits;
 use super::overrides::Overrides;
 use super::satellite;
 
-const DELAYS: Values = Values {
-    kind: Kind::Seconds,
-    min: 0.0,
-    max: limits::DELAY_S,
-};
 const LOSSES: Values = Values {
     kind: Kind::Fraction,
     min: 0.0,
     max: 1.0,
 };
-
-/// Longest mean burst of losses.
-const BURST_PKTS: f64 = 1e6;
 
 /// Header and resolved lines of a table of the link.
 type Lines = (&'static str, String);
@@ -46,7 +45,7 @@ pub(super) fn read(
     told: &mut Told,
 ) -> Result<(Link, Option<Lines>), Fault> {
     let given = Given::find(section);
-    let beam = match section.find("beam") {
+    let beam = match section.find(BEAM.name) {
         Some(entry) => {
             alone(section, &given, overrides.trace.as_deref())?;
             Some(beam::read(&entry, seed, &folder(section), inputs, told)?)
@@ -62,9 +61,9 @@ pub(super) fn read(
         None => link::mean_bps(&source.capacity, duration_ns),
     };
     let nominal_bps = nominal(section, mean_bps)?;
-    let follow = section.flag("follow", false)?;
+    let follow = section.take(&FOLLOW)?;
 
-    let satellite = match section.find("satellite") {
+    let satellite = match section.find(SATELLITE.name) {
         Some(entry) => {
             let folder = folder(section);
             let read = satellite::read(&entry, seed, duration_ns, &folder, inputs, told)?;
@@ -77,19 +76,19 @@ pub(super) fn read(
     let (delay_s, return_delay_ns) = delays(section, has_delays, source.delay_s, replaced)?;
     let (loss, loss_burst_pkts) = match bursts(section)? {
         Some((mean, burst_pkts, shown)) if source.loss.is_none() => {
-            section.write("loss", shown);
+            section.write(LOSS.name, shown);
             (Signal::Constant(mean), Some(burst_pkts))
         }
         _ => (
-            varying(section, "loss", LOSSES, source.loss, replaced)?,
+            varying(section, LOSS.name, LOSSES, source.loss, replaced)?,
             None,
         ),
     };
     let reorder = reorder(section)?;
 
-    let ring = section.number("ring", (1, limits::RING_PKTS), 1)?;
-    let overhead_bytes = overhead(section)?;
-    let mpu_bytes = section.small("mpu", Kind::Size, (0, limits::PACKET_BYTES), 0)?;
+    let ring = section.take(&RING)?;
+    let overhead_bytes = section.take(&OVERHEAD)?;
+    let mpu_bytes = section.take(&MPU)?;
     let (satellite, satellite_lines) = satellite.unzip();
     let (beam, beam_lines) = beam.unzip();
     let lines = satellite_lines
@@ -105,7 +104,7 @@ pub(super) fn read(
         loss_burst_pkts,
         reorder,
         ring: u32::try_from(ring).unwrap_or(1),
-        overhead_bytes,
+        overhead_bytes: i32::try_from(overhead_bytes).unwrap_or(0),
         mpu_bytes,
         satellite,
         beam,
@@ -151,7 +150,7 @@ impl Offered {
         } else {
             match given.read(1.0, "must be above 0 at some time")? {
                 Source::Rate(signal, shown, _) => {
-                    section.write("rate", shown);
+                    section.write(RATE.name, shown);
                     return Ok(Offered::rate(Capacity::Rate(signal)));
                 }
                 Source::Trace(entry, hints) => {
@@ -161,13 +160,13 @@ impl Offered {
                 }
                 Source::None => {
                     return Err(section.missing(
-                        "rate",
+                        RATE.name,
                         "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\", or add a table [link.beam]",
                     ))
                 }
             }
         };
-        section.write("trace", quote(&name));
+        section.write(TRACE.name, quote(&name));
         trace.write(section);
         Ok(Offered {
             capacity: trace.capacity,
@@ -185,7 +184,7 @@ fn delays(
     replaced: bool,
 ) -> Result<(Signal, u64), Fault> {
     if satellite_has_delays {
-        for key in ["delay", "return_delay"] {
+        for key in [DELAY.name, RETURN_DELAY.name] {
             if let Some(entry) = section.find(key) {
                 return Err(entry.fault("link.satellite has delays of its own; leave one out"));
             }
@@ -193,20 +192,14 @@ fn delays(
         if from_trace.is_some() {
             let message =
                 "has delays of its own, and the trace has a column for them; leave one out";
-            return Err(section.fault_at("satellite", message));
+            return Err(section.fault_at(SATELLITE.name, message));
         }
         section.remark("delay, return_delay: as link.satellite says");
         return Ok((Signal::Constant(0.0), 0));
     }
-    let delay_s = varying(section, "delay", DELAYS, from_trace, replaced)?;
-    let return_delay_ns = match section.find("return_delay") {
-        Some(entry) => entry.whole(Kind::Time, (0, (limits::DELAY_S * 1e9) as u64))?,
-        None => (values::first(&delay_s) * 1e9 + 0.5) as u64,
-    };
-    section.write(
-        "return_delay",
-        quote(&units::show_whole(return_delay_ns, Kind::Time)),
-    );
+    let delay_s = varying(section, DELAY.name, DELAY.form, from_trace, replaced)?;
+    let at_the_start_ns = (values::first(&delay_s) * 1e9 + 0.5) as u64;
+    let return_delay_ns = section.take_or(&RETURN_DELAY, at_the_start_ns)?;
     Ok((delay_s, return_delay_ns))
 }
 
@@ -234,22 +227,22 @@ fn before_satellite(section: &Section<'_, '_>, link: &Link) -> Result<(), Fault>
     const CODED: &str =
         "must be left out behind a satellite: every packet takes what link.satellite.packet codes";
     let wrong = [
-        (link.ring > 1, "ring", "must be 1 in front of a satellite"),
+        (link.ring > 1, RING.name, "must be 1 in front of a satellite"),
         (
             link.loss != Signal::Constant(0.0),
-            "loss",
+            LOSS.name,
             "must be left out behind a satellite: a packet is lost when its last attempt is",
         ),
         (
             link.reorder.is_some(),
-            "reorder",
+            REORDER.name,
             "must be left out behind a satellite: repetitions reorder packets",
         ),
-        (link.overhead_bytes != 0, "overhead", CODED),
-        (link.mpu_bytes != 0, "mpu", CODED),
+        (link.overhead_bytes != 0, OVERHEAD.name, CODED),
+        (link.mpu_bytes != 0, MPU.name, CODED),
         (
             link.follow,
-            "follow",
+            FOLLOW.name,
             "must be left out behind a satellite: its rate is constant, and the channel decides what it carries",
         ),
     ];
@@ -270,7 +263,7 @@ fn alone(
             entry.fault("a beam's rates are those of its terminals; leave this or [link.beam] out")
         );
     }
-    if let Some(entry) = section.find("satellite") {
+    if let Some(entry) = section.find(SATELLITE.name) {
         return Err(entry.fault("satellite and beam exclude each other; leave one out"));
     }
     if let Some(path) = replacement {
@@ -278,28 +271,28 @@ fn alone(
             "the capacity trace {} cannot take its place; leave one of them out",
             path.display()
         );
-        return Err(section.fault_at("beam", message));
+        return Err(section.fault_at(BEAM.name, message));
     }
-    if let Some(entry) = section.find("follow") {
+    if let Some(entry) = section.find(FOLLOW.name) {
         if entry.flag()? {
             return Err(entry.fault(
                 "must be left out with a beam: every terminal's rate is reported to the scheduler",
             ));
         }
     }
-    if let Some(entry) = section.find("reorder") {
+    if let Some(entry) = section.find(REORDER.name) {
         return Err(entry.fault("must be left out with a beam: its packets keep their order"));
     }
-    if let Some(entry) = section.find("loss") {
+    if let Some(entry) = section.find(LOSS.name) {
         let has_bursts = entry
             .table()
-            .is_some_and(|mut table| table.find("burst").is_some());
+            .is_some_and(|mut table| table.find(BURST.name).is_some());
         if has_bursts {
             return Err(entry.fault("must not come in bursts with a beam; give a probability"));
         }
     }
-    if let Some(entry) = section.find("ring") {
-        if entry.number((1, limits::RING_PKTS))? > 1 {
+    if let Some(entry) = section.find(RING.name) {
+        if RING.form.read(&entry)? > 1 {
             return Err(entry.fault("must be 1 in front of a beam"));
         }
     }
@@ -342,13 +335,13 @@ fn trace_of(
 
 /// The capacity that the scheduler assumes: the mean, unless the scenario gives one.
 fn nominal(section: &mut Section<'_, '_>, mean_bps: f64) -> Result<u64, Fault> {
-    let bounds = (limits::NOMINAL_MIN_BPS, limits::RATE_BPS);
-    let value = if let Some(entry) = section.find("nominal") {
-        entry.whole(Kind::Rate, bounds)?
+    let bounds = (NOMINAL.form.min, NOMINAL.form.max);
+    let value = if let Some(entry) = section.find(NOMINAL.name) {
+        NOMINAL.form.read(&entry)?
     } else {
         let mean = (mean_bps + 0.5) as u64;
         if mean < bounds.0 {
-            if let Some(beam) = section.find("beam").and_then(|beam| beam.table()) {
+            if let Some(beam) = section.find(BEAM.name).and_then(|beam| beam.table()) {
                 return Err(beam.fault_at(
                     beam::CLEAR_SKY,
                     "leaves no rate in clear sky; raise it, or give link.nominal",
@@ -362,11 +355,11 @@ fn nominal(section: &mut Section<'_, '_>, mean_bps: f64) -> Result<u64, Fault> {
                 units::show_whole(bounds.0, Kind::Rate),
                 units::show_whole(bounds.1, Kind::Rate)
             );
-            return Err(section.fault_at("nominal", message));
+            return Err(section.fault_at(NOMINAL.name, message));
         }
         mean
     };
-    section.write("nominal", quote(&units::show_whole(value, Kind::Rate)));
+    section.write(NOMINAL.name, NOMINAL.form.show(&value));
     Ok(value)
 }
 
@@ -401,15 +394,15 @@ fn varying(
 /// Mean loss and mean burst of losses that come in bursts, which are written `loss = { mean = "1%", burst = "5p" }`, and their
 /// resolved form.
 fn bursts(section: &mut Section<'_, '_>) -> Result<Option<(f64, f64, String)>, Fault> {
-    let Some(mut table) = section.find("loss").and_then(|entry| entry.table()) else {
+    let Some(mut table) = section.find(LOSS.name).and_then(|entry| entry.table()) else {
         return Ok(None);
     };
-    let Some(burst) = table.find("burst") else {
+    let Some(burst) = table.find(BURST.name) else {
         return Ok(None);
     };
-    let burst_pkts = burst.quantity(Kind::Packets, 1.0, BURST_PKTS)?;
-    let entry = table.need("mean", "\"1%\"")?;
-    let mean = entry.quantity(Kind::Fraction, 0.0, 1.0)?;
+    let burst_pkts = BURST.form.read(&burst)?;
+    let entry = table.need(MEAN_LOSS.name, "\"1%\"")?;
+    let mean = MEAN_LOSS.form.read(&entry)?;
     let most = burst_pkts / (burst_pkts + 1.0);
     if mean > most {
         let shown = units::show_real(burst_pkts, Kind::Packets);
@@ -430,47 +423,25 @@ fn bursts(section: &mut Section<'_, '_>) -> Result<Option<(f64, f64, String)>, F
 
 /// Reads `reorder`, the packets that are held back behind the scheduler.
 fn reorder(section: &mut Section<'_, '_>) -> Result<Option<Reorder>, Fault> {
-    let Some(entry) = section.find("reorder") else {
+    let Some(entry) = section.find(REORDER.name) else {
         return Ok(None);
     };
     let Some(mut table) = entry.table() else {
         return Err(entry.fault("must be a table like { probability = \"1%\", delay = \"10ms\" }"));
     };
-    let probability = table
-        .need("probability", "\"1%\"")?
-        .quantity(Kind::Fraction, 0.0, 1.0)?;
-    let delay_ns = table
-        .need("delay", "\"10ms\"")?
-        .whole(Kind::Time, (0, (limits::DELAY_S * 1e9) as u64))?;
+    let probability = table.demand(&PROBABILITY)?;
+    let delay_ns = table.demand(&HELD_BACK)?;
     table.finish()?;
     let shown = format!(
         "{{ probability = {}, delay = {} }}",
         reader::show_number(probability),
         quote(&units::show_whole(delay_ns, Kind::Time))
     );
-    section.write("reorder", shown);
+    section.write(REORDER.name, shown);
     Ok(Some(Reorder {
         probability,
         delay_ns,
     }))
-}
-
-/// Bytes added to each packet; the only quantity that may be negative.
-fn overhead(section: &mut Section<'_, '_>) -> Result<i32, Fault> {
-    const MOST: u64 = 1000;
-    let value = match section.find("overhead") {
-        Some(entry) => entry.signed(Kind::Size, MOST)?,
-        None => 0,
-    };
-    let sign = if value < 0 { "-" } else { "" };
-    section.write(
-        "overhead",
-        quote(&format!(
-            "{sign}{}",
-            units::show_whole(value.unsigned_abs(), Kind::Size)
-        )),
-    );
-    Ok(i32::try_from(value).unwrap_or(0))
 }
 
 /// Refuses delays that keep too many packets on the way from the queue to the receiver, and from the satellite's sources.
@@ -478,12 +449,12 @@ fn in_flight(section: &mut Section<'_, '_>, link: &Link) -> Result<(), Fault> {
     let Some(message) = too_many_on_the_way(link, 0.0) else {
         return Ok(());
     };
-    let satellite = section.find("satellite").and_then(|entry| entry.table());
+    let satellite = section.find(SATELLITE.name).and_then(|entry| entry.table());
     let [link_s, ground_s] = delays_s(link);
     Err(match satellite {
-        Some(satellite) if ground_s > link_s => satellite.fault_at("ground_delay", message),
-        Some(_) if has_delays(link.satellite.as_ref()) => section.fault_at("satellite", message),
-        _ => section.fault_at("delay", message),
+        Some(satellite) if ground_s > link_s => satellite.fault_at(GROUND_DELAY.name, message),
+        Some(_) if has_delays(link.satellite.as_ref()) => section.fault_at(SATELLITE.name, message),
+        _ => section.fault_at(DELAY.name, message),
     })
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Keys that ask for measurements: of a flow, and of all packets.
 
+use linkweir_config::keys::Form;
 use linkweir_config::reader::{quote, Entry, Section};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
@@ -9,6 +10,8 @@ use linkweir_core::Distribution;
 
 use crate::experiment::{Flow, Measures, Playout, Traffic, CALL_INTERVAL_NS};
 
+use super::keys::flow::{DELAYS, PLAYOUT};
+use super::keys::top::{LOG, LOG_ROWS};
 use super::limits;
 
 /// Lengths of a play-out buffer, ns.
@@ -19,22 +22,19 @@ const VOICE_NS: u64 = 60_000_000;
 const BUFFERS: usize = 8;
 const ADAPTIVE: &str = "adaptive";
 /// Rows of the log of packets, of which each takes about 10 bytes on the disk.
-const LOG_ROWS: u64 = 100_000_000;
-const MOST_LOG_ROWS: u64 = 100_000_000_000;
+const DEFAULT_LOG_ROWS: u64 = 100_000_000;
 
 /// Reads `log` and `log_rows`: the most rows of the log of packets, if there is to be one.
 pub(super) fn log(top: &mut Section<'_, '_>) -> Result<Option<u64>, Fault> {
-    match top.choice("log", &["none", "packets"], 0)? {
-        0 => match top.find("log_rows") {
+    match top.take(&LOG)? {
+        0 => match top.find(LOG_ROWS.name) {
             Some(entry) => {
-                entry.number((1, MOST_LOG_ROWS))?;
+                LOG_ROWS.form.read(&entry)?;
                 Err(entry.fault("needs log = \"packets\"; add it or leave this out"))
             }
             None => Ok(None),
         },
-        _ => top
-            .number("log_rows", (1, MOST_LOG_ROWS), LOG_ROWS)
-            .map(Some),
+        _ => top.take_or(&LOG_ROWS, DEFAULT_LOG_ROWS).map(Some),
     }
 }
 
@@ -59,7 +59,7 @@ fn too_many_delays(flows: &[Flow]) -> Option<(usize, &'static str, String)> {
         in_memory(count * each_bytes),
         in_memory(limits::DELAY_BYTES)
     );
-    Some((at, "delays", message))
+    Some((at, DELAYS.name, message))
 }
 
 /// Each buffer of a flow gives a row for each interval in which the flow sends.
@@ -89,7 +89,7 @@ fn too_many_intervals(
         units::show_whole(CALL_INTERVAL_NS, Kind::Time),
         limits::VOICE_ROWS
     );
-    Some((at, "playout", message))
+    Some((at, PLAYOUT.name, message))
 }
 
 /// Bytes as people read them.
@@ -100,17 +100,17 @@ fn in_memory(bytes: u64) -> String {
 /// Reads `delays` and `playout`.
 pub(super) fn read(section: &mut Section<'_, '_>, traffic: &Traffic) -> Result<Measures, Fault> {
     Ok(Measures {
-        delays: section.flag("delays", false)?,
+        delays: section.take(&DELAYS)?,
         playout: playout(section, traffic)?,
     })
 }
 
 /// Reads `playout`: a buffer, or a list of them. TCP has none, as its receivers wait for what is late.
 fn playout(section: &mut Section<'_, '_>, traffic: &Traffic) -> Result<Vec<Playout>, Fault> {
-    let Some(entry) = section.find("playout") else {
+    let Some(entry) = section.find(PLAYOUT.name) else {
         if let Traffic::Voice { .. } = traffic {
             let name = units::show_whole(VOICE_NS, Kind::Time);
-            section.write("playout", format!("[{}]", quote(&name)));
+            section.write(PLAYOUT.name, format!("[{}]", quote(&name)));
             let buffer_ns = Some(VOICE_NS);
             return Ok(vec![Playout { name, buffer_ns }]);
         }
@@ -134,7 +134,7 @@ fn playout(section: &mut Section<'_, '_>, traffic: &Traffic) -> Result<Vec<Playo
         }
     }
     let names: Vec<String> = buffers.iter().map(|buffer| quote(&buffer.name)).collect();
-    section.write("playout", format!("[{}]", names.join(", ")));
+    section.write(PLAYOUT.name, format!("[{}]", names.join(", ")));
     Ok(buffers)
 }
 

@@ -34,6 +34,7 @@ mod constellation;
 mod fading;
 mod finder;
 mod inputs;
+pub mod keys;
 mod limits;
 mod link;
 mod measures;
@@ -46,8 +47,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
+use linkweir_config::keys::Form;
 use linkweir_config::reader::{quote, Section, Source};
-use linkweir_config::{queue, trace, units};
+use linkweir_config::{queue, trace};
 use toml::de::DeTable;
 
 use crate::experiment::{Class, Experiment, Flow, Link, Scheduler};
@@ -125,7 +127,7 @@ fn read<'i>(
     let bins = times.bins(&top)?;
     let log_rows = measures::log(&mut top)?;
 
-    let mut link_section = top.need_table("link", "rate = \"20Mbit\"")?;
+    let mut link_section = top.need_table(keys::top::LINK.name, keys::top::LINK.default.0)?;
     let mut inputs = Vec::new();
     let mut told = Told::default();
     let (link, channel) = link::read(
@@ -138,14 +140,15 @@ fn read<'i>(
     )?;
     let link_lines = link_section.finish()?;
 
-    let mut scheduler_section = top.need_table("scheduler", "policy = \"pss\"")?;
+    let mut scheduler_section =
+        top.need_table(keys::top::SCHEDULER.name, keys::top::SCHEDULER.default.0)?;
     let (policy, params) = scheduler::policy(
         &mut scheduler_section,
         overrides,
         &mut inputs,
         &mut told.notes,
     )?;
-    let mut class_sections = top.tables("class", limits::CLASSES)?;
+    let mut class_sections = top.tables(keys::top::CLASS.name, limits::CLASSES)?;
     let Classes {
         classes,
         qparams,
@@ -154,8 +157,10 @@ fn read<'i>(
     } = Classes::read(&mut class_sections, &policy, &params)?;
     beam::fits(&mut top, &link, classes.len())?;
     held(&top, &classes)?;
-    let mut flow_sections =
-        top.tables("flow", usize::try_from(limits::FLOWS).unwrap_or(usize::MAX))?;
+    let mut flow_sections = top.tables(
+        keys::top::FLOW.name,
+        usize::try_from(limits::FLOWS).unwrap_or(usize::MAX),
+    )?;
     top.known()?; // before the flows, which may name a class of a misspelt table
     let flows = flows(
         &mut flow_sections,
@@ -212,7 +217,8 @@ fn name(top: &mut Section<'_, '_>, source: &Source<'_>) -> Result<String, Fault>
         .file()
         .and_then(Path::file_stem)
         .map(|stem| stem.to_string_lossy().into_owned());
-    top.text("name", file_name.as_deref().unwrap_or("scenario"))
+    let name = file_name.unwrap_or_else(|| "scenario".to_owned());
+    top.take_or(&keys::top::NAME, name)
 }
 
 /// Refuses a policy whose values do not fit together, and packets that do not fit into their queues. `places` has the
@@ -264,20 +270,19 @@ struct Times {
 
 impl Times {
     fn read(top: &mut Section<'_, '_>) -> Result<Times, Fault> {
-        let duration_ns = top
-            .need("duration", "\"100s\"")?
-            .whole(Kind::Time, (1000, limits::DURATION_NS))?;
-        top.write(
-            "duration",
-            quote(&units::show_whole(duration_ns, Kind::Time)),
-        );
+        let duration_ns = top.demand(&keys::top::DURATION)?;
         Ok(Times {
             duration_ns,
-            warmup_ns: top.whole("warmup", Kind::Time, (0, duration_ns - 1), 0)?,
-            interval_ns: top.whole(
-                "interval",
+            warmup_ns: top.whole(
+                keys::top::WARMUP.name,
                 Kind::Time,
-                (1000, duration_ns),
+                (keys::top::WARMUP.form.min, duration_ns - 1),
+                keys::top::WARMUP.default.0,
+            )?,
+            interval_ns: top.whole(
+                keys::top::INTERVAL.name,
+                Kind::Time,
+                (keys::top::INTERVAL.form.min, duration_ns),
                 duration_ns.min(1_000_000_000),
             )?,
         })
@@ -291,20 +296,20 @@ impl Times {
                 "would give {bins} bins; at most {} are possible: raise interval",
                 limits::BINS
             );
-            return Err(top.fault_at("interval", message));
+            return Err(top.fault_at(keys::top::INTERVAL.name, message));
         }
         Ok(bins)
     }
 }
 
 fn seed(top: &mut Section<'_, '_>, overrides: &Overrides) -> Result<u64, Fault> {
-    let seed_key = top.find("seed");
+    let seed_key = top.find(keys::top::SEED.name);
     let seed = match (overrides.seed, seed_key) {
         (Some(seed), _) => seed,
-        (None, Some(entry)) => entry.number((0, i64::MAX.unsigned_abs()))?,
-        (None, None) => 1,
+        (None, Some(entry)) => keys::top::SEED.form.read(&entry)?,
+        (None, None) => keys::top::SEED.default.0,
     };
-    top.write("seed", seed.to_string());
+    top.write(keys::top::SEED.name, seed.to_string());
     Ok(seed)
 }
 
@@ -336,7 +341,7 @@ impl Classes {
                     "there would be more than {} classes; use fewer",
                     limits::CLASSES
                 );
-                return Err(section.fault_at("count", message));
+                return Err(section.fault_at(keys::class::COUNT.name, message));
             }
             let single = copies
                 .iter()
@@ -345,7 +350,10 @@ impl Classes {
             let family = (copies.len() > 1).then(|| (name.clone(), range.clone()));
             for (name, range) in single.chain(family) {
                 if all.ranges.insert(name, range).is_some() {
-                    return Err(section.fault_at("name", "two classes have this name; rename one"));
+                    return Err(section.fault_at(
+                        keys::class::NAME.name,
+                        "two classes have this name; rename one",
+                    ));
                 }
             }
             let limits: Vec<_> = all
@@ -354,7 +362,9 @@ impl Classes {
                 .chain(&copies)
                 .map(Class::limit)
                 .collect();
-            queue::shares(limits.iter(), |message| section.fault_at("least", message))?;
+            queue::shares(limits.iter(), |message| {
+                section.fault_at(keys::class::LEAST.name, message)
+            })?;
             for class in copies {
                 all.owners.push(index);
                 all.classes.push(class);
@@ -376,7 +386,7 @@ fn held(top: &Section<'_, '_>, classes: &[Class]) -> Result<(), Fault> {
             "the queues together may hold {held} packets, more than {}; lower limit",
             limits::QUEUED_PKTS
         );
-        return Err(top.fault_at("class", message));
+        return Err(top.fault_at(keys::top::CLASS.name, message));
     }
     Ok(())
 }
@@ -413,7 +423,7 @@ fn flows(
     for (flow, entry) in flows.iter().zip(entries) {
         if !names.insert(flow.name.as_str()) {
             let message = format!("two flows are called {}; rename one", quote(&flow.name));
-            return Err(sections[entry].fault_at("name", message));
+            return Err(sections[entry].fault_at(keys::flow::NAME.name, message));
         }
     }
     Ok(flows)
@@ -440,7 +450,7 @@ fn series_rows(
             "{bins} bins for {classes} classes{twice} and {flows} flows are more than {} rows; raise interval",
             limits::SERIES_ROWS
         );
-        return Err(top.fault_at("interval", message));
+        return Err(top.fault_at(keys::top::INTERVAL.name, message));
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use linkweir_config::keys::Form;
 use linkweir_config::reader::{quote, Entry, Section};
 use linkweir_config::trace;
 use linkweir_config::units::{self, Kind};
@@ -19,24 +20,20 @@ use crate::satellite::reorder::{Reordering, Rule};
 use super::constellation;
 use super::fading;
 use super::inputs::{self, Input, Told};
+use super::keys::satellite::{
+    CARRIER_GHZ, CONSTELLATION, CSI_AGE, CSI_TICK, DECIMAL, DELAYS, DELAYS_BEFORE, DELAYS_SHIFT,
+    DELAYS_START, ELEVATION_DEG, ENVIRONMENT, ESN0_DB, FADING, FADING_SEED, FIRST_ATTEMPT,
+    GROUND_DELAY, MODEL, PACKET, PERIOD, REORDER, REORDER_PKTS, REORDER_TIMEOUT, REPEATS_SEE,
+    SPEED_KMH, USERS, USER_OFFSET,
+};
 use super::limits;
 
-const ENVIRONMENTS: [(&str, Environment); 4] = [
-    ("intermediate_trees", Environment::IntermediateTrees),
-    ("open", Environment::Open),
-    ("suburban", Environment::Suburban),
-    ("urban", Environment::Urban),
-];
-
-/// The keys of a generated channel.
-const GENERATED: [&str; 7] = [
-    "model",
-    "environment",
-    "elevation_deg",
-    "speed_kmh",
-    "carrier_ghz",
-    "period",
-    "fading_seed",
+/// In the order of [`ENVIRONMENT`]'s words.
+const ENVIRONMENTS: [Environment; 4] = [
+    Environment::IntermediateTrees,
+    Environment::Open,
+    Environment::Suburban,
+    Environment::Urban,
 ];
 
 /// Reads the table; returns the satellite and the lines of the resolved form. Files are looked for in `folder`.
@@ -51,43 +48,32 @@ pub(super) fn read(
     let mut section = entry
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.satellite]"))?;
-    let fading = section.find("fading");
+    let fading = section.find(FADING.name);
     let decimal = of_files(&mut section, &fading)?;
     let channel = match fading {
         Some(file) => recorded(&mut section, (&file, decimal), folder, inputs, told)?,
         None => generated(&mut section, seed)?,
     };
-    let user_offset_ns = section.whole(
-        "user_offset",
-        Kind::Time,
-        (0, limits::DURATION_NS),
-        51_000_000_000,
-    )?;
+    let user_offset_ns = section.take(&USER_OFFSET)?;
 
-    let users = section.choice("users", &["classes", "flows"], 0)?;
+    let users = section.take(&USERS)?;
     let (csi_tick_ns, csi_age_ns) = channel_knowledge(&mut section)?;
 
-    let packet = section.need("packet", "\"210B\"")?;
-    let packet_bytes = packet.whole(Kind::Size, (1, 8191))?;
-    section.write("packet", quote(&format!("{packet_bytes}B")));
-    let esn0_db = section.number("esn0_db", (7, 20), 10)?;
+    let packet_bytes = PACKET.form.read(&section.entry_of(&PACKET)?)?;
+    section.write(PACKET.name, quote(&format!("{packet_bytes}B")));
+    let esn0_db = section.take(&ESN0_DB)?;
     let packet_bits = 8 * packet_bytes as u32;
     let harq = Harq::designed(packet_bits, esn0_db as u32).ok_or_else(|| {
         section.fault_at(
-            "esn0_db",
+            ESN0_DB.name,
             "must be 7 .. 13 for packets whose length is nearer to 210B than to 1115B",
         )
     })?;
-    let ground_delay_ns = section.whole(
-        "ground_delay",
-        Kind::Time,
-        (0, (limits::DELAY_S * 1e9) as u64),
-        0,
-    )?;
+    let ground_delay_ns = section.take(&GROUND_DELAY)?;
     let (delays, constellation_lines) =
         delays(&mut section, duration_ns, (folder, decimal), inputs, told)?;
-    let repeats = section.choice("repeats_see", &["own", "first_user"], 0)?;
-    let first = section.choice("first_attempt", &["coded", "coded_and_plain"], 0)?;
+    let repeats = section.take(&REPEATS_SEE)?;
+    let first = section.take(&FIRST_ATTEMPT)?;
     let reordering = reordering(&mut section)?;
     let mut lines = section.finish()?;
     if let Some(constellation_lines) = constellation_lines {
@@ -117,8 +103,8 @@ fn of_files(
     section: &mut Section<'_, '_>,
     fading: &Option<Entry<'_, '_>>,
 ) -> Result<Option<char>, Fault> {
-    let decimal = section.find("decimal");
-    if let (Some(entry), None, None) = (decimal, fading, section.find("delays")) {
+    let decimal = section.find(DECIMAL.name);
+    if let (Some(entry), None, None) = (decimal, fading, section.find(DELAYS.name)) {
         return Err(entry.fault("is only for a file of fading or delays"));
     }
     trace::decimal(section)
@@ -126,10 +112,9 @@ fn of_files(
 
 /// What the scheduler knows of the channels: how often it gets reports, or how old its knowledge is, ns.
 fn channel_knowledge(section: &mut Section<'_, '_>) -> Result<(u64, Option<u64>), Fault> {
-    const TICK_NS: u64 = 10_000_000;
     const LONGEST_NS: u64 = (limits::DELAY_S * 1e9) as u64;
     const AGES: &str = "must be \"flight\", or a time like \"0s\" or \"20ms\"";
-    let age = section.find("csi_age");
+    let age = section.find(CSI_AGE.name);
     let is_word = |text: &str| text.starts_with(|first: char| first.is_ascii_alphabetic());
     let age_ns = match &age {
         Some(age) => match age.text() {
@@ -140,7 +125,7 @@ fn channel_knowledge(section: &mut Section<'_, '_>) -> Result<(u64, Option<u64>)
         },
         None => None,
     };
-    if let (Some(_), Some(tick)) = (age_ns, section.find("csi_tick")) {
+    if let (Some(_), Some(tick)) = (age_ns, section.find(CSI_TICK.name)) {
         return Err(tick.fault(
             "is only for csi_age = \"flight\": at a fixed age the scheduler knows the channels whenever it chooses; leave one out",
         ));
@@ -148,13 +133,12 @@ fn channel_knowledge(section: &mut Section<'_, '_>) -> Result<(u64, Option<u64>)
     let tick_ns = match age_ns {
         Some(age_ns) => {
             section.remark("csi_tick: the scheduler knows the channels whenever it chooses");
-            section.write("csi_age", quote(&units::show_whole(age_ns, Kind::Time)));
-            TICK_NS
+            section.write(CSI_AGE.name, quote(&units::show_whole(age_ns, Kind::Time)));
+            CSI_TICK.default.0
         }
         None => {
-            let bounds = (1_000_000, 10_000_000_000);
-            let tick_ns = section.whole("csi_tick", Kind::Time, bounds, TICK_NS)?;
-            section.write("csi_age", quote("flight"));
+            let tick_ns = section.take(&CSI_TICK)?;
+            section.write(CSI_AGE.name, quote("flight"));
             tick_ns
         }
     };
@@ -163,9 +147,9 @@ fn channel_knowledge(section: &mut Section<'_, '_>) -> Result<(u64, Option<u64>)
 
 /// The keys of the buffer that puts packets back into order.
 fn reordering(section: &mut Section<'_, '_>) -> Result<Option<Reordering>, Fault> {
-    let rule = match section.choice("reorder", &["none", "shared", "per_flow"], 0)? {
+    let rule = match section.take(&REORDER)? {
         0 => {
-            for key in ["reorder_pkts", "reorder_timeout"] {
+            for key in [REORDER_PKTS.name, REORDER_TIMEOUT.name] {
                 if let Some(entry) = section.find(key) {
                     return Err(
                         entry.fault("is only for reorder = \"shared\" or reorder = \"per_flow\"")
@@ -179,18 +163,8 @@ fn reordering(section: &mut Section<'_, '_>) -> Result<Option<Reordering>, Fault
     };
     Ok(Some(Reordering {
         rule,
-        buffer_pkts: section.small(
-            "reorder_pkts",
-            Kind::Packets,
-            (1, limits::REORDERED_PKTS),
-            125,
-        )?,
-        timeout_ns: section.whole(
-            "reorder_timeout",
-            Kind::Time,
-            (1_000_000, (limits::DELAY_S * 1e9) as u64),
-            1_000_000_000,
-        )?,
+        buffer_pkts: section.take(&REORDER_PKTS)?,
+        timeout_ns: section.take(&REORDER_TIMEOUT)?,
     }))
 }
 
@@ -202,7 +176,16 @@ fn recorded(
     inputs: &mut Vec<Input>,
     told: &mut Told,
 ) -> Result<Channel, Fault> {
-    for key in GENERATED {
+    let generated = [
+        MODEL.name,
+        ENVIRONMENT.name,
+        ELEVATION_DEG.name,
+        SPEED_KMH.name,
+        CARRIER_GHZ.name,
+        PERIOD.name,
+        FADING_SEED.name,
+    ];
+    for key in generated {
         if let Some(entry) = section.find(key) {
             return Err(entry.fault("is only for a generated channel; leave this or fading out"));
         }
@@ -213,46 +196,40 @@ fn recorded(
     if let Some(note) = fading::doubt(&fading) {
         told.notes.push(format!("{}: {note}", path.display()));
     }
-    section.write("fading", quote(&inputs::keep(path, bytes, inputs)));
+    section.write(FADING.name, quote(&inputs::keep(path, bytes, inputs)));
     Ok(Channel::Recorded(fading))
 }
 
 /// A channel from a model of a land-mobile satellite.
 fn generated(section: &mut Section<'_, '_>, seed: u64) -> Result<Channel, Fault> {
-    let model = section.choice("model", &["perez_fontan", "itu_p681"], 0)?;
+    let model = section.take(&MODEL)?;
     let mut lms = if model == 0 {
-        let names = ENVIRONMENTS.map(|(name, _)| name);
-        let environment = ENVIRONMENTS[section.choice("environment", &names, 0)?].1;
+        let environment = ENVIRONMENTS[section.take(&ENVIRONMENT)?];
         let lms = Lms::new(environment);
-        if section.number("elevation_deg", (0, 90), 40)? != 40 {
+        if section.take(&ELEVATION_DEG)? != ELEVATION_DEG.default.0 {
             return Err(section.fault_at(
-                "elevation_deg",
+                ELEVATION_DEG.name,
                 "must be 40, for which perez_fontan has its tables; model = \"itu_p681\" has others",
             ));
         }
         lms
     } else {
-        section.choice("environment", &["rural_wooded"], 0)?;
+        section.choice(ENVIRONMENT.name, &["rural_wooded"], 0)?;
         let elevations: Vec<String> = P681::ELEVATIONS_DEG.iter().map(u32::to_string).collect();
         let elevations = elevations.join(", ");
-        let elevation = section.find("elevation_deg").ok_or_else(|| {
+        let elevation = section.find(ELEVATION_DEG.name).ok_or_else(|| {
             let message = format!("is missing; with itu_p681 it is one of {elevations}");
-            section.fault_at("elevation_deg", message)
+            section.fault_at(ELEVATION_DEG.name, message)
         })?;
-        let elevation_deg = elevation.number((0, 90))?;
-        section.write("elevation_deg", elevation_deg.to_string());
+        let elevation_deg = ELEVATION_DEG.form.read(&elevation)?;
+        section.write(ELEVATION_DEG.name, elevation_deg.to_string());
         Lms::rural_wooded(elevation_deg as u32)
             .ok_or_else(|| elevation.fault(format!("must be one of {elevations}")))?
     };
-    lms.speed_m_s = section.real("speed_kmh", 0.1, 1000.0, 60.0)? / 3.6;
-    lms.carrier_hz = section.real("carrier_ghz", 1.5, 3.0, 2.2)? * 1e9;
-    let period_ns = section.whole(
-        "period",
-        Kind::Time,
-        (1_000_000, 86_400_000_000_000),
-        600_000_000_000,
-    )?;
-    let seed = section.number("fading_seed", (0, i64::MAX.unsigned_abs()), seed)?;
+    lms.speed_m_s = section.take(&SPEED_KMH)? / 3.6;
+    lms.carrier_hz = section.take(&CARRIER_GHZ)? * 1e9;
+    let period_ns = section.take(&PERIOD)?;
+    let seed = section.take_or(&FADING_SEED, seed)?;
     Ok(Channel::Drive {
         lms: Box::new(lms),
         seed,
@@ -268,20 +245,19 @@ fn delays(
     inputs: &mut Vec<Input>,
     told: &mut Told,
 ) -> Result<(Option<Delays>, Option<String>), Fault> {
-    const TIMES: (u64, u64) = (0, limits::DURATION_NS);
-    let file = section.find("delays");
-    let shell = section.find("constellation");
-    let start = section.find("delays_start");
-    let shift = section.find("delays_shift");
-    let before = section.find("delays_before");
+    let file = section.find(DELAYS.name);
+    let shell = section.find(CONSTELLATION.name);
+    let start = section.find(DELAYS_START.name);
+    let shift = section.find(DELAYS_SHIFT.name);
+    let before = section.find(DELAYS_BEFORE.name);
     let time = |entry: &Option<Entry<'_, '_>>| match entry {
-        Some(entry) => entry.whole(Kind::Time, TIMES),
+        Some(entry) => DELAYS_START.form.read(entry),
         None => Ok(0),
     };
     let (start_ns, shift_ns) = (time(&start)?, time(&shift)?);
     let before_s = before
         .as_ref()
-        .map(|entry| entry.quantity(Kind::Seconds, 0.0, limits::DELAY_S))
+        .map(|entry| DELAYS_BEFORE.form.read(entry))
         .transpose()?;
 
     let mut lines = None;
@@ -302,7 +278,7 @@ fn delays(
             let (path, bytes) = inputs::read(&file, "times and delays", folder)?;
             let (delays, series) = trace::parse_delays(&bytes, &path, decimal)?;
             told.read(series.of_file(&path));
-            section.write("delays", quote(&inputs::keep(path, bytes, inputs)));
+            section.write(DELAYS.name, quote(&inputs::keep(path, bytes, inputs)));
             delays
         }
         (None, Some(shell)) => {
@@ -316,15 +292,15 @@ fn delays(
         }
     };
     let show = |ns: u64| quote(&units::show_whole(ns, Kind::Time));
-    section.write("delays_start", show(start_ns));
-    section.write("delays_shift", show(shift_ns));
+    section.write(DELAYS_START.name, show(start_ns));
+    section.write(DELAYS_SHIFT.name, show(shift_ns));
     if let (Some(entry), 0) = (&before, shift_ns) {
         return Err(entry.fault("is only for flows that are behind; give a delays_shift above 0"));
     }
     let before_s = before_s.unwrap_or_else(|| values::first(&to_satellite_s));
     if shift_ns > 0 {
         section.write(
-            "delays_before",
+            DELAYS_BEFORE.name,
             quote(&units::show_real(before_s, Kind::Seconds)),
         );
     } else {

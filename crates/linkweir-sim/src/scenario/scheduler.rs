@@ -12,6 +12,7 @@ use crate::policies::{Own, OWN};
 
 use super::brought;
 use super::inputs::Input;
+use super::keys::class::{COUNT, NAME, POLICY};
 use super::limits;
 use super::overrides::Overrides;
 
@@ -30,8 +31,6 @@ impl Chosen {
     }
 }
 
-/// Key of the scheduler that is not the policy's.
-const SCHEDULER_KEY: &str = "policy";
 /// How long policies of the simulator let packets wait, ns.
 const TIMEOUTS_NS: (u64, u64) = (1_000_000, 60_000_000_000);
 /// Queue limit unless another is given.
@@ -69,10 +68,10 @@ fn choose(
     let core = linkweir_core::policies();
     let own = OWN.iter().map(|(name, _)| *name);
     let names: Vec<&'static str> = core.iter().map(|p| p.name).chain(own).collect();
-    let entry = section.need(SCHEDULER_KEY, "\"pss\"")?;
+    let entry = section.entry_of(&POLICY)?;
     if let Some(table) = entry.table() {
         let (brought, written) = brought::read(&entry, table, overrides, inputs, notes)?;
-        section.write(SCHEDULER_KEY, written);
+        section.write(POLICY.name, written);
         return Ok(Chosen {
             name: brought.declaration().name,
             info: None,
@@ -83,7 +82,7 @@ fn choose(
     // Those that only reproduce papers are named where these are reproduced, not to everyone.
     let at = entry.choice_of(&names, core.len())?;
     let own = at.checked_sub(core.len()).and_then(|at| OWN.get(at));
-    section.write(SCHEDULER_KEY, quote(names[at]));
+    section.write(POLICY.name, quote(names[at]));
     Ok(Chosen {
         name: names[at],
         info: core.get(at),
@@ -100,13 +99,13 @@ pub(super) fn class(
     params: &[u64],
     matched: &mut Matched,
 ) -> Result<(String, Vec<Class>, Vec<u64>), Fault> {
-    let entry = section.need("name", "\"ef\"")?;
+    let entry = section.entry_of(&NAME)?;
     let name = entry.text()?.to_string();
     if name.is_empty() {
         return Err(entry.fault("must not be empty"));
     }
-    section.write("name", quote(&name));
-    let count = section.number("count", (1, limits::CLASSES as u64), 1)?;
+    section.write(NAME.name, quote(&name));
+    let count = section.take(&COUNT)?;
     matched.read(section, &name, count)?;
 
     let bounds = queue::Bounds {
@@ -163,8 +162,13 @@ impl Matched {
         if own.rest && own.rules.is_empty() {
             return Ok(());
         }
-        if count > 1 {
-            let message = "is only for a single class: the same packets cannot belong to each copy; leave out count or match";
+        let addressed = |rule: &Rule| {
+            [&rule.addresses, &rule.sources, &rule.destinations]
+                .iter()
+                .any(|nets| !nets.is_empty())
+        };
+        if count > 1 && !own.rules.iter().all(addressed) {
+            let message = "must have address, source or destination in each rule, as the class has copies, of which each takes the next address";
             return Err(section.fault_at("match", message));
         }
         self.rules.extend(own.rules);
@@ -225,7 +229,7 @@ pub(super) fn check(
             Ok(())
         } else {
             let message = "knows its users by a satellite's channel: add a table [link.satellite]";
-            Err(section.fault_at(SCHEDULER_KEY, message))
+            Err(section.fault_at(POLICY.name, message))
         };
     };
     parameters::check(info, link_bps, params, qparams, section, classes)
@@ -233,18 +237,18 @@ pub(super) fn check(
 
 #[cfg(test)]
 mod tests {
+    use super::super::keys::class::CLASS;
     use super::*;
 
     #[test]
     fn no_policy_takes_a_key_of_ours() {
         for info in linkweir_core::policies() {
             for param in &info.params {
-                assert_ne!(param.name, SCHEDULER_KEY, "{}", info.name);
+                assert_ne!(param.name, POLICY.name, "{}", info.name);
             }
             for param in &info.qparams {
                 assert!(
-                    !["name", "count", "match"].contains(&param.name)
-                        && !queue::KEYS.contains(&param.name),
+                    CLASS.keys().iter().all(|key| key.name() != param.name),
                     "{}: {}",
                     info.name,
                     param.name

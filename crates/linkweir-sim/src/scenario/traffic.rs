@@ -14,38 +14,34 @@ mod web;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use linkweir_config::link::RATES;
+use linkweir_config::keys::Form;
 use linkweir_config::reader::{nearest, quote, show_number, Entry, Section};
 use linkweir_config::units::{self, Kind};
-use linkweir_config::values;
 use linkweir_config::Fault;
 
 use crate::experiment::{Application, Class, Flow, Lengths, Link, Session, Sizes, Traffic};
 use crate::tcp;
 
 use super::inputs::{Input, Told};
+use super::keys::class as queue;
+use super::keys::flow::{ACCESS_DELAY, CLASS, COUNT, KIND, NAME, STAGGER, START, STOP};
+use super::keys::inner::{MAX, MIN, SIZES, WEIGHTS};
+use super::keys::kinds::{
+    CBR_JITTER, CBR_PACKET, CBR_RATE, GREEDY_BACKLOG, GREEDY_PACKET, ONOFF_LENGTHS, ONOFF_OFF,
+    ONOFF_ON, ONOFF_PACKET, ONOFF_RATE, ONOFF_SHAPE, POISSON_PACKET, POISSON_RATE, REPLAY_FILE,
+    TCP_ACK, TCP_BYTES, TCP_CC, TCP_DELAYED_ACK, TCP_DELAYED_ACK_TIMEOUT, TCP_ECN, TCP_HEADER,
+    TCP_HYSTART, TCP_INITIAL_RTO, TCP_INITIAL_WINDOW, TCP_MAX_RTO, TCP_MIN_RTO, TCP_MSS,
+    TCP_PROFILE, TCP_QUICK_ACKS, TCP_TICK, TCP_TIMESTAMPS, TCP_WINDOW, TRANSFERS_CONCURRENT,
+    VOICE_HEADER, WEB_CONNECTIONS,
+};
+use super::keys::sources::Source;
 use super::limits;
 use super::link::{folder, has_delays, too_many_on_the_way};
 use super::measures;
 
 use amount::Files;
 
-const KINDS: [&str; 11] = [
-    "cbr",
-    "poisson",
-    "onoff",
-    "greedy",
-    "tcp",
-    "voice",
-    "replay",
-    "transfers",
-    "requests",
-    "web",
-    "video",
-];
-const TIMES: (u64, u64) = (0, limits::DURATION_NS);
 const DEFAULT_PACKET_BYTES: u32 = 1500;
-const WINDOW_PKTS: u32 = 1_000_000;
 
 /// Reads entry `index` and appends its sources, copies counted, to `flows`.
 pub(super) fn read(
@@ -56,8 +52,8 @@ pub(super) fn read(
     (inputs, told): (&mut Vec<Input>, &mut Told),
     flows: &mut Vec<Flow>,
 ) -> Result<(), Fault> {
-    let kind = section.need("kind", "\"cbr\"")?;
-    let kind = kind.choice(&KINDS).map_err(|mut fault| {
+    let kind = section.entry_of(&KIND)?;
+    let chosen = KIND.form.read(&kind).map_err(|mut fault| {
         if kind.text() == Ok("udp") {
             fault
                 .message
@@ -65,66 +61,67 @@ pub(super) fn read(
         }
         fault
     })?;
-    let name = section.text("name", &format!("{}{}", KINDS[kind], index + 1))?;
+    let source = Source::ALL[chosen];
+    let name = section.take_or(&NAME, format!("{}{}", source.name(), index + 1))?;
     if name.is_empty() {
-        return Err(section.fault_at("name", "must not be empty"));
+        return Err(section.fault_at(NAME.name, "must not be empty"));
     }
     let range = class_of(section, classes)?;
-    section.write("kind", quote(KINDS[kind]));
+    section.write(KIND.name, quote(source.name()));
     let mut files = Files {
         folder: &folder(section),
         inputs,
         told,
     };
-    let traffic = match KINDS[kind] {
-        "cbr" => Traffic::Cbr {
-            rate_bps: rate(section)?,
-            jitter: section.real("jitter", 0.0, 1.0, 0.0)?,
-            packet: packet(section, link)?,
+    let traffic = match source {
+        Source::Cbr => Traffic::Cbr {
+            rate_bps: section.demand(&CBR_RATE)?,
+            jitter: section.take(&CBR_JITTER)?,
+            packet: packet(section, CBR_PACKET.name, link)?,
         },
-        "poisson" => Traffic::Poisson {
-            rate_bps: rate(section)?,
-            packet: packet(section, link)?,
+        Source::Poisson => Traffic::Poisson {
+            rate_bps: section.demand(&POISSON_RATE)?,
+            packet: packet(section, POISSON_PACKET.name, link)?,
         },
-        "onoff" => on_off(section, link)?,
-        "greedy" => greedy(section, link)?,
-        "tcp" => Traffic::Tcp(bulk(section, link)?),
-        "voice" => {
+        Source::OnOff => on_off(section, link)?,
+        Source::Greedy => greedy(section, link)?,
+        Source::Tcp => Traffic::Tcp(bulk(section, link)?),
+        Source::Voice => {
             let voice = voice::read(section)?;
             let bytes = smallest_bytes(&voice);
-            accountable(section, "header", bytes, link)?;
+            accountable(section, VOICE_HEADER.name, bytes, link)?;
             voice
         }
-        "replay" => {
+        Source::Replay => {
             let replay = replay::read(section, &mut files)?;
             if let Traffic::Replay { packets, .. } = &replay {
                 let sizes = || packets.iter().map(|(_, bytes)| *bytes);
                 for bytes in [sizes().min(), sizes().max()].into_iter().flatten() {
-                    accountable(section, "file", bytes, link)?;
+                    accountable(section, REPLAY_FILE.name, bytes, link)?;
                 }
             }
             replay
         }
-        "transfers" => {
+        Source::Transfers => {
             let session = transfers::read(section, &mut files)?;
             application(section, session, link)?
         }
-        "requests" => {
+        Source::Requests => {
             let session = requests::read(section, &mut files)?;
             application(section, session, link)?
         }
-        "web" => {
+        Source::Web => {
             let session = web::read(section, &mut files)?;
             application(section, session, link)?
         }
-        _ => {
+        Source::Video => {
             let session = video::read(section, &mut files)?;
             application(section, session, link)?
         }
     };
 
-    let start_ns = section.whole("start", Kind::Time, TIMES, 0)?;
-    let stop_ns = section.whole("stop", Kind::Time, TIMES, duration_ns)?;
+    let start_ns = section.take(&START)?;
+    let stop_ns = section.take_or(&STOP, duration_ns)?;
     let access_delay_ns = access_delay(section, link, &traffic)?;
     let measures = measures::read(section, &traffic)?;
     let (count, stagger_ns) = copies(section, start_ns, stop_ns, flows.len())?;
@@ -153,23 +150,18 @@ fn access_delay(
     traffic: &Traffic,
 ) -> Result<u64, Fault> {
     let access_delay_ns = if has_delays(link.satellite.as_ref()) {
-        if let Some(entry) = section.find("access_delay") {
+        if let Some(entry) = section.find(ACCESS_DELAY.name) {
             return Err(entry.fault("link.satellite has delays of its own; leave one out"));
         }
         section.remark("access_delay: as link.satellite says");
         0
     } else {
-        section.whole(
-            "access_delay",
-            Kind::Time,
-            (0, (limits::DELAY_S * 1e9) as u64),
-            0,
-        )?
+        section.take(&ACCESS_DELAY)?
     };
     // Only TCP's segments are kept on the way to the queue; of other sources each knows its next packet.
     if let Traffic::Tcp(_) | Traffic::Application(_) = traffic {
         if let Some(message) = too_many_on_the_way(link, access_delay_ns as f64 / 1e9) {
-            return Err(section.fault_at("access_delay", message));
+            return Err(section.fault_at(ACCESS_DELAY.name, message));
         }
     }
     Ok(access_delay_ns)
@@ -182,14 +174,14 @@ fn copies(
     stop_ns: u64,
     before: usize,
 ) -> Result<(u64, u64), Fault> {
-    let count = section.number("count", (1, limits::FLOWS), 1)?;
-    let stagger_ns = section.whole("stagger", Kind::Time, TIMES, 0)?;
+    let count = section.take(&COUNT)?;
+    let stagger_ns = section.take(&STAGGER)?;
     let last_start = start_ns.saturating_add(stagger_ns.saturating_mul(count - 1));
     if last_start >= stop_ns {
         let key = if count > 1 && stagger_ns > 0 {
-            "stagger"
+            STAGGER.name
         } else {
-            "start"
+            START.name
         };
         let message = format!(
             "the last source would start at {}, not before its stop at {}; start earlier or stop later",
@@ -200,7 +192,7 @@ fn copies(
     }
     if before as u64 + count > limits::FLOWS {
         return Err(section.fault_at(
-            "count",
+            COUNT.name,
             format!(
                 "there would be more than {} flows; use fewer",
                 limits::FLOWS
@@ -215,11 +207,11 @@ fn class_of(
     classes: &BTreeMap<String, Range<usize>>,
 ) -> Result<Range<usize>, Fault> {
     let entry = section.need(
-        "class",
+        CLASS.name,
         &quote(classes.keys().next().map_or("", String::as_str)),
     )?;
     let wanted = entry.text()?;
-    section.write("class", quote(wanted));
+    section.write(CLASS.name, quote(wanted));
     classes.get(wanted).cloned().ok_or_else(|| {
         const LISTED: usize = 20;
         let names: Vec<&str> = classes.keys().map(String::as_str).collect();
@@ -234,16 +226,9 @@ fn class_of(
     })
 }
 
-fn rate(section: &mut Section<'_, '_>) -> Result<crate::experiment::Signal, Fault> {
-    let entry = section.need("rate", Kind::Rate.example())?;
-    let (signal, shown) = values::read(&entry, RATES)?;
-    section.write("rate", shown);
-    Ok(signal)
-}
-
 /// Packet sizes, each of which the link can account.
-fn packet(section: &mut Section<'_, '_>, link: &Link) -> Result<Sizes, Fault> {
-    let entry = section.find("packet");
+fn packet(section: &mut Section<'_, '_>, key: &'static str, link: &Link) -> Result<Sizes, Fault> {
+    let entry = section.find(key);
     let (sizes, shown) = match &entry {
         None => (
             Sizes::Fixed(DEFAULT_PACKET_BYTES),
@@ -255,7 +240,7 @@ fn packet(section: &mut Section<'_, '_>, link: &Link) -> Result<Sizes, Fault> {
                 (Sizes::Fixed(bytes), show_size(bytes))
             }
             Some(mut table) => {
-                let read = match table.find("sizes") {
+                let read = match table.find(SIZES.name) {
                     Some(list) => mix(&mut table, &list)?,
                     None => between(&mut table)?,
                 };
@@ -271,9 +256,9 @@ fn packet(section: &mut Section<'_, '_>, link: &Link) -> Result<Sizes, Fault> {
             (least.min(*b), most.max(*b))
         }),
     };
-    accountable(section, "packet", least, link)?;
-    accountable(section, "packet", most, link)?;
-    section.write("packet", shown);
+    accountable(section, key, least, link)?;
+    accountable(section, key, most, link)?;
+    section.write(key, shown);
     Ok(sizes)
 }
 
@@ -284,7 +269,7 @@ fn mix(table: &mut Section<'_, '_>, sizes: &Entry<'_, '_>) -> Result<(Sizes, Str
         .iter()
         .map(size)
         .collect::<Result<Vec<u32>, _>>()?;
-    let weights = match table.find("weights") {
+    let weights = match table.find(WEIGHTS.name) {
         Some(weights) => {
             let values = weights.list(limits::MIX_SIZES)?;
             if values.len() != bytes.len() {
@@ -311,8 +296,8 @@ fn mix(table: &mut Section<'_, '_>, sizes: &Entry<'_, '_>) -> Result<(Sizes, Str
 
 /// Sizes from `min` to `max`.
 fn between(table: &mut Section<'_, '_>) -> Result<(Sizes, String), Fault> {
-    let min = size(&table.need("min", "\"64B\"")?)?;
-    let max_entry = table.need("max", "\"1500B\"")?;
+    let min = size(&table.need(MIN.name, "\"64B\"")?)?;
+    let max_entry = table.need(MAX.name, "\"1500B\"")?;
     let max = size(&max_entry)?;
     if max < min {
         return Err(max_entry.fault(format!("must not be below min, {min}B")));
@@ -358,21 +343,12 @@ fn on_wire_bytes(bytes: u32, link: &Link) -> i64 {
 }
 
 fn on_off(section: &mut Section<'_, '_>, link: &Link) -> Result<Traffic, Fault> {
-    let entry = section.need("rate", Kind::Rate.example())?;
-    let rate_bps = entry.quantity(Kind::Rate, 1.0, limits::RATE_BPS as f64)?;
-    section.write("rate", quote(&units::show_real(rate_bps, Kind::Rate)));
-    let mut length = |key: &'static str, least: u64| -> Result<u64, Fault> {
-        let ns = section
-            .need(key, Kind::Time.example())?
-            .whole(Kind::Time, (least, limits::DURATION_NS))?;
-        section.write(key, quote(&units::show_whole(ns, Kind::Time)));
-        Ok(ns)
-    };
-    let (on_ns, off_ns) = (length("on", 1000)?, length("off", 1000)?);
-    let lengths = match section.choice("lengths", &["exponential", "pareto"], 0)? {
+    let rate_bps = section.demand(&ONOFF_RATE)?;
+    let (on_ns, off_ns) = (section.demand(&ONOFF_ON)?, section.demand(&ONOFF_OFF)?);
+    let lengths = match section.take(&ONOFF_LENGTHS)? {
         0 => Lengths::Exponential,
         _ => Lengths::Pareto {
-            shape: section.real("shape", 1.01, 100.0, 1.5)?,
+            shape: section.take(&ONOFF_SHAPE)?,
         },
     };
     Ok(Traffic::OnOff {
@@ -380,16 +356,15 @@ fn on_off(section: &mut Section<'_, '_>, link: &Link) -> Result<Traffic, Fault> 
         on_ns,
         off_ns,
         lengths,
-        packet: packet(section, link)?,
+        packet: packet(section, ONOFF_PACKET.name, link)?,
     })
 }
 
 fn greedy(section: &mut Section<'_, '_>, link: &Link) -> Result<Traffic, Fault> {
-    let most = u32::try_from(limits::QUEUED_PKTS).unwrap_or(u32::MAX);
-    let backlog_pkts = section.small("backlog", Kind::Packets, (1, most), 20)?;
+    let backlog_pkts = section.take(&GREEDY_BACKLOG)?;
     Ok(Traffic::Greedy {
         backlog_pkts,
-        packet: packet(section, link)?,
+        packet: packet(section, GREEDY_PACKET.name, link)?,
     })
 }
 
@@ -402,107 +377,88 @@ fn application(
     let mut tcp = tcp_config(section)?;
     tcp.bytes_to_send = Some(0);
     // A write may leave one byte for its last segment.
-    accountable(section, "header", tcp.header_bytes + 1, link)?;
-    accountable(section, "mss", tcp.segment_bytes(), link)?;
-    accountable(section, "header", tcp.syn_bytes(), link)?;
+    accountable(section, TCP_HEADER.name, tcp.header_bytes + 1, link)?;
+    accountable(section, TCP_MSS.name, tcp.segment_bytes(), link)?;
+    accountable(section, TCP_HEADER.name, tcp.syn_bytes(), link)?;
     Ok(Traffic::Application(Box::new(Application { tcp, session })))
 }
 
 /// A transfer that begins with the flow.
 fn bulk(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config, Fault> {
     let mut config = tcp_config(section)?;
-    config.bytes_to_send = match section.find("bytes") {
-        Some(entry) => {
-            let bytes = entry.whole(Kind::Size, (1, 1_000_000_000_000_000))?;
-            section.write("bytes", quote(&units::show_whole(bytes, Kind::Size)));
-            Some(bytes)
-        }
-        None => {
-            section.remark("bytes: without end");
-            None
-        }
-    };
-    accountable(section, "mss", config.segment_bytes(), link)?;
-    accountable(section, "header", config.least_segment_bytes(), link)?;
+    config.bytes_to_send = section.given(&TCP_BYTES)?;
+    match &config.bytes_to_send {
+        Some(bytes) => section.write(TCP_BYTES.name, TCP_BYTES.form.show(bytes)),
+        None => section.remark("bytes: without end"),
+    }
+    accountable(section, TCP_MSS.name, config.segment_bytes(), link)?;
+    accountable(section, TCP_HEADER.name, config.least_segment_bytes(), link)?;
     Ok(config)
 }
 
 /// TCP's keys.
 fn tcp_config(section: &mut Section<'_, '_>) -> Result<tcp::Config, Fault> {
-    let algorithm = match section.choice("cc", &["cubic", "reno", "bbr", "newreno"], 0)? {
+    let algorithm = match section.take_or(&TCP_CC, TCP_CC.default.0)? {
         0 => tcp::Algorithm::Cubic,
         1 => tcp::Algorithm::Reno,
         2 => tcp::Algorithm::Bbr,
         _ => tcp::Algorithm::NewReno,
     };
-    let profile = match section.choice("profile", &["linux", "ns2"], 0)? {
+    let profile = match section.take_or(&TCP_PROFILE, TCP_PROFILE.default.0)? {
         0 => tcp::Profile::Linux,
         _ => tcp::Profile::Ns2,
     };
     use tcp::Algorithm::{Bbr, Reno};
     if profile == tcp::Profile::Ns2 && matches!(algorithm, Reno | Bbr) {
         return Err(section.fault_at(
-            "cc",
+            TCP_CC.name,
             "must be cubic or newreno with profile = \"ns2\"; the linux profile has reno and bbr"
                 .to_owned(),
         ));
     }
     let mut config = tcp::Config::new(algorithm, profile);
-    const RTO: (u64, u64) = (1_000_000, 3_600_000_000_000);
-
-    config.mss_bytes = section.small("mss", Kind::Size, (1, 65_535), config.mss_bytes)?;
-    config.header_bytes = section.small("header", Kind::Size, (0, 1000), config.header_bytes)?;
-    config.ack_bytes = section.small("ack", Kind::Size, (1, 1000), config.ack_bytes)?;
-    config.max_window_segments = section.small(
-        "window",
-        Kind::Packets,
-        (1, WINDOW_PKTS),
-        config.max_window_segments,
-    )?;
+    config.mss_bytes = section.take_or(&TCP_MSS, config.mss_bytes)?;
+    config.header_bytes = section.take_or(&TCP_HEADER, config.header_bytes)?;
+    config.ack_bytes = section.take_or(&TCP_ACK, config.ack_bytes)?;
+    config.max_window_segments = section.take_or(&TCP_WINDOW, config.max_window_segments)?;
     // Defaults give way to the keys that the user sets.
     let window_segments = config.max_window_segments;
-    config.initial_window_segments = section.small(
-        "initial_window",
-        Kind::Packets,
-        (1, WINDOW_PKTS),
+    config.initial_window_segments = section.take_or(
+        &TCP_INITIAL_WINDOW,
         config.initial_window_segments.min(window_segments),
     )?;
-    if let Some(entry) = section.find("max_rto") {
-        config.min_rto_ns = config.min_rto_ns.min(entry.whole(Kind::Time, RTO)?);
+    if let Some(entry) = section.find(TCP_MAX_RTO.name) {
+        config.min_rto_ns = config.min_rto_ns.min(TCP_MAX_RTO.form.read(&entry)?);
     }
-    config.min_rto_ns = section.whole("min_rto", Kind::Time, RTO, config.min_rto_ns)?;
+    config.min_rto_ns = section.take_or(&TCP_MIN_RTO, config.min_rto_ns)?;
     let max_rto_ns = config.max_rto_ns.max(config.min_rto_ns);
-    config.max_rto_ns = section.whole("max_rto", Kind::Time, RTO, max_rto_ns)?;
-    config.initial_rto_ns = section.whole("initial_rto", Kind::Time, RTO, config.initial_rto_ns)?;
-    config.tick_ns = section.whole("tick", Kind::Time, (1, 10_000_000_000), config.tick_ns)?;
-    config.delayed_ack = section.flag("delayed_ack", config.delayed_ack)?;
-    config.delayed_ack_ns = section.whole(
-        "delayed_ack_timeout",
-        Kind::Time,
-        (1, 10_000_000_000),
-        config.delayed_ack_ns,
-    )?;
-    config.quick_ack_segments = section.small(
-        "quick_acks",
-        Kind::Packets,
-        (0, WINDOW_PKTS),
-        config.quick_ack_segments,
-    )?;
-    config.hystart = section.flag("hystart", config.hystart)?;
-    config.timestamps = section.flag("timestamps", config.timestamps)?;
-    config.ecn = section.flag("ecn", config.ecn)?;
+    config.max_rto_ns = section.take_or(&TCP_MAX_RTO, max_rto_ns)?;
+    config.initial_rto_ns = section.take_or(&TCP_INITIAL_RTO, config.initial_rto_ns)?;
+    config.tick_ns = section.take_or(&TCP_TICK, config.tick_ns)?;
+    config.delayed_ack = section.take_or(&TCP_DELAYED_ACK, config.delayed_ack)?;
+    config.delayed_ack_ns = section.take_or(&TCP_DELAYED_ACK_TIMEOUT, config.delayed_ack_ns)?;
+    config.quick_ack_segments = section.take_or(&TCP_QUICK_ACKS, config.quick_ack_segments)?;
+    config.hystart = section.take_or(&TCP_HYSTART, config.hystart)?;
+    config.timestamps = section.take_or(&TCP_TIMESTAMPS, config.timestamps)?;
+    config.ecn = section.take_or(&TCP_ECN, config.ecn)?;
     if config.ecn && profile == tcp::Profile::Ns2 {
-        return Err(section.fault_at("ecn", "must be false with profile = \"ns2\"".to_owned()));
+        return Err(section.fault_at(
+            TCP_ECN.name,
+            "must be false with profile = \"ns2\"".to_owned(),
+        ));
     }
     if config.initial_window_segments > config.max_window_segments {
         return Err(section.fault_at(
-            "initial_window",
+            TCP_INITIAL_WINDOW.name,
             format!("must not exceed window, {}p", config.max_window_segments),
         ));
     }
     if config.max_rto_ns < config.min_rto_ns {
         let least = units::show_whole(config.min_rto_ns, Kind::Time);
-        return Err(section.fault_at("max_rto", format!("must not be below min_rto, {least}")));
+        return Err(section.fault_at(
+            TCP_MAX_RTO.name,
+            format!("must not be below min_rto, {least}"),
+        ));
     }
     Ok(config)
 }
@@ -521,9 +477,9 @@ pub(super) fn too_many_connections(flows: &[Flow]) -> Option<(usize, &'static st
     }
     let (at, session) = exceeds?;
     let (key, cure) = match session {
-        Session::Transfers { .. } => ("concurrent", "concurrent or count"),
-        Session::Web { .. } => ("connections", "connections or count"),
-        Session::Requests { .. } | Session::Video(_) => ("count", "count"),
+        Session::Transfers { .. } => (TRANSFERS_CONCURRENT.name, "concurrent or count"),
+        Session::Web { .. } => (WEB_CONNECTIONS.name, "connections or count"),
+        Session::Requests { .. } | Session::Video(_) => (COUNT.name, "count"),
     };
     let message = format!(
         "all flows together may have {all} connections at once, more than {}; lower {cure}",
@@ -551,7 +507,7 @@ pub(super) fn fits(
             .is_some_and(|limit| kept > u64::from(limit))
         {
             let message = format!("must hold the {kept} packets its greedy flows keep waiting; raise it or lower their backlog");
-            return Err(section.fault_at("limit", message));
+            return Err(section.fault_at(queue::LIMIT.name, message));
         }
     }
     for flow in flows {
@@ -562,7 +518,7 @@ pub(super) fn fits(
                 "must hold a packet of flow {}, {least}B on the wire; raise it or send smaller packets",
                 flow.name
             );
-            return Err(places[flow.class].fault_at("limit_bytes", message));
+            return Err(places[flow.class].fault_at(queue::LIMIT_BYTES.name, message));
         }
     }
     Ok(())

@@ -37,11 +37,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
-from linkweir import quality, quantity
+from linkweir import quality
 from linkweir.reproduce.figure import Figure, FigureCase, Grid, Panel, Row, Scenario, Tables
 from linkweir.reproduce.papers import codes_printed
 from linkweir.reproduce.papers.spread import half_width, means, with_spread
 from linkweir.reproduce.printed import Printed
+from linkweir.scenarios import quantity
 
 DURATION_S = 100.0
 LINK_BPS = 50e6

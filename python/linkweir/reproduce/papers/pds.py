@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from linkweir import theory
 from linkweir.reproduce.figure import Figure, FigureCase, Grid, Panel, Row, Scenario, Tables
 from linkweir.reproduce.printed import Number, Printed
+from linkweir.sizing import theory
 
 LINK_BPS = 100e6
 PACKET_BYTES = 1500

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from linkweir import theory
 from linkweir.reproduce.figure import Figure, FigureCase, Grid, Panel, Row, Scenario, Tables
 from linkweir.reproduce.printed import Number, Printed
+from linkweir.sizing import theory
 
 LINK_BPS = 20e6
 PACKET_BYTES = 1500

@@ -6,12 +6,19 @@ use linkweir_config::Fault;
 
 use crate::experiment::Session;
 
+use super::super::keys::kinds::{REQUESTS_RESPONSE, REQUESTS_SERVER_TIME, REQUESTS_THINK};
 use super::amount::{self, Files};
 
 pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Result<Session, Fault> {
     Ok(Session::Requests {
-        response: amount::need(section, "response", amount::BYTES, files)?,
-        server_ns: amount::find(section, "server_time", amount::PAUSE, 0.0, files)?,
-        think_ns: amount::need(section, "think", amount::PAUSE, files)?,
+        response: amount::need(section, REQUESTS_RESPONSE.name, amount::BYTES, files)?,
+        server_ns: amount::find(
+            section,
+            REQUESTS_SERVER_TIME.name,
+            amount::PAUSE,
+            0.0,
+            files,
+        )?,
+        think_ns: amount::need(section, REQUESTS_THINK.name, amount::PAUSE, files)?,
     })
 }

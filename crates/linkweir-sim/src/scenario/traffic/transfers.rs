@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The keys of `kind = "transfers"`.
 
+use linkweir_config::keys::Form;
 use linkweir_config::reader::{quote, Section};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 
 use crate::experiment::{Amount, Arrivals, Session};
 
+use super::super::keys::inner::{AT, EVERY, LOAD, PROCESS};
+use super::super::keys::kinds::{TRANSFERS_ARRIVALS, TRANSFERS_CONCURRENT, TRANSFERS_SIZE};
 use super::super::limits;
 use super::amount::{self, finish, Files};
 
-const DEFAULT_CONCURRENT: u32 = 1000;
-
 pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Result<Session, Fault> {
-    let size = amount::need(section, "size", amount::BYTES, files)?;
+    let size = amount::need(section, TRANSFERS_SIZE.name, amount::BYTES, files)?;
     let arrivals = arrivals(section, &size)?;
-    let concurrent = section.number(
-        "concurrent",
-        (1, limits::CONNECTIONS),
-        DEFAULT_CONCURRENT.into(),
-    )?;
+    let concurrent = section.take(&TRANSFERS_CONCURRENT)?;
     Ok(Session::Transfers {
         arrivals,
         size,
@@ -28,12 +25,12 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
 }
 
 fn arrivals(section: &mut Section<'_, '_>, size: &Amount) -> Result<Arrivals, Fault> {
-    const EXAMPLE: &str = "{ every = \"500ms\" }";
-    let entry = section.need("arrivals", EXAMPLE)?;
+    let entry = section.entry_of(&TRANSFERS_ARRIVALS)?;
     let Some(mut table) = entry.table() else {
-        return Err(entry.fault(format!("must be a table, such as {EXAMPLE}")));
+        let example = TRANSFERS_ARRIVALS.default.0;
+        return Err(entry.fault(format!("must be a table, such as {example}")));
     };
-    let gap = (1.0, limits::DURATION_NS as f64);
+    let gap = (EVERY.form.min, EVERY.form.max);
     const ONE: &str = "at, load and every exclude each other; leave all but one out";
     let mut foreign = vec![
         (
@@ -45,22 +42,22 @@ fn arrivals(section: &mut Section<'_, '_>, size: &Amount) -> Result<Arrivals, Fa
             "is a key of the flow; write it beside arrivals",
         ),
     ];
-    let (arrivals, shown) = if let Some(times) = table.find("at") {
+    let (arrivals, shown) = if let Some(times) = table.find(AT.name) {
         foreign.extend([
-            ("load", ONE),
-            ("every", ONE),
+            (LOAD.name, ONE),
+            (EVERY.name, ONE),
             (
-                "process",
+                PROCESS.name,
                 "is a key of every, and at gives all times; leave it out",
             ),
         ]);
         listed(&times)?
-    } else if let Some(load) = table.find("load") {
-        let load_bps = load.quantity(Kind::Rate, 1.0, limits::RATE_BPS as f64)?;
+    } else if let Some(load) = table.find(LOAD.name) {
+        let load_bps = LOAD.form.read(&load)?;
         foreign.extend([
-            ("every", ONE),
+            (EVERY.name, ONE),
             (
-                "process",
+                PROCESS.name,
                 "is a key of every, and load makes a Poisson process; leave it out",
             ),
         ]);
@@ -78,17 +75,16 @@ fn arrivals(section: &mut Section<'_, '_>, size: &Amount) -> Result<Arrivals, Fa
         }
         poisson(mean_ns)
     } else {
-        let every = table.find("every");
-        let process = table.find("process");
+        let every = table.find(EVERY.name);
+        let process = table.find(PROCESS.name);
         let Some(every) = every else {
             finish(table, &foreign)?; // a key of another name tells more
             return Err(entry.fault(
                 "must say when transfers arrive; add every = \"500ms\", load = \"5Mbit\" or at = [\"0s\", \"3s\"]",
             ));
         };
-        let words = ["poisson", "periodic"];
-        match process.map_or(Ok(0), |e| e.choice(&words))? {
-            0 => poisson(every.quantity(Kind::Time, gap.0, gap.1)?),
+        match process.map_or(Ok(0), |e| PROCESS.form.read(&e))? {
+            0 => poisson(EVERY.form.read(&every)?),
             _ => {
                 let every_ns = every.whole(Kind::Time, (1, limits::DURATION_NS))?;
                 let shown = quote(&units::show_whole(every_ns, Kind::Time));
@@ -100,7 +96,7 @@ fn arrivals(section: &mut Section<'_, '_>, size: &Amount) -> Result<Arrivals, Fa
         }
     };
     finish(table, &foreign)?;
-    section.write("arrivals", shown);
+    section.write(TRANSFERS_ARRIVALS.name, shown);
     Ok(arrivals)
 }
 

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The tables `[scheduler]` and `[[class]]`.
+
+use linkweir_config::keys;
+use linkweir_config::keys::form::{Number, Ppm, Special, Text, Whole, Words};
+use linkweir_config::keys::hosts::CARRIED;
+use linkweir_config::keys::Treatment::{Adapted, Carried, LeftOut, Refused, Silent};
+use linkweir_config::keys::{Hosts, Shape};
+use linkweir_config::queue;
+use linkweir_config::units::Kind;
+
+use super::super::limits;
+
+const NO_SUCH_LIMIT: &str = "queueing disciplines have no such limit";
+/// How long packets wait, and which ones leave a full queue.
+const OF_THE_QUEUE: Hosts = Hosts {
+    laboratory: Refused("is not there in the laboratory; leave it out"),
+    gateway: Carried,
+    tc: LeftOut(NO_SUCH_LIMIT),
+    ns3: LeftOut("queue discs have no such limit"),
+    bounds: Refused("no bound is known with {key}"),
+};
+/// A bound holds if nothing is dropped, so it is the same for both ends.
+const OF_A_FULL_QUEUE: Hosts = Hosts {
+    bounds: Carried,
+    ..OF_THE_QUEUE
+};
+const FLOWS_APART: Hosts = Hosts {
+    tc: LeftOut("the queueing disciplines do not tell the flows of a class apart"),
+    ..OF_THE_QUEUE
+};
+const IN_TIME: &str = "became the bytes that the link carries in this time";
+/// Of a limit that is a time.
+const OF_A_LENGTH: Hosts = Hosts {
+    laboratory: Refused("must be packets in the laboratory"),
+    gateway: Carried,
+    tc: Adapted(IN_TIME),
+    ns3: Adapted(IN_TIME),
+    bounds: Silent,
+};
+const OF_PACKETS: Hosts = Hosts {
+    laboratory: Silent,
+    ns3: LeftOut("left out, the program's packets carry the code point {code_point}"),
+    bounds: Silent,
+    ..CARRIED
+};
+
+keys! {
+    /// The policy; its parameters are further keys.
+    SCHEDULER "scheduler" since "0.1" {
+        POLICY "policy": Special { shape: Shape::Policy }, required("\"pss\""), CARRIED,
+            "the scheduling policy; or [one of your own](../howto/own-policy.md)", values "a name of `linkweir policies`, or `{ python = \"mine.py:Mine\" }`, `{ c = \"mine.c\" }`, `{ c = \"mine.c\", trusted = true }`";
+    }
+}
+
+keys! {
+    /// A queue, or several.
+    CLASS "class" since "0.1" {
+        NAME "name": Text { what: "text" }, required("\"ef\""), CARRIED,
+            "flows refer to the class by this name; names must differ; copies are numbered, name-1 and so on";
+        COUNT "count": Number { min: 1, max: limits::CLASSES as u64 }, usual(1), CARRIED,
+            "number of copies; the copies of a flow that names the class without a number are distributed over them in turn";
+        MATCH "match": Special { shape: Shape::Rules }, otherwise("none"), OF_PACKETS,
+            "which packets belong to the class where the scenario is put to use, written as in [the gateway](gateway.md#scheduler-and-class). The simulator only keeps it: there each flow names its class. With `count`, each rule needs an address, of which each copy takes the next";
+        LIMIT "limit": Special { shape: Shape::Limit(limits::QUEUED_PKTS) }, otherwise("1000p, or none with limit_bytes"), OF_A_LENGTH,
+            "packets the queue holds; a packet that arrives when it is full is dropped. Or the time in which the link carries what the queue holds";
+        LIMIT_BYTES "limit_bytes": Whole { kind: Kind::Size, min: 1, max: limits::QUEUED_BYTES }, otherwise("none"), CARRIED,
+            "bytes the queue holds, counted as on the wire: each packet with the link's `overhead`, and as `mpu` if it is shorter; at least the largest packet of each of its flows";
+        MAX_AGE "max_age": Whole { kind: Kind::Time, min: queue::AGE_NS.0, max: queue::AGE_NS.1 }, otherwise("none"), OF_THE_QUEUE,
+            "a packet that has waited longer is dropped, also in an outage";
+        FULL "full": Words { of: &["tail", "head"] }, otherwise("head with max_age, otherwise tail"), OF_A_FULL_QUEUE,
+            "what a full queue drops: the packet that comes, or its oldest ones";
+        LEAST "least": Ppm { min: 0, max: queue::MOST_LEAST_PPM as u64 }, otherwise("none"), OF_THE_QUEUE,
+            "least share of what leaves while packets wait, whatever the policy would do; all classes together at most 90 %";
+        FLOWS "flows": Words { of: &["fq_codel", "drr"] }, otherwise("none"), FLOWS_APART,
+            "isolates the flows of the class from each other, below what the policy gives the class";
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The keys that all flows have.
+
+use linkweir_config::keys;
+use linkweir_config::keys::form::{Flag, Number, Special, Text, Whole, Words};
+use linkweir_config::keys::Treatment::{Carried, LeftOut, Silent};
+use linkweir_config::keys::{Hosts, Shape};
+use linkweir_config::units::Kind;
+
+use super::super::limits;
+use super::sources;
+
+/// A real source takes its place.
+const OF_A_SOURCE: Hosts = Hosts {
+    laboratory: Carried,
+    gateway: Silent,
+    tc: Silent,
+    ns3: Carried,
+    bounds: Carried,
+};
+const MEASURED: Hosts = Hosts {
+    ns3: Silent,
+    bounds: Silent,
+    ..OF_A_SOURCE
+};
+const BEFORE_THE_QUEUE: Hosts = Hosts {
+    ns3: LeftOut("access_delay = {value} is left out"),
+    ..OF_A_SOURCE
+};
+
+keys! {
+    /// A source and its receiver, or several.
+    FLOW "flow" since "0.1" {
+        KIND "kind": Words { of: &sources::KIND_NAMES }, required("\"cbr\""), OF_A_SOURCE,
+            "kind of traffic; each kind has the further keys below";
+        NAME "name": Text { what: "text" }, otherwise("the kind and the entry's number"), OF_A_SOURCE,
+            "shown in results; copies are numbered";
+        CLASS "class": Text { what: "name of a class" }, required("\"voice\""), OF_A_SOURCE,
+            "the queue its packets join";
+        START "start": Whole { kind: Kind::Time, min: 0, max: limits::DURATION_NS }, usual(0), OF_A_SOURCE,
+            "time from which packets are created";
+        STOP "stop": Whole { kind: Kind::Time, min: 0, max: limits::DURATION_NS }, otherwise("duration"), OF_A_SOURCE,
+            "time after which no packet is created";
+        ACCESS_DELAY "access_delay": Whole { kind: Kind::Time, min: 0, max: limits::DELAY_NS }, usual(0), BEFORE_THE_QUEUE,
+            "one-way delay between source and queue; acknowledgements take it too, in addition to the link's `return_delay`; not with a satellite's delays";
+        COUNT "count": Number { min: 1, max: limits::FLOWS }, usual(1), OF_A_SOURCE,
+            "number of copies";
+        STAGGER "stagger": Whole { kind: Kind::Time, min: 0, max: limits::DURATION_NS }, usual(0), OF_A_SOURCE,
+            "each copy starts this much later than the one before";
+        DELAYS "delays": Flag {}, usual(false), MEASURED,
+            "whether the results contain the [distribution of this flow's delays](quality.md#distributions-of-delays); those of classes are always there";
+        PLAYOUT "playout": Special { shape: Shape::Playout }, otherwise("none"), MEASURED,
+            "[play-out buffers](quality.md#calls) of the receivers; the flow's quality is then rated as that of a call; not with tcp";
+    }
+}

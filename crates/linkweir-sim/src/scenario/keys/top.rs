@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The top level of a scenario.
+
+use linkweir_config::keys;
+use linkweir_config::keys::form::{Number, Special, Text, Whole, Words};
+use linkweir_config::keys::hosts::CARRIED;
+use linkweir_config::keys::Treatment::{Adapted, Carried, Silent};
+use linkweir_config::keys::{Hosts, Shape};
+use linkweir_config::units::Kind;
+
+use super::super::limits;
+
+/// What only a simulation has; a line of its own says so where a scenario is exported.
+const OF_THE_RUN: Hosts = Hosts {
+    laboratory: Carried,
+    gateway: Silent,
+    tc: Silent,
+    ns3: Carried,
+    bounds: Silent,
+};
+const OF_RANDOM_NUMBERS: Hosts = Hosts {
+    ns3: Adapted("seed = {value}: ns-3 draws other random numbers"),
+    ..OF_THE_RUN
+};
+
+keys! {
+    /// The top level of a scenario.
+    TOP "" since "0.1" {
+        NAME "name": Text { what: "text" }, otherwise("the file's name"), OF_THE_RUN,
+            "shown in reports";
+        DURATION "duration": Whole { kind: Kind::Time, min: 1_000, max: limits::DURATION_NS }, required("\"100s\""), OF_THE_RUN,
+            "simulated time";
+        WARMUP "warmup": Whole { kind: Kind::Time, min: 0, max: limits::DURATION_NS }, usual(0), OF_THE_RUN,
+            "totals and percentiles exclude this time; series do not", values "0s, below duration";
+        INTERVAL "interval": Whole { kind: Kind::Time, min: 1_000, max: limits::DURATION_NS }, otherwise("1s, or duration if shorter"), OF_THE_RUN,
+            "width of the bins of every series", values "1us, at most duration";
+        SEED "seed": Number { min: 0, max: i64::MAX as u64 }, usual(1), OF_RANDOM_NUMBERS,
+            "seed of every random number; the same seed gives the same results";
+        LOG "log": Words { of: &["none", "packets"] }, usual(0), OF_THE_RUN,
+            "packets: a table of every packet's events, see [the log](log.md)";
+        LOG_ROWS "log_rows": Number { min: 1, max: 100000000000 }, otherwise("100000000 with log = \"packets\""), OF_THE_RUN,
+            "most rows of the log; later events are not recorded";
+        LINK "link": Special { shape: Shape::Nested(&super::link::LINK) }, required("rate = \"20Mbit\""), CARRIED,
+            "the bottleneck", values "table";
+        SCHEDULER "scheduler": Special { shape: Shape::Nested(&super::class::SCHEDULER) }, required("policy = \"pss\""), CARRIED,
+            "the policy", values "table";
+        CLASS "class": Special { shape: Shape::Tables(&super::class::CLASS) }, required(""), CARRIED,
+            "the queues of the scheduler, in order";
+        FLOW "flow": Special { shape: Shape::Tables(&super::flow::FLOW) }, required(""), CARRIED,
+            "the traffic";
+    }
+}

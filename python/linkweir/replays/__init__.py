@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Recordings of a gateway, and replaying them under other policies."""

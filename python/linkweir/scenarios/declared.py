@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The keys of scenarios and of the gateway's files, as they are declared next to their parsers.
+
+A declaration is a row in `crates/linkweir-sim/src/scenario/keys/` or `crates/linkweir-config/src/keys/`: name, kind, unit,
+range, default, meaning, and what each host does with the key.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from linkweir import _native
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """What a host does with a key.
+
+    Attributes:
+        name: carried, adapted, left_out, refused or silent.
+        words: what users see; None where nothing is said.
+    """
+
+    name: str
+    words: str | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A key: its values, default and meaning as the reference shows them, and what each host does with it."""
+
+    key: str
+    values: str
+    default: str
+    meaning: str
+    shape: _native._Shape | None = None
+    hosts: Mapping[str, Treatment] | None = None
+    second_default: str | None = None
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be given, whatever else is."""
+        return self.default == "required"
+
+    def of(self, host: str) -> Treatment:
+        """What a host does with it."""
+        assert self.hosts is not None, self.key
+        return self.hosts[host]
+
+
+@functools.cache
+def rows(path: str, *, file: str = "scenario", own: bool = False) -> dict[str, Row]:
+    """The keys of a table.
+
+    Args:
+        path: of the table, such as ``link.satellite``; that of the top level is empty.
+        file: scenario or gateway.
+        own: without the keys that it shares with other tables.
+    """
+    (table,) = (table for table in _native.tables(file) if table["path"] == path)
+    return {key["name"]: _row(key) for key in table["own" if own else "keys"]}
+
+
+@functools.cache
+def kinds() -> dict[str, dict[str, Treatment]]:
+    """The kinds of traffic, and what each host does with them."""
+    return {kind["name"]: _treatments(kind["hosts"]) for kind in _native.traffic_kinds()}
+
+
+@functools.cache
+def table_of(kind: str) -> str:
+    """The path of the table with the keys of a kind of traffic."""
+    return next(found["table"] for found in _native.traffic_kinds() if found["name"] == kind)
+
+
+def treated(path: str, host: str, *names: str) -> Iterator[tuple[str, str]]:
+    """The keys of a table that a host treats in one of some ways, with what users see.
+
+    >>> dict(treated("link", "laboratory", "refused"))["mpu"]
+    'must be 0B in the laboratory'
+    """
+    for key, row in rows(path).items():
+        treatment = row.of(host)
+        if treatment.name in names:
+            yield key, treatment.words or ""
+
+
+def _row(key: _native._Key) -> Row:
+    return Row(
+        key["name"],
+        key["values"],
+        key["default"],
+        key["meaning"],
+        key["shape"],
+        _treatments(key["hosts"]),
+        key["second_default"],
+    )
+
+
+def _treatments(hosts: Mapping[str, tuple[str, str | None]]) -> dict[str, Treatment]:
+    return {host: Treatment(*found) for host, found in hosts.items()}

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tables of a run: read when first asked for, from memory or from Parquet files that grow by row groups."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from linkweir.directories.provenance import RESULTS
+from linkweir.fault import DirectoryError, TableError
+from linkweir.scenarios.scenario import Scenario
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLES = (
+    "series",
+    "link",
+    "flow_series",
+    "levels",
+    "classes",
+    "flows",
+    "delays",
+    "voice",
+    "harq",
+    "channel",
+    "carrier",
+    "terminals",
+    "packets",
+    "transfers",
+    "completions",
+    "video",
+)
+"""Names of the tables, of which a run has those for which there is something to say."""
+_GROUP_ROWS = 65_536
+
+
+def _known(name: str) -> None:
+    """Refuses what is no name of a table."""
+    if name not in TABLES:
+        near = difflib.get_close_matches(str(name), TABLES, n=1)
+        cure = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(TABLES)}"
+        raise TableError(f'no table is called "{name}"; {cure}')
+
+
+class _Tables(Mapping[str, "pa.Table"]):
+    """Tables by name, read when first asked for."""
+
+    def __init__(self, sources: Mapping[str, Callable[[], pa.Table]]) -> None:
+        self._sources = {name: sources[name] for name in TABLES if name in sources}
+        self._read: dict[str, pa.Table] = {}
+
+    def __getitem__(self, name: str) -> pa.Table:
+        if name not in self._read:
+            _known(name)
+            if name not in self._sources:
+                raise TableError(f"tables[{name!r}]: this run has none; it has {', '.join(self._sources)}")
+            self._read[name] = self._sources[name]()
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+
+class RunTables:
+    """The tables of a run, and what it takes to read them: what figures, reports and warnings are made of.
+
+    Attributes:
+        scenario: what was run.
+        status: ``complete`` or ``interrupted``.
+        simulated_s: simulated time reached, s.
+        log_cut_s: when the log of packets was full, if it was.
+        directory: the run directory, if one was written.
+        tables: the tables the run has, by name.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        sources: Mapping[str, Callable[[], pa.Table]],
+        *,
+        status: str,
+        simulated_s: float,
+        log_cut_s: float | None = None,
+        directory: Path | None = None,
+    ) -> None:
+        self.scenario = scenario
+        self.status = status
+        self.simulated_s = simulated_s
+        self.log_cut_s = log_cut_s
+        self.directory = directory
+        self.tables: Mapping[str, pa.Table] = _Tables(sources)
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes on the run, a sentence each: those of its scenario, and that its log of packets was cut."""
+        notes = list(self.scenario.notes)
+        if self.log_cut_s is not None:
+            notes.append(
+                f"the log of packets was full at {self.log_cut_s:g} s; later steps are not in it; raise log_rows"
+            )
+        return notes
+
+    def table(self, name: str) -> pa.Table:
+        """The table, without rows if the run has none of this name."""
+        _known(name)
+        if name in self.tables:
+            return self.tables[name]
+        from linkweir import _native
+        from linkweir.tables import arrow
+
+        declared = _native.empty_tables()
+        if name in declared:
+            return arrow.table(declared[name])
+        import pyarrow as pa
+
+        return pa.table({"t_s": pa.array([], pa.float64()), "class": pa.array([], pa.string())})
+
+    def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of a table piece by piece: from a run directory, without ever holding the table.
+
+        Args:
+            table: name of a table; one the run does not have gives no rows.
+            columns: names of the columns wanted.
+
+        Raises:
+            DirectoryError: the file is damaged.
+            TableError: no table is called so.
+        """
+        _known(table)
+        if table not in self.tables:
+            return
+        if self.directory is None:
+            yield from self.tables[table].select(list(columns)).to_batches()
+        else:
+            yield from read_batches(self.directory, table, columns)
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """All rows of a table as dicts, null as None; none if the run does not have the table.
+
+        Raises:
+            TableError: no table is called so.
+        """
+        rows: list[dict[str, Any]] = self.table(table).to_pylist()
+        return rows
+
+
+class TableFile:
+    """A Parquet file that grows by row groups and gets its name when it is whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._part = path.with_name(f".{path.name}.part")
+        self._writer: Any = None
+        self._waiting: list[pa.Table] = []
+        self._rows = 0
+
+    def add(self, table: pa.Table) -> None:
+        """Appends rows, all with the columns of the first."""
+        self._waiting.append(table)
+        self._rows += table.num_rows
+        if self._rows >= _GROUP_ROWS:
+            self._write()
+
+    def _write(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.concat_tables(self._waiting).combine_chunks()
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._part, table.schema, compression="zstd")
+        self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+        self._waiting, self._rows = [], 0
+
+    def close(self, *, keep: bool) -> None:
+        """Gives the file its name, or removes it."""
+        if not keep:
+            self._part.unlink(missing_ok=True)
+        elif self._waiting:
+            self._write()  # the last row group, which may be short
+        if self._writer is not None:
+            self._writer.close()
+        if keep:
+            with self._part.open("rb") as file:
+                os.fsync(file.fileno())
+            self._part.replace(self._path)
+
+
+def read_table(path: Path) -> pa.Table:
+    """A table of a directory of results.
+
+    Raises:
+        DirectoryError: the file is damaged.
+    """
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(path)
+    except (OSError, ValueError) as error:
+        raise DirectoryError(f"{path}: is damaged ({error})") from error
+
+
+def read_batches(directory: Path, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Columns of a table of a run directory, a row group at a time.
+
+    Raises:
+        DirectoryError: the file is damaged.
+    """
+    import pyarrow.parquet as pq
+
+    path = directory / RESULTS / f"{table}.parquet"
+    try:
+        with pq.ParquetFile(path) as file:
+            yield from file.iter_batches(columns=list(columns))
+    except (OSError, ValueError) as error:
+        raise DirectoryError(f"{path}: is damaged ({error})") from error
+
+
+def table_files(directory: Path) -> dict[str, Callable[[], pa.Table]]:
+    """Readers of the tables that a run directory has, by name."""
+    paths = {name: directory / RESULTS / f"{name}.parquet" for name in TABLES}
+    return {name: partial(read_table, path) for name, path in paths.items() if path.exists()}
