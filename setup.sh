@@ -272,6 +272,7 @@ probe() {
 			need must zlib1g-dev "the loader reads programs" sh -c 'echo "#include <zlib.h>" | gcc -fsyntax-only -x c -'
 			need must qemu-system-x86 "virtual machines" command -v qemu-system-x86_64
 			need must busybox-static "user space of the virtual machines" command -v busybox
+			need must dash "shell of the virtual machines" command -v dash
 			need must iproute2 "tc" have_sbin tc
 			need must xz-utils "unpacks modules" command -v xz ;;
 		kernel-series)

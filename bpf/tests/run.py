@@ -103,10 +103,11 @@ def make_initramfs(release: str, modroot: Path, script: str, out: Path) -> None:
         shutil.copy("/bin/busybox", root / "bin/busybox")
         applets = subprocess.run(["/bin/busybox", "--list"], capture_output=True, text=True, check=True).stdout
         for applet in applets.split():
-            if applet not in ("ip", "tc", "busybox"):
+            if applet not in ("ip", "tc", "sh", "busybox"):
                 (root / "bin" / applet).symlink_to("busybox")
         loader = ROOT / "target/debug/linkweir-bpf"
-        for tool in (loader, Path("/sbin/tc"), Path("/sbin/ip"), BPF / "build/guest/traffic"):
+        (root / "bin/sh").symlink_to("dash")  # busybox's own shell would prefer its own ip
+        for tool in (loader, Path("/bin/dash"), Path("/sbin/tc"), Path("/sbin/ip"), BPF / "build/guest/traffic"):
             shutil.copy(tool.resolve(), root / "bin" / tool.name)
             shown = subprocess.run(["ldd", tool], capture_output=True, text=True).stdout
             for word in shown.split():

@@ -330,18 +330,19 @@ impl Loaded {
     /// Instructions that the verifier walked, of each program of this object.
     #[must_use]
     pub fn verified(&self) -> Vec<(String, u32)> {
-        let ours: Vec<u32> = self
+        // the kernel shortens names to 15 bytes
+        let ours: Vec<(u32, String)> = self
             .object
             .progs()
-            .filter_map(|program| libbpf_rs::Program::id_from_fd(program.as_fd()).ok())
+            .filter_map(|program| {
+                let id = libbpf_rs::Program::id_from_fd(program.as_fd()).ok()?;
+                Some((id, program.name().to_string_lossy().into_owned()))
+            })
             .collect();
         ProgInfoIter::default()
-            .filter(|info| ours.contains(&info.id))
-            .map(|info| {
-                (
-                    info.name.to_string_lossy().into_owned(),
-                    info.verified_insns,
-                )
+            .filter_map(|info| {
+                let (_, name) = ours.iter().find(|(id, _)| *id == info.id)?;
+                Some((name.clone(), info.verified_insns))
             })
             .collect()
     }
