@@ -14,7 +14,7 @@ mod policy;
 mod recorded_calls;
 mod waiting;
 
-pub use core_policy::{check, in_range, refused, Adjust, CorePolicy, Fault, Snapshot};
+pub use core_policy::{check, in_range, refused, state_size, Adjust, CorePolicy, Fault, Snapshot};
 pub use distribution::Distribution;
 pub use ffi::Queue;
 pub use flows::{Isolation, FLOW_QUEUES};
