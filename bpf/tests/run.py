@@ -3,8 +3,9 @@
 
     python3 run.py [SCRIPT...]
 
-The kernel is fetched once as packages, with lists of apt of its own, into ~/.cache/linkweir/bpf (or $XDG_CACHE_HOME). Exit codes: 0, every
-check held and the kernel log is clean; 1, something failed; 3, the kernel cannot be obtained.
+The kernel is fetched once as packages, with lists of apt of its own, into ~/.cache/linkweir/bpf (or
+$XDG_CACHE_HOME). Exit codes: 0, every check held and the kernel log is clean; 1, something failed; 3, the kernel
+cannot be obtained.
 
 The guest has one processor, whose clock counts instructions, unless a script's name ends in "-real".
 """
