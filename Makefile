@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # make demo    install what is needed, build, and reproduce Figure 6 of the PSS paper (PSS compared with DWRR)
-# make test    every test except the long ones, within 25 minutes on two cores
+# make test    every test except the long ones, within 25 minutes on two cores (PARTS="core rust" for some of its parts)
 # make test-long  the long ones: those marked `long` in Python, those in modules named `long` in Rust
 # make quick   format, lint, and the tests of what was changed since the main branch (a minute once built; SINCE=COMMIT)
+# make lint    format and lint
 # make check   format, lint and the fast tests (minutes)
 # make site    the documentation as a site in build/site, checked in a browser (minutes)
 # make notebooks  runs the notebooks of the documentation and keeps what they show
@@ -29,6 +30,7 @@
 # make tunnel-arm64  a tunnel on Debian's arm64 kernel in QEMU, with the arm64 package in build/release, or RELEASE=DIR
 # make transport  compares the simulator's TCP with the kernel's over about 90 scenarios, in the laboratory, and records it
 # make ns3     build and test the module for ns-3 against 3.37 (Debian 12), 3.44 (PyPI), 3.48 (Debian sid) and 3.48's source tree, as root (NS3=3.44)
+# make bpf     the policies as BPF queueing disciplines, their loader, and their tests on Debian 13's backported kernel in QEMU (minutes)
 # make ns3-dist  the module as a tarball for contrib/ of ns-3's tree, in build/ns3-dist
 # make imported   compares what import reads of random configurations of tc with the classes of a kernel
 # make agreement  compares theory, simulator, qdisc, gateway and ns-3 over eight figures, and their decisions, as root; records it
@@ -49,7 +51,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long quick check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks keys names ns3 ns3-dist
+.PHONY: help demo test test-long quick lint check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks keys names ns3 ns3-dist bpf
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -59,26 +61,26 @@ help:
 build: $(VENV)/.built
 
 $(VENV)/.packages: requirements/build.lock setup.sh
-	./setup.sh build
+	@./setup.sh build
 	@echo "Making $(VENV) and installing the Python packages of requirements/build.lock"
-	test -x $(PYTHON) || python3 -m venv $(VENV)
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements/build.lock
-	touch $@
+	@test -x $(PYTHON) || python3 -m venv $(VENV)
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements/build.lock
+	@touch $@
 
 $(VENV)/.built: $(VENV)/.packages $(NATIVE_SOURCES) pyproject.toml
 	@echo "Building the core, the simulator and the Python package into $(VENV)"
-	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(VENV)/bin/maturin develop --release --locked --quiet >$(VENV)/maturin.log || { cat $(VENV)/maturin.log; exit 1; }
-	touch $@
+	@VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(VENV)/bin/maturin develop --release --locked --quiet >$(VENV)/maturin.log 2>&1 || { cat $(VENV)/maturin.log; exit 1; }
+	@touch $@
 
 $(VENV)/.test-packages: $(VENV)/.packages requirements/test.lock
 	@echo "Installing the Python packages of requirements/test.lock into $(VENV)"
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements/test.lock
-	touch $@
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements/test.lock
+	@touch $@
 
 $(VENV)/.site-packages: $(VENV)/.packages requirements/site.lock
 	@echo "Installing the Python packages of requirements/site.lock into $(VENV)"
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements/site.lock
-	touch $@
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements/site.lock
+	@touch $@
 
 # --- the main job ---------------------------------------------------------------------------------------------------
 
@@ -87,31 +89,11 @@ demo: build
 
 # --- tests ----------------------------------------------------------------------------------------------------------
 
-# Tests in Rust modules named `long` run in test-long only.
-NOT_LONG := --skip long::
+# Sphinx needs Python 3.11. Its packages are installed before the tests use $(VENV).
+SITE := $(if $(shell python3 -c 'import sys; print("yes" if sys.version_info >= (3, 11) else "")'),$(VENV)/.site-packages)
 
-# Two processes; files are not divided, so what the tests of a file share is made once.
-PYTEST := $(PYTHON) -m pytest --quiet -n 2 --dist loadfile
-
-# The kernels of the suite in QEMU leave the machine idle at times.
-BUILD_TESTS := cargo test --locked --workspace --quiet --no-run
-
-test: $(VENV)/.built $(VENV)/.test-packages
-	./setup.sh test
-	-$(MAKE) lab
-	$(MAKE) -j 2 -C core check
-	$(MAKE) -C core prove-quick
-	@mkdir -p build
-	@echo "$(MAKE) -C kernel test, while cargo builds the tests"
-	@$(BUILD_TESTS) >build/cargo-test.log 2>&1 & cargo=$$!; \
-	trap 'kill $$cargo' INT TERM; \
-	$(MAKE) -C kernel test; kernel=$$?; \
-	wait $$cargo || { cat build/cargo-test.log; exit 1; }; \
-	exit $$kernel
-	cargo test --locked --workspace --quiet -- $(NOT_LONG)
-	$(PYTEST) -rs -m "not long" oracle python/tests
-	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then $(MAKE) site; \
-	else echo "test: NOT CHECKED: make site, which needs Python 3.11"; fi
+test: $(VENV)/.built $(VENV)/.test-packages $(SITE)
+	@$(PYTHON) python/suite.py test $(PARTS)
 
 test-long: $(VENV)/.built $(VENV)/.test-packages
 	./setup.sh test lab
@@ -141,16 +123,15 @@ endef
 quick: $(VENV)/.built $(VENV)/.test-packages
 	@$(PYTHON) python/quick.py $(if $(SINCE),--since $(SINCE))
 
-check: $(VENV)/.built $(VENV)/.test-packages
-	./setup.sh check
+lint: $(VENV)/.built $(VENV)/.test-packages
 	$(lint-rust)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/lint-imports --no-logo --no-cache
 	$(VENV)/bin/mypy
-	$(MAKE) -C core quick
-	cargo test --locked --workspace --quiet -- $(NOT_LONG)
-	$(PYTEST) -m "not slow and not long" oracle python/tests
+
+check: $(VENV)/.built $(VENV)/.test-packages
+	@$(PYTHON) python/suite.py check $(PARTS)
 
 # --- documentation --------------------------------------------------------------------------------------------------
 
@@ -170,6 +151,7 @@ notebooks: $(VENV)/.built $(VENV)/.test-packages
 
 keys: $(VENV)/.built
 	$(PYTHON) docs/site/keys.py
+	$(PYTHON) crates/linkweir-py/typed_scenario.py
 
 names: $(VENV)/.built
 	$(PYTHON) python/tests/stable_names.py
@@ -227,7 +209,7 @@ deb: $(CARGO_DEB)
 	crates/linkweir-gateway/debian/check.sh build/linkweir-gateway.deb
 
 $(CARGO_CYCLONEDX):
-	./setup.sh build
+	@./setup.sh build
 	cargo install --locked --quiet --version 0.5.9 --root target/tools cargo-cyclonedx
 
 COMMIT := HEAD
@@ -278,6 +260,10 @@ robust: $(VENV)/.built
 	$(PYTHON) lab/robust.py --out lab/robust.txt
 
 NS3 := 3.37 3.44 3.48 3.48-tree
+
+bpf:
+	./setup.sh bpf
+	$(MAKE) -C bpf all test
 
 ns3: ns3-dist
 	./setup.sh ns3

@@ -6,7 +6,7 @@
 # As root it installs Debian packages with apt-get; it never calls sudo. Without root it names the packages and the use of
 # each, and fails only if a tool is missing without which the purpose cannot run at all.
 #
-# Purposes: build check test bench site deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install kernel-series lab ns3
+# Purposes: build check test bench site deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install kernel-series bpf lab ns3
 set -eu
 
 sources=$(dirname "$0")
@@ -53,6 +53,13 @@ std_package() {
 
 headers_of() { # headers_of SERIES: headers of a Debian cloud kernel of this series
 	ls -d /lib/modules/"$1".*-cloud-amd64/build
+}
+
+have_clang() { # have_clang LEAST
+	for version in 22 21 20 19; do
+		[ "$version" -lt "$1" ] || ! command -v "clang-$version" >/dev/null 2>&1 || return 0
+	done
+	return 1
 }
 
 have_sbin() { # finds tools in /sbin, which is not in the PATH of plain users
@@ -258,6 +265,16 @@ probe() {
 			need must debootstrap "a fresh Debian" have_sbin debootstrap
 			need must e2fsprogs "disk of the fresh Debian" have_sbin mke2fs
 			need must qemu-system-x86 "virtual machine of the fresh Debian" command -v qemu-system-x86_64 ;;
+		bpf)
+			need must clang-19 "compiles BPF programs" have_clang 19
+			need must libbpf-dev "headers of BPF programs" sh -c 'echo "#include <bpf/libbpf.h>" | gcc -fsyntax-only -x c -'
+			need must libelf-dev "the loader reads programs" sh -c 'echo "#include <libelf.h>" | gcc -fsyntax-only -x c -'
+			need must zlib1g-dev "the loader reads programs" sh -c 'echo "#include <zlib.h>" | gcc -fsyntax-only -x c -'
+			need must qemu-system-x86 "virtual machines" command -v qemu-system-x86_64
+			need must busybox-static "user space of the virtual machines" command -v busybox
+			need must dash "shell of the virtual machines" command -v dash
+			need must iproute2 "tc" have_sbin tc
+			need must xz-utils "unpacks modules" command -v xz ;;
 		kernel-series)
 			need must gcc "compiles what reads the parameters" command -v gcc
 			need must libc6-dev "C headers" sh -c 'echo "#include <string.h>" | gcc -fsyntax-only -x c -'
@@ -287,7 +304,7 @@ probe() {
 			need may busybox-static "user space of that kernel" command -v busybox
 			need may dash "shell of that kernel" command -v dash
 			need may iproute2 "tc" have_sbin tc ;;
-		*) echo "setup: unknown purpose '$purpose'; one of: build check test bench site deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install kernel-series lab" >&2; exit 2 ;;
+		*) echo "setup: unknown purpose '$purpose'; one of: build check test bench site deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install kernel-series bpf lab" >&2; exit 2 ;;
 		esac
 	done
 }

@@ -31,9 +31,11 @@ SETTLED_S = 3  # until then the system reports addresses of IPv6, at which a gat
 SELF_EXE = gateway.BUILD / "self_exe.so"
 TARGET = 0.01
 LOOP = "linkweir_gateway::run::Gateway::run"  # only what it calls is counted
-# What a handshake takes, and what the clock alone causes. The rest of boringtun's module `noise` is of packets: the choice of a
-# session, its counters and its replay window.
-NOT_OF_PACKETS = re.compile(r"handshake|x25519|curve25519|blake2|NoiseParams|fiat|shake_hands|montgomery", re.IGNORECASE)
+# What a handshake takes, and what the clock alone causes. The rest of boringtun's module `noise` is of packets: the
+# choice of a session, its counters and its replay window.
+NOT_OF_PACKETS = re.compile(
+    r"handshake|x25519|curve25519|blake2|NoiseParams|fiat|shake_hands|montgomery", re.IGNORECASE
+)
 
 ECHO = """
 import socket

@@ -69,7 +69,7 @@ class Commands:
     """The commands of the page, each of which must be run."""
 
     def __init__(self) -> None:
-        sections = ("Run a gateway", "From a file of wg-quick", "Run it as a service", "Try it on an emulated link")
+        sections = ("Commands", "From a file of wg-quick", "Run it as a service", "Try it on an emulated link")
         blocks = [block(section) for section in sections] + [block("Run it as a service", at=at) for at in (1, 2)]
         lines = "".join(blocks).splitlines()
         self.all = [re.split(r"  +#", line)[0].strip() for line in lines]

@@ -323,13 +323,14 @@ def index(seen: list[tuple[Entry, Seen]]) -> str:
 
 def listing(found: list[Entry]) -> str:
     """The list that is committed, for readers of the repository."""
-    lines = ["# Scenarios", "", INTRODUCTION, "", "| scenario | the question it answers | run it |", "|---|---|---|"]
-    lines += [f"| [{one.title}]({one.file}) | {one.question} | `linkweir run scenarios/{one.file}` |" for one in found]
+    lines = ["# Scenarios", "", INTRODUCTION, "", "| scenario | the question it answers |", "|---|---|"]
+    lines += [f"| [{one.title}]({one.file}) | {one.question} |" for one in found]
     return "\n".join([*lines, "", OUTRO, ""])
 
 
 INTRODUCTION = """\
-Each file is short, has comments, and runs in seconds. Copy the one that is closest to your case and change it;
+Each file is short, has comments, and runs in seconds: `linkweir run scenarios/geo.toml`. Copy the one that is closest
+to your case and change it;
 [Scenarios](../docs/reference/scenarios.md) explains every key. The folder `traces` has capacities over time, and
 `recordings` has packets to replay. [gallery.toml](../docs/pictures/gallery.toml) says what each run shows; a test runs
 all scenarios and checks it.

@@ -37,6 +37,8 @@ MOST_WORDS = 80_000
 """In all Markdown of the repository except records of measurements and of changes."""
 RECORDS = "docs/records/"
 HISTORY = "CHANGELOG.md"
+OTHERS = "third-party/"
+"""Words of other projects."""
 TOP_PAGES = 9
 OF_SPHINX = ("search.html", "genindex.html")
 MOST_STEPS = 2
@@ -260,7 +262,7 @@ def shows_a_file(site: Path, path: Path) -> bool:
 def wordy(limit: int = MOST_WORDS) -> Iterator[str]:
     """Whether the repository has too many words outside of records. What has no letter or digit is no word."""
     listed = subprocess.run(["git", "ls-files", "*.md"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    names = [name for name in listed.stdout.splitlines() if name != HISTORY and not name.startswith(RECORDS)]
+    names = [name for name in listed.stdout.splitlines() if name != HISTORY and not name.startswith((RECORDS, OTHERS))]
     paths = [REPOSITORY / name for name in names]
     texts = [path.read_text(encoding="utf-8") for path in paths if path.is_file() and not path.is_symlink()]
     words = sum(1 for text in texts for word in text.split() if re.search(r"\w", word))

@@ -2,7 +2,7 @@
 """Writes the tables of keys into the reference pages, between comments that say which: `make keys`.
 
 A comment names the table by its path, such as ``keys: link.beam``; of a gateway's file as ``keys: gateway/peer``. With
-``own`` it leaves out what the table shares with others. Of several paths, the keys are written with their table in front.
+``own`` it leaves out what the table shares with others. Of several paths, the keys have their table's name in front.
 """
 
 from __future__ import annotations

@@ -3,20 +3,20 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log10
 from pathlib import Path
 
 from figures import Group
+from matplotlib.figure import Figure
 
 from linkweir.directories.provenance import write_whole
-from linkweir.panels.plot import STYLE
+from linkweir.panels.plot import MARKS, svg_element
 from linkweir.reproduce.compact import compact
 from linkweir.reproduce.directory import write_picture
 from linkweir.reproduce.orders import Cell
-from linkweir.reproduce.plot import COLOURS, MARKS
+from linkweir.reproduce.plot import COLOURS
 
 SIMULATOR, THEORY = "simulator", "theory"
 BACKLOGGED = "simulator, always backlogged"
@@ -184,35 +184,31 @@ LEAST_PART = 1e-5
 
 def picture(tables: Sequence[Table]) -> str:
     """The distances of all points from the simulator, for each figure and place, as SVG."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
+    return svg_element(lambda: canvas(tables))
 
+
+def canvas(tables: Sequence[Table]) -> Figure:
+    """The distances as matplotlib's figure."""
     places = [place for place in COLUMNS if place not in (SIMULATOR, THEORY)]
-    with rc_context(STYLE):
-        drawn = Figure(figsize=(9.5, 3.6), layout="constrained")
-        axes = drawn.add_subplot()
-        for number, place in enumerate(places):
-            # points of which one would hide the other are drawn once
-            found = sorted(
-                {
-                    (at + 0.16 * (number - (len(places) - 1) / 2), 10 ** round(log10(off), 1))
-                    for at, table in enumerate(tables)
-                    for off in (max(line.cells[place].off, LEAST_PART) for line in table.lines if place in line.cells)
-                }
-            )
-            if found:
-                look = (COLOURS[number], MARKS[number])
-                axes.plot(
-                    *zip(*found, strict=True), linestyle="", label=place, color=look[0], marker=look[1], alpha=0.6
-                )
-        for at, table in enumerate(tables):
-            axes.hlines(table.group.bounds[""], at - 0.4, at + 0.4, color="#000000", linewidth=1)
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(lambda part, _position: f"{100 * part:g} %")
-        axes.set_xticks(range(len(tables)), [table.group.name for table in tables])
-        axes.set_ylabel("largest distance of a class\nfrom the simulator")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.14), ncols=len(places))
-        out = io.StringIO()
-        drawn.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    text = out.getvalue()
-    return text[text.index("<svg") :]
+    drawn = Figure(figsize=(9.5, 3.6), layout="constrained")
+    axes = drawn.add_subplot()
+    for number, place in enumerate(places):
+        # points of which one would hide the other are drawn once
+        found = sorted(
+            {
+                (at + 0.16 * (number - (len(places) - 1) / 2), 10 ** round(log10(off), 1))
+                for at, table in enumerate(tables)
+                for off in (max(line.cells[place].off, LEAST_PART) for line in table.lines if place in line.cells)
+            }
+        )
+        if found:
+            look = (COLOURS[number], MARKS[number])
+            axes.plot(*zip(*found, strict=True), linestyle="", label=place, color=look[0], marker=look[1], alpha=0.6)
+    for at, table in enumerate(tables):
+        axes.hlines(table.group.bounds[""], at - 0.4, at + 0.4, color="#000000", linewidth=1)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(lambda part, _position: f"{100 * part:g} %")
+    axes.set_xticks(range(len(tables)), [table.group.name for table in tables])
+    axes.set_ylabel("largest distance of a class\nfrom the simulator")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.14), ncols=len(places))
+    return drawn

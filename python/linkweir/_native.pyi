@@ -4,6 +4,7 @@ from os import PathLike
 from typing import Any, TypedDict, final
 
 from linkweir.fault import RunError, ScenarioError
+from linkweir.scenarios.typed import Tables
 
 __all__ = [
     "Recording",
@@ -13,8 +14,8 @@ __all__ = [
     "__version__",
     "codecs",
     "commit",
+    "empty_tables",
     "load",
-    "optional_tables",
     "parse",
     "policies",
     "quantity",
@@ -74,6 +75,7 @@ class _Key(TypedDict):
     values: str
     default: str
     second_default: str | None
+    always: bool
     meaning: str
     shape: _Shape
     hosts: dict[str, tuple[str, str | None]]
@@ -132,6 +134,8 @@ class Scenario:
     def notes(self) -> list[str]: ...
     @property
     def readings(self) -> list[str]: ...
+    def tables(self) -> Tables: ...
+    def written(self) -> dict[str, Any]: ...
     def link_steps(self, of: str, finest_s: float) -> tuple[list[int], list[float]]:
         """Capacity ("rate", bit/s), "delay" (s) or "loss" of the link as steps of its means: starts in ns, values."""
     @property
@@ -202,8 +206,8 @@ def run_batch(
     threads: int,
     on_done: Callable[[int, _Outcome, dict[str, list[list[_Column]]]], Any],
 ) -> None: ...
-def optional_tables() -> dict[str, list[_Column]]:
-    """Columns of the tables that not every run has, without rows."""
+def empty_tables() -> dict[str, list[_Column]]:
+    """All tables but `levels`, whose columns are those of the policy, without rows."""
 
 def quantity(text: str, kind: str) -> float:
     """A quantity in base units; kind: rate, time (s), size, bits, packets, fraction, symbol_rate. Raises ValueError."""

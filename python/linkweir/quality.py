@@ -408,13 +408,13 @@ class _Call:
 def _codecs_of(result: RunTables) -> dict[str, str]:
     """The codecs that the scenario names, by flow."""
     if sys.version_info >= (3, 11):
-        import tomllib
+        pass
     else:
-        import tomli as tomllib
+        pass
 
     found = {}
-    for flow in tomllib.loads(result.scenario.resolved)["flow"]:
-        if "codec" in flow:
+    for flow in result.scenario.native.tables()["flows"]:
+        if flow["kind"] == "voice":
             names = [flow["name"]] if flow["count"] == 1 else [f"{flow['name']}-{i + 1}" for i in range(flow["count"])]
             found.update(dict.fromkeys(names, flow["codec"]))
     return found

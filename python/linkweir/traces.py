@@ -84,22 +84,10 @@ class Reading:
     length_s: float | None
 
 
-KEYS = (
-    "trace_format",
-    "trace_column",
-    "columns",
-    "end",
-    "trace_unit",
-    "trace_interval",
-    "decimal",
-    "zone",
-    "dates",
-    "covers",
-    "equal_times",
-    "earlier_times",
-    "gap",
-)
+KEYS = tuple(key["name"] for table in _native.tables("scenario") if table["path"] == "trace" for key in table["keys"])
 """Keys of ``[link]`` that describe its trace."""
+WITH_TRACE = ("trace", *KEYS)
+"""These keys and that of the trace itself."""
 
 
 def reading(path: str | Path, *, keys: Mapping[str, Any] | None = None) -> Reading:

@@ -9,6 +9,24 @@ import command
 import pytest
 from browser import MISSING, PROGRAM
 
+LONGEST_FIRST = (
+    "test_deploy",
+    "test_docs",
+    "test_compare",
+    "test_sweep",
+    "test_laboratory",
+    "test_crash",
+    "test_tutorials",
+    "test_reproduce_runs",
+    "test_schema",
+)
+"""Files whose tests take more than 50 s. Begun last, one of them would keep a single process busy at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    place = {name: number for number, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
+
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if PROGRAM is None and item.get_closest_marker("browser"):

@@ -273,7 +273,7 @@ def test_calls_have_packets_of_their_codec_and_of_the_links_overhead() -> None:
     keys = tomllib.loads(scenario("strict", **LEVELS).resolved)
     keys["link"]["overhead"] = "60B"
     case = Scenario.from_dict(keys)
-    name, curve = envelope("ef=3xg711", framing_of(keys["link"]))
+    name, curve = envelope("ef=3xg711", framing_of(case.native.tables()["link"]))
     found = bounds(case, envelopes={name: curve})[0]
     assert found.delay_s == Fraction(8 * (3 * 260 + 1560), 10**7)
     assert found.limit_pkts is not None

@@ -43,7 +43,9 @@ RUNS = 200
 _TRACED = """\
 import collections, json, os, runpy, signal, sys
 wanted, at, note = json.loads(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-names = ("sweeps/execute", "sweeps/directory", "sweeps/parts", "directories/provenance", "tables/run_tables")
+names = ("sweeps/execute", "sweeps/directory", "tables/run_tables") + tuple(
+    f"directories/{name}" for name in ("parts", "provenance", "resumed")
+)
 keepers = tuple(f"linkweir/{name}.py" for name in names)
 counts = collections.Counter()
 

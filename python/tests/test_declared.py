@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The keys of scenarios and of the gateway are declared once; pages, schemas and exports are made of the declarations."""
+"""Keys of scenarios and of the gateway are declared once; pages, schemas and exports are made of the declarations."""
 
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 from typing import Any
 
 import pytest
 from command import REPOSITORY
 
-from linkweir.scenarios.declared import kinds, rows, treated
+from linkweir import Scenario
+from linkweir.bounds.answer import bounds
+from linkweir.deploy.imported import imported
+from linkweir.scenarios.declared import rows, traffic_kinds, treated
 
 HOSTS = {"laboratory", "gateway", "tc", "ns3", "bounds"}
 
 
-def site_keys() -> Any:
-    spec = importlib.util.spec_from_file_location("site_keys", REPOSITORY / "docs/site/keys.py")
+def loaded(path: Path) -> Any:
+    """A program as a module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -23,18 +28,23 @@ def site_keys() -> Any:
     return module
 
 
+def test_the_types_of_a_scenario_are_those_declared() -> None:
+    path = REPOSITORY / "crates/linkweir-py/typed_scenario.py"
+    assert loaded(path).text() == (REPOSITORY / "python/linkweir/scenarios/typed.py").read_text(), "run make keys"
+
+
 @pytest.mark.parametrize("page", ["scenarios", "gateway"])
 def test_the_reference_has_the_keys_as_they_are_declared(page: str) -> None:
     text = (REPOSITORY / f"docs/reference/{page}.md").read_text(encoding="utf-8")
     assert text.count("<!-- keys: ") == text.count("<!-- end of keys -->") > 5
-    assert site_keys().filled(text) == text, "run make keys"
+    assert loaded(REPOSITORY / "docs/site/keys.py").filled(text) == text, "run make keys"
 
 
 def test_a_table_of_another_declaration_is_noticed() -> None:
     text = (REPOSITORY / "docs/reference/scenarios.md").read_text(encoding="utf-8")
     changed = text.replace("| `ring` | 1 .. 65536 |", "| `ring` | 1 .. 65535 |")
     assert changed != text
-    assert site_keys().filled(changed) == text
+    assert loaded(REPOSITORY / "docs/site/keys.py").filled(changed) == text
 
 
 def test_every_host_has_a_decision_for_every_key_and_every_kind_of_traffic() -> None:
@@ -42,10 +52,69 @@ def test_every_host_has_a_decision_for_every_key_and_every_kind_of_traffic() -> 
         for key, row in rows(path).items():
             assert row.hosts is not None
             assert set(row.hosts) == HOSTS, key
-    assert all(set(hosts) == HOSTS for hosts in kinds().values())
+    assert all(set(hosts) == HOSTS for hosts in traffic_kinds().values())
 
 
 def test_users_see_words_for_what_a_host_leaves_out_or_refuses() -> None:
     for path in ("", "link", "scheduler", "class", "flow"):
         for host in HOSTS:
             assert all(words for _, words in treated(path, host, "adapted", "left_out", "refused")), (path, host)
+
+
+def test_bounds_know_what_to_do_with_every_kind_of_traffic() -> None:
+    """A kind that is declared to have bounds has an arrival curve; of any other the words say why not."""
+    own = {
+        "cbr": {"rate": "1Mbit"},
+        "poisson": {"rate": "1Mbit"},
+        "onoff": {"rate": "1Mbit", "on": "1s", "off": "1s"},
+        "voice": {"codec": "g711"},
+        "replay": {"file": str(Path(__file__).with_name("packets.csv"))},
+        "transfers": {"size": "1kB", "arrivals": {"every": "1s"}},
+        "requests": {"response": "1kB", "think": "1s"},
+        "web": {"main": "1kB", "objects": 1, "object": "1kB", "think": "1s"},
+        "video": {"ladder": ["1Mbit"]},
+    }
+    for kind, hosts in traffic_kinds().items():
+        (found,) = bounds(scenario_of({"kind": kind, "class": "all", **own.get(kind, {})}))
+        if hosts["bounds"].words is None:
+            assert found.arrivals is not None, kind
+        else:
+            assert hosts["bounds"].words in found.why_none
+
+
+def test_packets_from_a_size_to_a_size_count_with_their_own_lengths() -> None:
+    """One packet of 9,000 B at a time: not the 1,500 B that a class without sizes has."""
+    flow = {"kind": "cbr", "class": "all", "rate": "1Mbit", "packet": {"min": "64B", "max": "9kB"}}
+    (found,) = bounds(scenario_of(flow))
+    assert found.sizes_bits == (8 * 64, 8 * 9000)
+
+
+def scenario_of(flow: dict[str, Any]) -> Scenario:
+    return Scenario.from_dict(
+        {
+            "duration": "10s",
+            "link": {"rate": "20Mbit"},
+            "scheduler": {"policy": "fifo"},
+            "class": [{"name": "all"}],
+            "flow": [flow],
+        }
+    )
+
+
+def test_an_import_keeps_all_keys_that_describe_a_trace(tmp_path: Path) -> None:
+    (tmp_path / "rates.txt").write_text("5\n7\n")
+    text = """
+        [gateway]
+        mode = "cleartext"
+        [link]
+        trace = "rates.txt"
+        trace_interval = "1s"
+        trace_unit = "Mbit"
+        [scheduler]
+        policy = "fifo"
+        [[class]]
+        name = "all"
+    """
+    found = imported(text, folder=tmp_path)
+    assert 'trace_unit = "Mbit"\ntrace_interval = "1s"' in found.text
+    assert not [note for note in found.notes if "trace_" in note]

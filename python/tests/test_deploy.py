@@ -22,11 +22,12 @@ from command import REPOSITORY, SCENARIOS, linkweir
 
 import linkweir as package
 from linkweir import _native
+from linkweir.deploy.copies import classes_of
 from linkweir.deploy.filters import Filters
 from linkweir.deploy.from_tc import from_tc
 from linkweir.deploy.gateway import gateway_configuration, toml_table, toml_value
 from linkweir.deploy.imported import imported
-from linkweir.deploy.matching import CODE_POINTS, Sorting, sorting
+from linkweir.deploy.matching import CODE_POINTS, Sorting, sorting, values
 from linkweir.deploy.policy import IN_MODULE, PREFIXED
 from linkweir.deploy.script import tc_scripts
 from linkweir.fault import ScenarioError
@@ -90,20 +91,100 @@ def test_what_a_class_says_itself_counts_before_its_name() -> None:
     assert found.rules[0] == tuple(own)
     assert found.rules[1] == ({"dscp": ["CS5"]},)
     # Where another class has taken CS5, signaling must say what it takes.
-    with pytest.raises(ScenarioError, match='"signaling", "rest"'):
+    with pytest.raises(ScenarioError, match='"signaling" and "rest" have no match'):
         sorting(classes("voice", "signaling", "rest", voice=[{"dscp": ["CS5"]}]))
 
 
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (("a", "b"), r'class\[0\].match: is missing; only one class .* "a", "b" have no match'),
-        (("ef", "rest", "default"), r'class\[1\].match: .* "rest", "default"'),
+        (("a", "b"), r'class\[0\].match: is missing; "a" and "b" have no match, .* add match = .* to "a"$'),
+        (("ef", "rest", "default"), r'class\[2\].match: .* "rest" and "default" have .* to "default"$'),
     ],
 )
 def test_two_classes_cannot_both_take_the_rest(names: tuple[str, ...], said: str) -> None:
     with pytest.raises(ScenarioError, match=said):
         sorting(classes(*names))
+
+
+EXPORTS = {"tc": ("--device", "eth0"), "gateway": ()}
+
+
+def followed(text: str, message: str) -> str:
+    """The scenario with the keys that a message says to add, each in the class that it names."""
+    cures = re.findall(r'(match = \[[^]]*\]) to "([^"]*)"', message)
+    assert cures, message
+    for rule, name in cures:
+        table = f'[[class]]\nname = "{name}"\n'
+        assert text.count(table) == 1
+        text = text.replace(table, f"{table}{rule}\n")
+    return text
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_shipped_scenario_is_exported_or_says_in_a_sentence_what_to_add(
+    path: Path, kind: str, tmp_path: Path
+) -> None:
+    done = linkweir("export", kind, path, *EXPORTS[kind])
+    if done.returncode == 0:
+        return
+    (message,) = done.stderr.splitlines()
+    for folder in ("traces", "recordings"):
+        (tmp_path / folder).symlink_to(SCENARIOS / folder)
+    mended = tmp_path / path.name
+    mended.write_text(followed(path.read_text(), message))
+    again = linkweir("export", kind, mended, *EXPORTS[kind])
+    assert again.returncode == 0, again.stderr
+    assert linkweir("check", mended).returncode == 0
+
+
+def test_copies_of_a_class_take_one_address_after_another() -> None:
+    table = {"name": "terminal", "count": 3, "match": [{"address": "10.1.0.1", "dscp": "EF"}, {}]}
+    found = sorting(classes_of({"class": [table]}))
+    taken = [[address for rule in rules for address in values(rule, "address")] for rules in found.rules if rules]
+    assert taken == [["10.1.0.1"], ["10.1.0.2"], ["10.1.0.3"]]
+    assert found.rest == 2
+    with pytest.raises(ScenarioError, match=r"255\.255\.255\.254: has no 2 addresses"):
+        classes_of({"class": [{**table, "match": [{"source": "255.255.255.254"}]}]})
+
+
+def test_copies_of_a_class_need_addresses() -> None:
+    table = {"name": "terminal", "count": 3, "match": [{"dscp": "EF"}]}
+    with pytest.raises(ScenarioError, match=r"class\[0\]\.match.*must have address, source or destination"):
+        written(**{"class": [table, {"name": "rest"}], "scheduler": {"policy": "rr"}, "flow": [FLOW]})
+
+
+def test_the_code_points_that_a_message_suggests_are_not_those_of_other_classes() -> None:
+    with pytest.raises(ScenarioError) as fault:
+        sorting(classes("a", "b", "af4", "c", b=[{"dscp": "AF31"}]))
+    assert str(fault.value).endswith('add match = [{ dscp = "AF21" }] to "a"')
+
+
+def test_codel_becomes_that_of_linux() -> None:
+    scenario = Scenario.load(SCENARIOS / "ecn.toml")
+    (line,) = (line for line in tc_scripts(scenario, "eth0").up.splitlines() if "codel" in line and "tc " in line[:3])
+    assert line == ("tc qdisc add dev eth0 parent 1:1 handle 10: codel limit 1000 target 5000us interval 100000us ecn")
+    for changes, said in (
+        ({"scheduler": {"policy": "codel", "mtu": "3000B"}, "class": [{"name": "rest"}]}, "scheduler.mtu = 3kB"),
+        ({"scheduler": {"policy": "codel"}, "class": [{"name": "rest", "limit_bytes": "9kB"}]}, "give limit"),
+        ({"scheduler": {"policy": "codel"}, "class": [{"name": "ef"}, {"name": "rest"}]}, "one queue for all"),
+    ):
+        with pytest.raises(ScenarioError, match=said):
+            tc_scripts(written(**{**changes, "flow": [FLOW]}), "eth0")
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+@pytest.mark.parametrize(("name", "warned"), [("fade", True), ("lte-drive", True), ("geo", False)])
+def test_a_changing_rate_that_becomes_a_fixed_one_is_warned_of(name: str, kind: str, warned: bool) -> None:
+    done = linkweir("export", kind, SCENARIOS / f"{name}.toml", *EXPORTS[kind])
+    assert done.returncode == 0, done.stderr
+    warnings = [line for line in done.stderr.splitlines() if line.startswith("linkweir export: warning: ")]
+    assert bool(warnings) == warned
+    for warning in warnings:
+        assert "linkweir-gateway rate" in warning
+        assert "feedback" in warning
+        assert warning.removeprefix("linkweir export: ") in done.stdout, "the file says it, too"
 
 
 def test_where_each_class_has_a_usual_name_the_last_takes_the_rest() -> None:
@@ -327,8 +408,9 @@ GATEWAY = REPOSITORY / "target/debug/linkweir-gateway"
 
 @pytest.fixture(scope="module")
 def built() -> Path:
-    """The gateway of these sources."""
-    subprocess.run(["cargo", "build", "--locked", "--quiet", "-p", "linkweir-gateway"], cwd=REPOSITORY, check=True)
+    """The gateway of these sources, as its tests in Rust build it: where those ran, nothing is compiled again."""
+    words = ("cargo", "test", "--locked", "--quiet", "--workspace", "--test", "manual", "--no-run")
+    subprocess.run(words, cwd=REPOSITORY, check=True)
     return GATEWAY
 
 
@@ -507,10 +589,10 @@ def test_a_folder_that_is_not_there_is_named_without_names_of_our_own(tmp_path: 
 
 def test_a_key_that_linux_has_not_is_named_with_its_file(tmp_path: Path) -> None:
     path = tmp_path / "case.toml"
-    path.write_text(written(scheduler={"policy": "codel"}, **{"class": [{"name": "rest"}], "flow": [FLOW]}).resolved)
+    path.write_text(written(scheduler={"policy": "wrr"}, **{"class": [{"name": "rest"}], "flow": [FLOW]}).resolved)
     done = linkweir("export", "tc", path, "--device", "eth0")
     assert done.returncode == 2
-    assert done.stderr.startswith(f"linkweir: {path}: scheduler.policy = codel: must be one of"), done.stderr
+    assert done.stderr.startswith(f"linkweir: {path}: scheduler.policy = wrr: must be one of"), done.stderr
 
 
 def test_peers_without_names_get_one_each_and_keys_are_given_once() -> None:

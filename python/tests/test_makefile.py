@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 from datetime import date
 from pathlib import Path
@@ -14,11 +15,14 @@ from command import REPOSITORY
 
 TEXT = (REPOSITORY / "Makefile").read_text()
 RULES: dict[str, str] = dict(re.findall(r"^([a-z][a-z0-9-]*):((?:[^\n]*\n)(?:\t[^\n]*\n)*)", TEXT, re.MULTILINE))
+# what the parts of these two run, whose failure counts
+for suite, lanes in runpy.run_path(str(REPOSITORY / "python/suite.py"))["SUITES"].items():
+    RULES[suite] += "".join(f"\t{part.command}\n" for lane in lanes for part in lane if not part.optional)
 # continuous integration runs the first, every change the second
 CHECKS = {"test", "check"}
-# by this file; `policy` by test_new_policy.py; test_manual_pages.py compares what `manuals` writes; test_quick.py has
-# the rules of `quick`, which runs parts of `check`
-RUN_HERE = {"help", "policy", "manuals", "quick"}
+# by this file; `policy` by test_new_policy.py; test_manual_pages.py compares what `manuals` writes, test_declared.py
+# what `keys` writes; test_quick.py has the rules of `quick`, which runs parts of `check`
+RUN_HERE = {"help", "policy", "manuals", "keys", "quick"}
 PAGE = (REPOSITORY / "docs/records/ci.md").read_text()
 TIME = re.compile(r"\d (?:s|min|h)\b")
 # records older than the rule that each has its time; no other may be "not noted"

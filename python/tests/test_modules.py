@@ -21,6 +21,7 @@ READER = {
     for name in (
         "Fault",
         "fault",
+        "keys",
         "limits",
         "link",
         "matching",
@@ -29,6 +30,7 @@ READER = {
         "queue",
         "reader",
         "recording",
+        "signal",
         "table",
         "trace",
         "units",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/reference/platforms.md: what of the Python package needs no Linux, tried without what only Linux has."""
+"""docs/records/platforms.md: what of the Python package needs no Linux, tried without what only Linux has."""
 
 from __future__ import annotations
 

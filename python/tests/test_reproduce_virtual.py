@@ -15,13 +15,13 @@ import pytest
 from typer.testing import CliRunner
 
 from linkweir.commands.reproduce import app
+from linkweir.directories.parts import Parts
 from linkweir.fault import DirectoryError
 from linkweir.reproduce import ef_delay, native, virtual
 from linkweir.reproduce.compact import compact
 from linkweir.reproduce.execute import Outcome
 from linkweir.reproduce.figure import Row, Scenario, Tables
 from linkweir.reproduce.papers import pds, pss
-from linkweir.sweeps.parts import Parts
 
 runner = CliRunner()
 

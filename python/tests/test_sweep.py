@@ -266,15 +266,21 @@ def test_a_run_cut_off_while_it_was_written_is_run_again(tmp_path: Path, plan_fi
     assert len(second.done) == 7
 
 
-@pytest.mark.usefixtures("bounded")
-def test_ctrl_c_on_the_command_leaves_a_usable_part(tmp_path: Path, plan_file: Path) -> None:
-    out = tmp_path / "out"
+def half_way(plan_file: Path, out: Path) -> subprocess.Popen[str]:
+    """A sweep of many runs, of which some are done."""
     plan_file.write_text(PLAN.replace("count = 10", "count = 25"))
     process = start("sweep", plan_file, "--out", out, "--jobs", "2")
     await_status(out, "running", process)
     while len(list((out / "parts").glob("*.arrow"))) < 20:
         assert process.poll() is None
         time.sleep(0.01)
+    return process
+
+
+@pytest.mark.usefixtures("bounded")
+def test_ctrl_c_on_the_command_leaves_a_usable_part(tmp_path: Path, plan_file: Path) -> None:
+    out = tmp_path / "out"
+    process = half_way(plan_file, out)
     process.send_signal(signal.SIGINT)
     shown, errors = process.communicate(timeout=60)
     assert process.returncode == 1
@@ -475,12 +481,7 @@ def test_two_processes_do_not_do_the_same_sweep(tmp_path: Path, plan_file: Path)
 def test_a_sweep_that_was_killed_goes_on(tmp_path: Path, plan_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     out = tmp_path / "out"
-    plan_file.write_text(PLAN.replace("count = 10", "count = 25"))
-    process = start("sweep", plan_file, "--out", out, "--jobs", "2")
-    await_status(out, "running", process)
-    while len(list((out / "parts").glob("*.arrow"))) < 20:
-        assert process.poll() is None
-        time.sleep(0.01)
+    process = half_way(plan_file, out)
     assert len(list(tmp_path.glob("linkweir-scratch-*"))) == 1
     process.kill()
     process.communicate()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs each tutorial from top to bottom, as its reader does: files are saved, commands run in a shell, output compared.
 
+The simulator's tutorials print to a terminal of 80 columns, without bars of progress; WITHOUT_TERMINAL names others.
+
 Commands are those of blocks marked `sh`. A block marked `text` behind one is what it prints; a line `...` stands for
 lines that the page leaves out. The simulator repeats itself, so output is compared word by word, and numbers too. Where
 a page runs other programs, with times of their own, only the form is compared. A block of any other language is a file,
@@ -15,18 +17,24 @@ import contextlib
 import doctest
 import functools
 import os
+import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+import termios
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fcntl import ioctl
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import IO
 
 import pytest
-from command import REPOSITORY, SCENARIOS
+from command import REPOSITORY, SCENARIOS, read_terminal
 from processes import wait_until
 from test_docs import shape
 
@@ -34,7 +42,9 @@ from linkweir.lab import LaboratoryError, guest, host, kernel, namespaces
 
 FOLDER = REPOSITORY / "docs/tutorial"
 WRITE = os.environ.get("LINKWEIR_TUTORIALS") == "write"
-WIDTH = 108
+WIDTH = 80
+WITHOUT_TERMINAL = ("own-policy",)
+"""Tutorials whose output goes to a file, in which tables have all columns: this one builds the core."""
 MARK = "LINKWEIR-BLOCK"
 MOST_S = 300
 """Of real time, for a page."""
@@ -133,14 +143,16 @@ def script(found: Sequence[Step]) -> str:
     return "\n".join(lines)
 
 
-def run(commands: str, folder: Path, *, within: Sequence[str] = (), path: str = "") -> str:
-    """What a shell prints, on both of its outputs."""
+def run(commands: str, folder: Path, *, within: Sequence[str] = (), path: str = "", terminal: bool = False) -> str:
+    """What a shell prints, on both of its outputs, into a file or to a terminal."""
     # A reader's make is not started by another one, as that of this test may be.
     others = ("LINES", "PYTHONPATH", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
     environment = {name: value for name, value in os.environ.items() if name not in others}
     programs = f"{path}:{Path(sys.executable).parent}:{environment['PATH']}:/usr/sbin:/sbin"
+    # rich then shows no bars of progress and no colours, although it writes to a terminal
+    environment["TTY_COMPATIBLE"] = "0"
     # Output goes to a file: a pipe would stay open as long as anything in the background has it.
-    with (folder / "printed").open("w+") as printed:
+    with (folder / "printed").open("w+") as kept, on(kept, terminal=terminal) as printed:
         process = subprocess.Popen(
             [*within, "bash", "-euc", commands],
             cwd=folder,
@@ -156,15 +168,33 @@ def run(commands: str, folder: Path, *, within: Sequence[str] = (), path: str = 
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        printed.seek(0)
-        text = printed.read()
+    text = (folder / "printed").read_text()
     assert code == 0, text
     return text
 
 
+@contextlib.contextmanager
+def on(kept: IO[str], *, terminal: bool) -> Iterator[int | IO[str]]:
+    """The file itself, or a terminal what is written to which is kept in it."""
+    if not terminal:
+        yield kept
+        return
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, WIDTH, 0, 0))
+    reader = threading.Thread(target=lambda: kept.write(read_terminal(ours).decode().replace("\r\n", "\n")))
+    reader.start()
+    try:
+        yield theirs
+    finally:
+        os.close(theirs)
+        reader.join(30)
+
+
 def follow(page: Path, folder: Path, *, form_only: bool = False, within: Sequence[str] = (), path: str = "") -> None:
-    """Does what a page says."""
-    compare(page, run(script(steps(page.read_text())), folder, within=within, path=path), form_only=form_only)
+    """Does what a page says; output whose words are compared is that of a terminal."""
+    terminal = not form_only and page.stem not in WITHOUT_TERMINAL
+    printed = run(script(steps(page.read_text())), folder, within=within, path=path, terminal=terminal)
+    compare(page, printed, form_only=form_only)
 
 
 def compare(page: Path, output: str, *, form_only: bool = False) -> None:

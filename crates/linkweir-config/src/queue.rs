@@ -8,9 +8,6 @@ use crate::reader::{quote, show_ppm, Entry, Section};
 use crate::units::{self, Kind};
 use crate::Fault;
 
-/// Keys of a class that are read here.
-pub const KEYS: [&str; 6] = ["limit", "limit_bytes", "max_age", "full", "least", "flows"];
-
 /// A limit by time, ns.
 const TIME_NS: (u64, u64) = (1_000_000, 60_000_000_000);
 /// How long packets may wait, ns.

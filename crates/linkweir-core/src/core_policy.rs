@@ -561,7 +561,12 @@ fn rates_fit(declared: &Declaration, view: &View<'_>) -> Result<(), Fault> {
 }
 
 /// Bytes of state for a number of queues that the policy serves, and values of its parameters in their ranges.
-fn state_size(info: &'static PolicyInfo, nqueues: usize, params: &[u64]) -> usize {
+///
+/// # Panics
+/// When there is not one value per parameter.
+#[must_use]
+pub fn state_size(info: &'static PolicyInfo, nqueues: usize, params: &[u64]) -> usize {
+    assert_eq!(params.len(), info.params.len(), "one value per parameter");
     // SAFETY: params has the declared number of values.
     unsafe { (info.table.state_size)(nqueues as u32, params.as_ptr()) }
 }

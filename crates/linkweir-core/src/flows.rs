@@ -95,7 +95,7 @@ impl Ends {
 }
 
 #[derive(Debug)]
-struct Place<T> {
+struct Slot<T> {
     /// None while the place is free.
     waiting: Option<Waiting<T>>,
     flow: u32,
@@ -115,7 +115,7 @@ pub(crate) struct FlowQueues<T> {
     queues: Vec<Queue>,
     of_flow: Vec<Ends>,
     of_class: Ends,
-    pool: Vec<Place<T>>,
+    pool: Vec<Slot<T>>,
     free: u32,
     /// The packet that goes next, as of the last look. If it has left or was dropped since, the oldest packet.
     head: u32,
@@ -283,7 +283,7 @@ impl<T> FlowQueues<T> {
     /// Shows the policy the head of a queue.
     fn refresh(&mut self, at: usize) {
         let head = self.of_flow[at].first;
-        if let Some(Place {
+        if let Some(Slot {
             waiting: Some(head),
             ..
         }) = self.pool.get(head as usize)
@@ -295,7 +295,7 @@ impl<T> FlowQueues<T> {
 
     /// Puts a packet into the pool, in no list yet.
     fn keep(&mut self, at: usize, waiting: Waiting<T>) -> u32 {
-        let kept = Place {
+        let kept = Slot {
             waiting: Some(waiting),
             flow: at as u32,
             beside: [Ends::EMPTY; LISTS],

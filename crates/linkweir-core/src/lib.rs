@@ -11,10 +11,10 @@ mod loaded;
 mod maker;
 mod mux;
 mod policy;
-mod recorded;
+mod recorded_calls;
 mod waiting;
 
-pub use core_policy::{check, in_range, refused, Adjust, CorePolicy, Fault, Snapshot};
+pub use core_policy::{check, in_range, refused, state_size, Adjust, CorePolicy, Fault, Snapshot};
 pub use distribution::Distribution;
 pub use ffi::Queue;
 pub use flows::{Isolation, FLOW_QUEUES};
@@ -26,4 +26,4 @@ pub use loaded::load;
 pub use maker::Maker;
 pub use mux::{Arrival, Counters, Departure, DropReason, Full, Limit, Mux, Step, TimeLimit};
 pub use policy::{Broken, Pick, Policy, Verdict, Victim, View};
-pub use recorded::Recorded;
+pub use recorded_calls::Recorded;

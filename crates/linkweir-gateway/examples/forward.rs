@@ -9,8 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use linkweir_gateway::linux::device::Device;
 use linkweir_gateway::linux::poll::Poll;
-use linkweir_gateway::linux::underlay::Underlay;
-use linkweir_plane::bytes::outbox::{Outbox, Source, Way};
+use linkweir_gateway::linux::tunnel_socket::TunnelSocket;
+use linkweir_plane::bytes::outbox::{Destination, Outbox, Source};
 use linkweir_plane::bytes::packet;
 
 const DEVICE: u64 = 0;
@@ -34,8 +34,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         Ok(SocketAddr::new(text.parse::<IpAddr>()?, port))
     };
     let mut device = Device::create(name, MTU, SUPER_PACKET_BYTES, true)?;
-    let mut underlay = Underlay::bind(address(local)?)?;
-    let way = Way {
+    let mut underlay = TunnelSocket::bind(address(local)?)?;
+    let destination = Destination {
         station: 0,
         to: address(peer)?,
         from: Source::default(),
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 pkts += 1;
                 if let Ok(packet) = received {
                     pkts += packet.pkts() - 1;
-                    outbox.add_clear(way, packet);
+                    outbox.add_clear(destination, packet);
                 }
             }
             while *key == UNDERLAY && pkts < BATCH {

@@ -55,7 +55,7 @@ pub struct Recorder {
     /// Latest time of an entry, ns since the origin.
     last_ns: u64,
     /// Counts of the present bin; those from `used` on are empty.
-    cells: Vec<Place>,
+    cells: Vec<PeerClass>,
     used: usize,
     /// The packets that arrived in the present bin, in order, until it is `crowded`.
     listed: Vec<Listed>,
@@ -86,7 +86,7 @@ struct Listed {
 
 /// The counts of a class towards a peer.
 #[derive(Debug)]
-struct Place {
+struct PeerClass {
     peer: u32,
     class: u32,
     cell: Cell,
@@ -271,7 +271,7 @@ impl Recorder {
         let at = self.used;
         match self.cells.get_mut(at) {
             Some(place) => (place.peer, place.class) = (peer, class),
-            None => self.cells.push(Place {
+            None => self.cells.push(PeerClass {
                 peer,
                 class,
                 cell: Cell::default(),

@@ -28,7 +28,7 @@ pub struct Probing {
 
 /// What is known of a way.
 #[derive(Clone, Debug, Default)]
-struct Way {
+struct Underlay {
     /// When the next probe is due, ns.
     probe_ns: u64,
     /// When the probes were sent that have no answer, ns, the earliest first.
@@ -39,7 +39,7 @@ struct Way {
     answers: u64,
 }
 
-impl Way {
+impl Underlay {
     /// When it fails if there is no further answer, ns.
     fn fails_ns(&self, probing: &Probing) -> Option<u64> {
         let patience_ns = probing.failover_ns.max(2 * self.rtt_ns.unwrap_or_default());
@@ -60,7 +60,7 @@ pub struct Change {
 #[derive(Clone, Debug)]
 pub struct Underlays {
     probing: Probing,
-    ways: Vec<Way>,
+    underlays: Vec<Underlay>,
     in_use: usize,
     changes: u64,
 }
@@ -68,14 +68,14 @@ pub struct Underlays {
 impl Underlays {
     /// So many ways, of which the first is in use.
     #[must_use]
-    pub fn new(now_ns: u64, probing: Probing, ways: usize) -> Underlays {
-        let way = Way {
+    pub fn new(now_ns: u64, probing: Probing, underlays: usize) -> Underlays {
+        let underlay = Underlay {
             probe_ns: now_ns,
-            ..Way::default()
+            ..Underlay::default()
         };
         Underlays {
             probing,
-            ways: vec![way; ways],
+            underlays: vec![underlay; underlays],
             in_use: 0,
             changes: 0,
         }
@@ -95,80 +95,93 @@ impl Underlays {
 
     /// The number of answers over a way, and the last round trip, ns; none: none yet.
     #[must_use]
-    pub fn answers(&self, way: usize) -> (u64, Option<u64>) {
-        let Way {
+    pub fn answers(&self, underlay: usize) -> (u64, Option<u64>) {
+        let Underlay {
             answers, rtt_ns, ..
-        } = self.ways[way];
+        } = self.underlays[underlay];
         (answers, rtt_ns)
     }
 
     /// Whether a way answers.
     #[must_use]
-    pub fn is_good(&self, way: usize) -> bool {
-        self.ways[way].good_ns.is_some()
+    pub fn is_good(&self, underlay: usize) -> bool {
+        self.underlays[underlay].good_ns.is_some()
     }
 
     /// When a probe or a change is due, ns.
     #[must_use]
     pub fn due_ns(&self) -> u64 {
-        let probes = self.ways.iter().map(|way| way.probe_ns);
-        let fails = self.ways.iter().filter(|way| way.good_ns.is_some());
-        let fails = fails.filter_map(|way| way.fails_ns(&self.probing));
-        let back = self.ways[..self.in_use].iter();
-        let back = back.filter_map(|way| Some(way.good_ns? + self.probing.failback_ns));
+        let probes = self.underlays.iter().map(|underlay| underlay.probe_ns);
+        let fails = self
+            .underlays
+            .iter()
+            .filter(|underlay| underlay.good_ns.is_some());
+        let fails = fails.filter_map(|underlay| underlay.fails_ns(&self.probing));
+        let back = self.underlays[..self.in_use].iter();
+        let back = back.filter_map(|underlay| Some(underlay.good_ns? + self.probing.failback_ns));
         probes.chain(fails).chain(back).min().unwrap_or(u64::MAX)
     }
 
     /// The next way to which a probe is to be sent now; it counts as sent.
     pub fn probe(&mut self, now_ns: u64) -> Option<usize> {
-        let at = self.ways.iter().position(|way| way.probe_ns <= now_ns)?;
+        let at = self
+            .underlays
+            .iter()
+            .position(|underlay| underlay.probe_ns <= now_ns)?;
         let often = if at == self.in_use { 1 } else { SPARED };
-        let way = &mut self.ways[at];
-        way.probe_ns = now_ns + often * self.probing.every_ns;
-        if way.unanswered.len() == UNANSWERED {
+        let underlay = &mut self.underlays[at];
+        underlay.probe_ns = now_ns + often * self.probing.every_ns;
+        if underlay.unanswered.len() == UNANSWERED {
             // The earliest says since when there is no answer.
-            way.unanswered.pop_back();
+            underlay.unanswered.pop_back();
         }
-        way.unanswered.push_back(now_ns);
+        underlay.unanswered.push_back(now_ns);
         Some(at)
     }
 
     /// The answer to a probe that was sent over a way at a time came. What was never sent is ignored.
     pub fn answered(&mut self, now_ns: u64, at: usize, sent_ns: u64) {
-        let Some(way) = self.ways.get_mut(at) else {
+        let Some(underlay) = self.underlays.get_mut(at) else {
             return;
         };
-        if !way.unanswered.contains(&sent_ns) {
+        if !underlay.unanswered.contains(&sent_ns) {
             return;
         }
         // An answer to a later probe shows that an earlier one was lost by chance.
-        way.unanswered.retain(|other_ns| *other_ns > sent_ns);
-        way.rtt_ns = Some(now_ns.saturating_sub(sent_ns));
-        way.answers += 1;
-        way.good_ns.get_or_insert(now_ns);
+        underlay.unanswered.retain(|other_ns| *other_ns > sent_ns);
+        underlay.rtt_ns = Some(now_ns.saturating_sub(sent_ns));
+        underlay.answers += 1;
+        underlay.good_ns.get_or_insert(now_ns);
     }
 
     /// Uses another way if it is time.
     pub fn decide(&mut self, now_ns: u64) -> Option<Change> {
-        for way in &mut self.ways {
-            if way.fails_ns(&self.probing).is_some_and(|ns| ns <= now_ns) {
-                way.good_ns = None;
+        for underlay in &mut self.underlays {
+            if underlay
+                .fails_ns(&self.probing)
+                .is_some_and(|ns| ns <= now_ns)
+            {
+                underlay.good_ns = None;
             }
         }
-        let good = |way: &Way| way.good_ns.is_some();
+        let good = |underlay: &Underlay| underlay.good_ns.is_some();
         let failback_ns = self.probing.failback_ns;
-        let ripe = |way: &Way| way.good_ns.is_some_and(|ns| ns + failback_ns <= now_ns);
-        let in_use = &self.ways[self.in_use];
+        let ripe = |underlay: &Underlay| {
+            underlay
+                .good_ns
+                .is_some_and(|ns| ns + failback_ns <= now_ns)
+        };
+        let in_use = &self.underlays[self.in_use];
         let failed = in_use
             .fails_ns(&self.probing)
             .is_some_and(|ns| ns <= now_ns);
         let to = if failed {
-            self.ways.iter().position(good)?
+            self.underlays.iter().position(good)?
         } else {
-            self.ways[..self.in_use].iter().position(ripe)?
+            self.underlays[..self.in_use].iter().position(ripe)?
         };
         let from = std::mem::replace(&mut self.in_use, to);
-        self.ways[to].probe_ns = now_ns;
+        self.underlays[to].probe_ns = now_ns;
         self.changes += 1;
         Some(Change { from, to })
     }
@@ -198,15 +211,15 @@ mod tests {
             let (come, later): (Vec<_>, Vec<_>) =
                 coming.into_iter().partition(|(at_ns, ..)| *at_ns <= now_ns);
             coming = later;
-            for (_, way, sent_ns) in come {
-                underlays.answered(now_ns, way, sent_ns);
+            for (_, underlay, sent_ns) in come {
+                underlays.answered(now_ns, underlay, sent_ns);
             }
             if let Some(change) = underlays.decide(now_ns) {
                 changes.push((ms, change.to));
             }
-            while let Some(way) = underlays.probe(now_ns) {
-                if let Some(rtt_ms) = rtts_ms[way] {
-                    coming.push((now_ns + rtt_ms * MS, way, now_ns));
+            while let Some(underlay) = underlays.probe(now_ns) {
+                if let Some(rtt_ms) = rtts_ms[underlay] {
+                    coming.push((now_ns + rtt_ms * MS, underlay, now_ns));
                 }
             }
             assert!(underlays.due_ns() > now_ns, "{ms} ms: {underlays:?}");
@@ -259,13 +272,13 @@ mod tests {
         let mut underlays = Underlays::new(0, PROBING, 2);
         let mut sent = Vec::new();
         for ms in 0..5000 {
-            while let Some(way) = underlays.probe(ms * MS) {
-                sent.push((ms, way));
+            while let Some(underlay) = underlays.probe(ms * MS) {
+                sent.push((ms, underlay));
             }
             // Every second probe is lost.
-            for (_, (sent_ms, way)) in sent.iter().enumerate().filter(|(at, _)| at % 2 == 0) {
+            for (_, (sent_ms, underlay)) in sent.iter().enumerate().filter(|(at, _)| at % 2 == 0) {
                 if sent_ms + 40 == ms {
-                    underlays.answered(ms * MS, *way, sent_ms * MS);
+                    underlays.answered(ms * MS, *underlay, sent_ms * MS);
                 }
             }
             assert_eq!(underlays.decide(ms * MS), None, "{ms}");
@@ -285,6 +298,6 @@ mod tests {
         underlays.answered(30_000 * MS, 1, 12_345);
         assert_eq!(underlays.decide(30_000 * MS), None);
         assert_eq!(underlays.answers(1), (0, None));
-        assert!(underlays.ways[0].unanswered.len() <= UNANSWERED);
+        assert!(underlays.underlays[0].unanswered.len() <= UNANSWERED);
     }
 }

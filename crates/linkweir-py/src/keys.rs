@@ -128,6 +128,7 @@ fn row<'py>(py: Python<'py>, row: &dyn Row) -> PyResult<Bound<'py, PyDict>> {
     dict.set_item("values", row.values())?;
     dict.set_item("default", row.default())?;
     dict.set_item("second_default", row.second_default())?;
+    dict.set_item("always", row.always())?;
     dict.set_item("meaning", row.meaning())?;
     dict.set_item("shape", shape(py, row.shape())?)?;
     dict.set_item("hosts", hosts(py, row.hosts())?)?;

@@ -44,7 +44,7 @@ mod _native {
     #[pymodule_export]
     use super::recording::Recording;
     #[pymodule_export]
-    use super::run::{optional_tables, run};
+    use super::run::{empty_tables, run};
     #[pymodule_export]
     use super::scenario::{load, parse, Scenario};
 

@@ -144,11 +144,11 @@ pub fn run<'py>(
     }
 }
 
-/// Columns of the tables that not every run has, without rows.
+/// All tables but `levels`, whose columns are those of the policy, without rows.
 #[pyfunction]
-pub fn optional_tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+pub fn empty_tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let tables = PyDict::new(py);
-    for table in linkweir_sim::optional_tables() {
+    for table in linkweir_sim::empty_tables() {
         tables.set_item(table.name, columns::chunk(py, &table)?)?;
     }
     Ok(tables)

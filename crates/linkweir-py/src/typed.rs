@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A checked scenario as Python's numbers: the declared keys of each table, with their units in the names.
 //!
-//! A key that the scenario does not have is None. Parameters of the policy are in a dict of their own, `params`, because each
+//! A key that the scenario does not have is None; a delay that a satellite's delays replace is 0. Parameters of the policy are in a dict of their own, `params`, because each
 //! policy has others.
 
 use linkweir_config::keys::{Shape, Table};
@@ -94,16 +94,20 @@ fn wrong(fault: Fault) -> PyErr {
     PyValueError::new_err(fault.to_string())
 }
 
-/// What a unit is called at the end of a name.
-fn suffix(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Rate => "_bps",
-        Kind::Time | Kind::Seconds => "_s",
-        Kind::Size => "_bytes",
-        Kind::Bits => "_bits",
-        Kind::Packets => "_pkts",
-        Kind::Fraction => "",
-        Kind::SymbolRate => "_baud",
+/// The name of a key with its unit at the end, which some keys have already.
+fn named(name: &str, kind: Kind) -> String {
+    let unit = match kind {
+        Kind::Rate => "bps",
+        Kind::Time | Kind::Seconds => "s",
+        Kind::Size => "bytes",
+        Kind::Bits => "bits",
+        Kind::Packets => "pkts",
+        Kind::Fraction => return name.to_owned(),
+        Kind::SymbolRate => "baud",
+    };
+    match name == unit || name.ends_with(&format!("_{unit}")) {
+        true => name.to_owned(),
+        false => format!("{name}_{unit}"),
     }
 }
 
@@ -127,14 +131,18 @@ fn filled<'py>(
                 };
                 let pkts = pkts.map(|e| number(py, e, Kind::Packets)).transpose()?;
                 let time = time.map(|e| number(py, e, Kind::Time)).transpose()?;
-                dict.set_item(format!("{name}_pkts"), pkts)?;
-                dict.set_item(format!("{name}_s"), time)?;
+                dict.set_item(named(name, Kind::Packets), pkts)?;
+                dict.set_item(named(name, Kind::Seconds), time)?;
             }
             Shape::Quantity(kind, ..)
             | Shape::OverTime(kind, ..)
             | Shape::Random(Some(kind), ..) => {
-                let value = entry.map(|e| amount(py, e, kind)).transpose()?;
-                dict.set_item(format!("{name}{}", suffix(kind)), value)?;
+                let value = match entry {
+                    Some(entry) => Some(amount(py, entry, kind)?),
+                    None if row.always() => Some(0.0_f64.into_pyobject(py)?.into_any()),
+                    None => None,
+                };
+                dict.set_item(named(name, kind), value)?;
             }
             Shape::Losses(_) => {
                 let value = entry.map(|e| amount(py, e, Kind::Fraction)).transpose()?;
@@ -142,11 +150,11 @@ fn filled<'py>(
             }
             Shape::Packets(_) => {
                 let value = entry.map(|e| amount(py, e, Kind::Size)).transpose()?;
-                dict.set_item(format!("{name}_bytes"), value)?;
+                dict.set_item(named(name, Kind::Size), value)?;
             }
             Shape::Rates => {
                 let value = entry.map(|e| list_of(py, e, Kind::Rate)).transpose()?;
-                dict.set_item(format!("{name}_bps"), value)?;
+                dict.set_item(named(name, Kind::Rate), value)?;
             }
             Shape::Nested(table) => {
                 let inner = entry.and_then(|entry| entry.table());
@@ -191,7 +199,7 @@ fn amount<'py>(py: Python<'py>, entry: &Entry<'_, '_>, kind: Kind) -> PyResult<B
             continue;
         };
         let (name, value) = match key {
-            "period" | "at" => (format!("{key}_s"), number(py, &entry, Kind::Time)?),
+            "period" | "at" => (named(key, Kind::Seconds), number(py, &entry, Kind::Time)?),
             "burst" => ("burst_pkts".to_owned(), number(py, &entry, Kind::Packets)?),
             "mean" | "max" | "min" | "deviation" => (key.to_owned(), number(py, &entry, kind)?),
             "steps" | "lines" => (key.to_owned(), pairs(py, &entry, Kind::Time, kind)?),

@@ -52,4 +52,4 @@ mod random;
 mod traffic;
 
 pub use engine::{fates, run, Fate, Outcome, RunError};
-pub use metrics::columns::{columns, optional_tables, ColumnInfo};
+pub use metrics::columns::{columns, empty_tables, ColumnInfo};

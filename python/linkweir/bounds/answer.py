@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,13 +14,10 @@ from linkweir.bounds import capacity
 from linkweir.bounds.arrivals import Envelope, Framing, Replayed, of_flow, quantity
 from linkweir.bounds.curve import Curve, add, horizontal, minimum, token_bucket, vertical
 from linkweir.bounds.policies import Queue, Service, Setting, services
+from linkweir.scenarios.declared import told
 from linkweir.scenarios.quantity import OptionError
 from linkweir.scenarios.scenario import Scenario
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from linkweir.scenarios.typed import Flow, Link
 
 SIZES_WITHOUT_FLOWS_BYTES = (20, 1500)
 """The smallest and the largest packet of a class with an envelope and no flow: an IPv4 header, and Ethernet's MTU."""
@@ -65,8 +61,7 @@ def bounds(
     Raises:
         OptionError: an envelope names no class, or `worst` is wrong.
     """
-    keys = tomllib.loads(scenario.resolved)
-    setting, why = setting_of(scenario, keys, envelopes or {}, worst)
+    setting, why = setting_of(scenario, envelopes or {}, worst)
     if why:
         return [Bound(name, None, None, None, None, None, None, why) for name in scenario.classes]
     assert setting is not None
@@ -105,36 +100,31 @@ def _bound(queue: Queue, service: Service) -> Bound:
     )
 
 
-def setting_of(
-    scenario: Scenario, keys: dict[str, Any], envelopes: Mapping[str, Curve], worst: str | None
-) -> tuple[Setting | None, str]:
-    """Scheduler, link and arrivals of a scenario, or why no bound is known; `keys` are its resolved ones."""
-    link, classes = keys["link"], _expanded(keys["class"])
+def setting_of(scenario: Scenario, envelopes: Mapping[str, Curve], worst: str | None) -> tuple[Setting | None, str]:
+    """Scheduler, link and arrivals of a scenario, or why no bound is known."""
+    keys, tables = scenario.native.written(), scenario.native.tables()
+    link, classes = tables["link"], _expanded(keys["class"])
     for name in envelopes:
         if name not in [c["name"] for c in classes]:
             raise OptionError(
                 "--envelope", name, f"is no class of the scenario: {', '.join(c['name'] for c in classes)}"
             )
-    for part in ("satellite", "beam"):
-        if part in link:
-            return None, f"no bound is known for a link with [link.{part}]"
+    for key, words in told("link", "bounds", keys["link"], "refused"):
+        return None, words.format(key=f"link.{key}")
     for c in classes:
-        for key in ("flows", "least", "max_age"):
-            if c.get(key) not in (None, 0, 0.0, "0%", "none"):
-                return None, f"no bound is known with {key} (class {c['name']})"
+        for key, words in told("class", "bounds", c, "refused"):
+            return None, f"{words.format(key=key)} (class {c['name']})"
     framing = framing_of(link)
     replayed = scenario.native.replayed
-    nominal = quantity(link["nominal"], "rate")
+    nominal = quantity(link["nominal_bps"], "rate")
     curve, reported = _capacity(scenario, link, nominal, worst)
-    queues = [Queue(c["name"], c, _envelope(c, keys.get("flow", []), framing, replayed, envelopes)) for c in classes]
-    return Setting(
-        keys["scheduler"]["policy"], keys["scheduler"], curve, int(link["ring"]), nominal, reported, queues
-    ), ""
+    queues = [Queue(c["name"], c, _envelope(c, tables["flows"], framing, replayed, envelopes)) for c in classes]
+    return Setting(keys["scheduler"]["policy"], keys["scheduler"], curve, link["ring"], nominal, reported, queues), ""
 
 
-def framing_of(link: Mapping[str, Any]) -> Framing:
-    """What the link of a resolved scenario adds to packets."""
-    return Framing(int(quantity(link["overhead"], "size")), int(quantity(link["mpu"], "size")))
+def framing_of(link: Link) -> Framing:
+    """What the link of a scenario adds to packets."""
+    return Framing(link["overhead_bytes"], link["mpu_bytes"])
 
 
 def _expanded(classes: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -150,7 +140,7 @@ def _expanded(classes: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _envelope(
     c: Mapping[str, Any],
-    flows: list[dict[str, Any]],
+    flows: Sequence[Flow],
     framing: Framing,
     replayed: Replayed,
     envelopes: Mapping[str, Curve],
@@ -158,9 +148,9 @@ def _envelope(
     parts = []
     for flow in flows:
         if flow["class"] == c["name"]:
-            parts.append(of_flow(flow, framing, replayed))
+            parts.append(of_flow(flow, flow["count"], framing, replayed))
         elif flow["class"] == c["group"]:  # copies go to the classes in turn
-            parts.append(of_flow({**flow, "count": math.ceil(int(flow["count"]) / c["of"])}, framing, replayed))
+            parts.append(of_flow(flow, math.ceil(flow["count"] / c["of"]), framing, replayed))
     least = min((p.least_bits for p in parts), default=8)
     most = max((p.most_bits for p in parts), default=8)
     if c["name"] in envelopes:
@@ -180,7 +170,7 @@ def _envelope(
 
 
 def _capacity(
-    scenario: Scenario, link: Mapping[str, Any], nominal: Fraction, worst: str | None
+    scenario: Scenario, link: Link, nominal: Fraction, worst: str | None
 ) -> tuple[Curve, tuple[Fraction, Fraction]]:
     if worst is not None:
         return capacity.worst_case(worst, nominal), (nominal, nominal)
@@ -190,7 +180,7 @@ def _capacity(
     if at_ns:
         curve = capacity.of_opportunities(at_ns, bytes_each, end_ns)
         reports = capacity.reports_of_opportunities(at_ns, bytes_each, end_ns) if link["follow"] else []
-    elif (smooth := capacity.Smooth.of(link.get("rate"))) is not None:
+    elif (smooth := capacity.Smooth.of(scenario.native.written()["link"].get("rate"))) is not None:
         curve = capacity.of_steps(*smooth.least_steps(end_ns), end_ns)
         reports = smooth.reports(end_ns) if link["follow"] else []
     else:

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 from linkweir import _native
 from linkweir.bounds.curve import Curve, add, token_bucket
+from linkweir.scenarios.declared import traffic_kinds
+from linkweir.scenarios.flows import has_sizes, is_over_tcp
+from linkweir.scenarios.typed import Flow, FlowReplay
 
 NANOSECOND = Fraction(1, 10**9)
+USUAL_BYTES = 1500
+"""The packet of a source whose sizes its keys do not list."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,8 @@ Replayed = Callable[[str], list[tuple[int, int]] | None]
 """Packets of a flow of kind replay by its name: ns after its start, and bytes."""
 
 
-def of_flow(flow: Mapping[str, Any], framing: Framing, replayed: Replayed) -> Envelope:
-    """Arrivals of one entry of `[[flow]]`, all its copies together."""
+def of_flow(flow: Flow, count: int, framing: Framing, replayed: Replayed) -> Envelope:
+    """Arrivals of one entry of `[[flow]]`, `count` copies of it together."""
     sizes = _sizes(flow)
     least, most = (framing.bits(size) for size in (min(sizes), max(sizes)))
     kind = flow["kind"]
@@ -56,29 +60,28 @@ def of_flow(flow: Mapping[str, Any], framing: Framing, replayed: Replayed) -> En
     def none(why: str) -> Envelope:
         return Envelope(None, f"flow {flow['name']} ({kind}) {why}", least, most)
 
-    if kind in ("tcp", "greedy", "transfers", "requests", "web", "video"):
-        return none("sends as much as the link takes: no arrival curve unless something shapes it")
-    if kind == "poisson":
-        return none("has random gaps, which may be arbitrarily short")
-    if not isinstance(flow.get("access_delay", "0s"), str):
-        return none("has an access delay that changes, which may push packets together")
-    count = int(flow["count"])
-    if kind == "replay":
+    treatment = traffic_kinds()[kind]["bounds"]
+    if treatment.words is not None:
+        return none(treatment.words)
+    if flow["kind"] == "replay":
         return _replayed(flow, framing, replayed(flow["name"]) or [], count)
-    if kind == "voice":
-        codec = next(c for c in _native.codecs() if c["name"] == flow["codec"])
-        gap_s = quantity(codec["interval_s"], "time")
-    else:
-        if not isinstance(flow["rate"], str):
+    if flow["kind"] == "voice":
+        gap_s = quantity(_codec(flow["codec"])["interval_s"], "time")
+        jitter = flow["jitter"]
+    elif flow["kind"] == "cbr" or flow["kind"] == "onoff":
+        if not isinstance(flow["rate_bps"], (int, float)):
             return none("has a rate that changes over time; give its envelope with --envelope")
-        rate_bps = quantity(flow["rate"], "rate")
+        rate_bps = quantity(flow["rate_bps"], "rate")
         if rate_bps == 0:
             return Envelope(token_bucket(0, 0), "", least, most)
+        jitter = flow["jitter"] if flow["kind"] == "cbr" else 0.0
         if min(sizes) != max(sizes):
             # A gap follows its packet's size: in any interval the bytes exceed the rate by one packet at most.
-            return _bucket(flow, framing, count, max(sizes), min(sizes), rate_bps)
+            return _bucket(flow["name"], jitter, framing, count, max(sizes), min(sizes), rate_bps)
         gap_s = Fraction(8 * min(sizes)) / rate_bps
-    gap_s *= 1 - quantity(flow.get("jitter", 0.0), "fraction")
+    else:
+        raise AssertionError(f"{kind} is declared to have bounds, and has no arrival curve here")
+    gap_s *= 1 - quantity(jitter, "fraction")
     if gap_s <= NANOSECOND:
         return none("has gaps down to 0")
     # Creations are rounded to nanoseconds, so an interval may hold the packets of one nanosecond more.
@@ -87,32 +90,37 @@ def of_flow(flow: Mapping[str, Any], framing: Framing, replayed: Replayed) -> En
 
 
 def _bucket(
-    flow: Mapping[str, Any], framing: Framing, count: int, most: int, least: int, rate_bps: Fraction
+    name: str, jitter: float, framing: Framing, count: int, most: int, least: int, rate_bps: Fraction
 ) -> Envelope:
-    stretch = 1 - quantity(flow.get("jitter", 0.0), "fraction")
+    stretch = 1 - quantity(jitter, "fraction")
     if stretch <= 0:
-        return Envelope(None, f"flow {flow['name']} has gaps down to 0", framing.bits(least), framing.bits(most))
+        return Envelope(None, f"flow {name} has gaps down to 0", framing.bits(least), framing.bits(most))
     wire = max(Fraction(framing.bits(size), 8 * size) for size in (least, most))
     rate = rate_bps * wire / stretch
     burst = framing.bits(most) + rate * NANOSECOND
     return Envelope(token_bucket(count * burst, count * rate), "", framing.bits(least), framing.bits(most))
 
 
-def _sizes(flow: Mapping[str, Any]) -> list[int]:
+def _codec(name: str) -> _native._Codec:
+    return next(codec for codec in _native.codecs() if codec["name"] == name)
+
+
+def _sizes(flow: Flow) -> list[int]:
     if flow["kind"] == "voice":
-        codec = next(c for c in _native.codecs() if c["name"] == flow["codec"])
-        return [int(codec["payload_bytes"] + quantity(flow["header"], "size"))]
-    packet = flow.get("packet", flow.get("mss", "1500B"))
-    if isinstance(packet, Mapping):
-        packet = packet.get("sizes", ["1500B"])
-    return [int(quantity(size, "size")) for size in (packet if isinstance(packet, list) else [packet])]
+        return [_codec(flow["codec"])["payload_bytes"] + flow["header_bytes"]]
+    if has_sizes(flow):
+        packet = flow["packet_bytes"]
+        if isinstance(packet, int):
+            return [packet]
+        return packet["sizes"] if "sizes" in packet else [packet["min"], packet["max"]]
+    return [flow["mss_bytes"]] if is_over_tcp(flow) else [USUAL_BYTES]
 
 
-def _replayed(flow: Mapping[str, Any], framing: Framing, rows: list[tuple[int, int]], count: int) -> Envelope:
+def _replayed(flow: FlowReplay, framing: Framing, rows: list[tuple[int, int]], count: int) -> Envelope:
     bits = [framing.bits(size) for _, size in rows]
     times = [Fraction(at_ns, 10**9) for at_ns, _ in rows]
-    if "period" in flow:
-        period = quantity(flow["period"], "time")
+    if flow["period_s"] is not None:
+        period = quantity(flow["period_s"], "time")
         times, bits = times + [t + period for t in times], bits + bits
         tail: Fraction = Fraction(sum(bits) // 2) / period
     else:

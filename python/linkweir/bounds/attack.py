@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import random
-import sys
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -30,16 +29,10 @@ from linkweir.runs.simulate import run
 from linkweir.scenarios.scenario import Scenario
 from linkweir.scratch import scratch
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 BEGIN_NS = 10_000_000
 MOST_PKTS = 200
 """Packets of a sender, unless more may arrive within the longest bound."""
 MOST_PKTS_LONG = 20_000
-TRACE_KEYS = ("trace", *traces.KEYS)
 
 
 @dataclass(frozen=True)
@@ -121,7 +114,7 @@ def packets(
 
 def candidate(scenario: Scenario, found: list[Bound], case: Case, folder: Path, worst: str | None) -> dict[str, Any]:
     """The scenario with these senders in place of its flows; lists of packets are written into the folder."""
-    keys = tomllib.loads(scenario.resolved)
+    keys = scenario.native.written()
     keys["warmup"] = "0s"
     keys["link"]["delay"] = "0s"
     keys["link"]["return_delay"] = "0s"
@@ -132,7 +125,7 @@ def candidate(scenario: Scenario, found: list[Bound], case: Case, folder: Path, 
         end_ns = max(end_ns, case.outage_ns + 2 * math.ceil(longest_s * 10**9))
         keys["duration"] = f"{end_ns}ns"
         keys["link"]["rate"] = _outages(worst, keys["link"]["nominal"], case.outage_ns)
-        for key in TRACE_KEYS:
+        for key in traces.WITH_TRACE:
             keys["link"].pop(key, None)
     overhead = int(quantity(keys["link"]["overhead"], "size"))
     for bound in found:
@@ -250,10 +243,9 @@ def first_cases(
 
 def _alone_ns(scenario: Scenario, size_bytes: int) -> int:
     """How long a packet takes at a constant or else at the nominal rate."""
-    link = tomllib.loads(scenario.resolved)["link"]
-    rate = link["rate"] if isinstance(link.get("rate"), str) else link["nominal"]
-    overhead = quantity(link["overhead"], "size")
-    return math.ceil(8 * 10**9 * (size_bytes + overhead) / quantity(rate, "rate"))
+    link = scenario.native.tables()["link"]
+    rate_bps = link["rate_bps"] if isinstance(link["rate_bps"], float) else link["nominal_bps"]
+    return math.ceil(8 * 10**9 * (size_bytes + link["overhead_bytes"]) / quantity(rate_bps, "rate"))
 
 
 def climb(
@@ -343,7 +335,7 @@ def attack(
         seed: of the search.
         worst: the capacity's worst case, as the bounds were asked for.
     """
-    overhead = int(quantity(tomllib.loads(scenario.resolved)["link"]["overhead"], "size"))
+    overhead = scenario.native.tables()["link"]["overhead_bytes"]
     sizes = {b.name: (max(b.sizes_bits[0] // 8 - overhead, 1), b.sizes_bits[1] // 8 - overhead) for b in found}
     targets = [b.name for b in found if b.delay_s]
     with ProcessPoolExecutor() as pool:

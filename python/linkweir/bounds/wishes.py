@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,12 +15,6 @@ from linkweir.bounds.curve import Curve, horizontal, token_bucket
 from linkweir.bounds.policies import Queue, Service, Setting, levels, missed, services
 from linkweir.scenarios.quantity import OptionError, rate_text
 from linkweir.scenarios.scenario import Scenario
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 
 SMALLEST_BYTES = 20
 """An IPv4 header."""
@@ -97,7 +90,7 @@ def wishes(
     for name in within_s:
         if name not in envelopes:
             raise OptionError("--within", name, f"needs the most that {name} sends: give --envelope {name}=BURST:RATE")
-    setting, why = setting_of(scenario, tomllib.loads(scenario.resolved), envelopes, link.worst)
+    setting, why = setting_of(scenario, envelopes, link.worst)
     assert setting is not None, why
     found = []
     for queue, service in zip(setting.queues, services(setting), strict=True):

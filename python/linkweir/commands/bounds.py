@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,10 @@ from linkweir.directories.provenance import write_whole
 from linkweir.scenarios.quantity import OptionError
 from linkweir.scenarios.scenario import Scenario
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 
 def compute(scenario: Scenario, envelopes: list[str], worst: str | None) -> tuple[list[Bound], dict[str, Any]]:
     """The bounds, and the same for JSON."""
-    framing = framing_of(tomllib.loads(scenario.resolved)["link"])
+    framing = framing_of(scenario.native.tables()["link"])
     curves: dict[str, Curve] = {}
     for text in envelopes:
         name, curve = envelope(text, framing)

@@ -29,11 +29,6 @@ from linkweir.fault import DirectoryError, PlanError
 from linkweir.runs.result import Interrupted
 from linkweir.scenarios.policy import IN_SIMULATOR, Parameter
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 FAILED = 1
 BAD_INPUT = 2
 
@@ -215,7 +210,7 @@ def _run(
         codecs = ", ".join(linkweir.quality.CODECS)
         raise typer.BadParameter(f"no codec is called {mos}; there are {codecs}", param_hint="--mos")
     sound = linkweir.Scenario.load(scenario, seed=seed, trace=trace, trace_keys=trace_keys(trace_key, trace))
-    if mos is not None and not any("playout" in flow for flow in tomllib.loads(sound.resolved)["flow"]):
+    if mos is not None and not any(flow["playout"] for flow in sound.native.tables()["flows"]):
         message = (
             f'{mos}: {scenario} has no flow with a play-out buffer; add playout = "60ms" to one or leave --mos out'
         )

@@ -53,7 +53,7 @@ def tc(
     """
     with _naming(scenario):
         found = tc_scripts(Scenario.load(scenario), device, ingress=ingress, shaper=shaper)
-    _say_notes(found.notes)
+    _say_notes(found.notes, found.warnings)
     if out is None:
         emit(found.down if undo else found.up)
         return
@@ -87,7 +87,7 @@ def gateway(
     peers = [_peer(text) for text in peer or []]
     with _naming(scenario):
         found = gateway_configuration(Scenario.load(scenario), peers, mode=mode, tunnel_counted=tunnel_counted)
-    _say_notes(found.notes)
+    _say_notes(found.notes, found.warnings)
     if out is None:
         emit(found.text)
     else:
@@ -125,9 +125,11 @@ def _naming(scenario: Path) -> Iterator[None]:
         raise PlanError(f"{scenario}: {fault}") from fault
 
 
-def _say_notes(notes: tuple[str, ...]) -> None:
+def _say_notes(notes: tuple[str, ...], warnings: tuple[str, ...] = ()) -> None:
     for note in notes:
         say(f"linkweir export: not as in the scenario: {note}")
+    for warning in warnings:
+        say(f"linkweir export: warning: {warning}")
 
 
 def _peer(text: str) -> dict[str, str]:

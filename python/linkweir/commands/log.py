@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,12 +15,7 @@ from linkweir.commands.present import emit, say
 from linkweir.directories.provenance import writing
 from linkweir.fault import DirectoryError
 from linkweir.runs.result import Result, open_result
-from linkweir.scenarios.quantity import size_bytes
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from linkweir.scenarios.flows import is_over_tcp
 
 app = typer.Typer(add_completion=False)
 
@@ -77,13 +71,12 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
 
 
 def _streams(result: Result) -> dict[str, pcapng.Stream]:
-    entries = tomllib.loads(result.scenario.resolved)["flow"]
     segments: dict[str, tuple[int, int, int]] = {}
-    for flow in entries:
-        if "mss" in flow:
+    for flow in result.scenario.native.tables()["flows"]:
+        if is_over_tcp(flow):
             copies = [f"-{i + 1}" for i in range(flow["count"])] if flow["count"] > 1 else [""]
-            header_bytes = size_bytes("header", flow["header"])
+            header_bytes = flow["header_bytes"]
             bare_bytes = header_bytes if flow["profile"] == "linux" else 0
-            sizes = size_bytes("mss", flow["mss"]), header_bytes, bare_bytes
+            sizes = flow["mss_bytes"], header_bytes, bare_bytes
             segments |= {f"{flow['name']}{copy}": sizes for copy in copies}
     return pcapng.streams(result.rows("flows"), result.scenario.classes, segments)

@@ -13,6 +13,7 @@ import typer
 from linkweir import _native
 from linkweir.commands.reproduction import Request, refuse, reproduce
 from linkweir.commands.trace_keys import TraceKeys, show_trace
+from linkweir.directories.parts import Parts
 from linkweir.lab.gateways import OverGateways
 from linkweir.reproduce import ef_delay, virtual
 from linkweir.reproduce import gateways as over
@@ -21,7 +22,6 @@ from linkweir.reproduce.own_link import on_link
 from linkweir.reproduce.papers import codes, codes_age, codes_tcp, pds, pss
 from linkweir.reproduce.reproduction import OnKernels, Simulated
 from linkweir.scenarios.quantity import OptionError
-from linkweir.sweeps.parts import Parts
 
 app = typer.Typer(help="Reproduce the figures and tables of three papers.", no_args_is_help=True, add_completion=False)
 

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 from linkweir import _native
+from linkweir.scenarios.declared import rows
 from linkweir.scenarios.kinds import OPEN_LOOP
 from linkweir.scenarios.policy import IN_SIMULATOR, Parameter, policies
 from linkweir.sweeps.keys import Key
@@ -26,7 +27,6 @@ from linkweir.sweeps.keys import Key
 Scenario = Mapping[str, Any]
 """A scenario as written."""
 
-_CLASS_KEYS = ("name", "count", "match", "limit", "limit_bytes", "max_age", "full", "least", "flows")
 _RESERVING = "pss"
 _SHARING = {"drr": "quantum", "wrr": "weight"}
 """Policies that share a level, and the parameter that says in what proportion."""
@@ -71,7 +71,7 @@ def _isolating() -> frozenset[str]:
 
 def _class_keys(policy: str) -> list[str]:
     """The keys of a class that are no parameters of the policy."""
-    return [key for key in _CLASS_KEYS if key != "flows" or policy in _isolating()]
+    return [key for key in rows("class") if key != "flows" or policy in _isolating()]
 
 
 def known_policies() -> list[str]:

@@ -7,7 +7,7 @@ import html
 import json
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from linkweir.comparison import plot
 from linkweir.comparison.plan import Link
@@ -17,6 +17,7 @@ from linkweir.directories.provenance import read_provenance
 from linkweir.report import html_page
 from linkweir.report.html_page import Cell, Group
 from linkweir.sweeps.measures import CAPACITY, MEASURES, SHOWN, USED
+from linkweir.sweeps.page import BUILD, unfinished
 
 if TYPE_CHECKING:
     from linkweir.comparison.results import Results, Verdict
@@ -30,7 +31,8 @@ def page(comparison: Results) -> str:
     facts = comparison.facts
     labels = [one.label for one in facts.variants]
     title = f"{facts.name}: {_listed(labels)} compared"
-    body = f"""{_ended_early(comparison)}
+    sweep = comparison.sweep
+    body = f"""{unfinished(sweep.runs_done, sweep.runs_planned)}
 <p>{_what(comparison)}</p>
 <h2>Answer</h2>{answer(comparison)}
 <h2>What each class got</h2>{tables(comparison)}
@@ -47,14 +49,6 @@ delay.</p>
 
 def _listed(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def _ended_early(comparison: Results) -> str:
-    sweep = comparison.sweep
-    if sweep.runs_done == sweep.runs_planned:
-        return ""
-    text = f"Only {sweep.runs_done} of {sweep.runs_planned} runs are done. What follows covers these."
-    return html_page.warning(text)
 
 
 def _what(comparison: Results) -> str:
@@ -301,11 +295,11 @@ def _settings(comparison: Results) -> str:
 
 def _provenance(comparison: Results) -> str:
     facts = comparison.facts
-    about: dict[str, object] = dict(build())
+    about: dict[str, Any] = dict(build())
     command = ""
     if comparison.directory is not None:
-        about = dict(read_provenance(comparison.directory, comparison.sweep_kind))
-        words = [str(word) for word in about.get("command", [])]  # type: ignore[attr-defined]
+        about = read_provenance(comparison.directory, comparison.sweep_kind)
+        words = [str(word) for word in about.get("command", [])]
         if words[1:2] == ["compare"]:
             command = f'<pre class="command">{html.escape(shlex.join(["linkweir", *words[1:]]))}</pre>'
     lines = [
@@ -313,14 +307,6 @@ def _provenance(comparison: Results) -> str:
         *([f"link {link.label}", f"{link.source}, SHA-256 {link.sha256}"] for link in facts.links if link.source),
         ["seeds", ", ".join(map(str, facts.seeds))],
         ["runs", f"{comparison.sweep.runs_done} of {comparison.sweep.runs_planned}"],
+        *html_page.facts(about, {**BUILD, "started_utc": "started (UTC)", "platform": "platform"}),
     ]
-    for key, name in (
-        ("linkweir", "Linkweir"),
-        ("commit", "commit"),
-        ("sources_sha256", "SHA-256 of the sources"),
-        ("started_utc", "started (UTC)"),
-        ("platform", "platform"),
-    ):
-        if about.get(key):
-            lines.append([name, str(about[key])])
     return f"{command}{html_page.table([], lines)}"

@@ -151,7 +151,7 @@ def prepare(
             [f"{'set in their place' if fitted.notes else 'set'}: {keys.show_values(changes)}"] if changes else []
         )
         variants.append(_variant(label, policy, (*fitted.notes, *own_keys), settled))
-    copies = {entry["name"]: entry.get("count", 1) for entry in tomllib.loads(own.resolved)["class"]}
+    copies = {entry["name"]: entry["count"] for entry in own.native.tables()["classes"]}
     with_tcp = tuple(_with_tcp(own))
     facts = Facts(
         name=own.name,
@@ -190,8 +190,7 @@ def _read(scenario: Mapping[str, Any] | str | os.PathLike[str]) -> tuple[dict[st
 
 
 def _nominal_bps(scenario: Scenario) -> float:
-    written = tomllib.loads(scenario.resolved)["link"].get("nominal", "0bit")
-    return _native.quantity(written, "rate")
+    return scenario.native.tables()["link"]["nominal_bps"]
 
 
 def _seeds(seeds: int | Sequence[int], own: int, first: int | None) -> list[int]:
@@ -354,7 +353,7 @@ def _named(key: str, written: Mapping[str, Any]) -> str:
 
 
 def _variant(label: str, policy: str, notes: tuple[str, ...], scenario: Scenario) -> Variant:
-    resolved = tomllib.loads(scenario.resolved)
+    resolved = scenario.native.written()
     common = ("name", "count")
     return Variant(
         label,
@@ -367,16 +366,16 @@ def _variant(label: str, policy: str, notes: tuple[str, ...], scenario: Scenario
 
 def _fixed_load(scenario: Scenario) -> Iterator[str]:
     """Classes without flows, or whose flows all send at rates of their own: they may want less than is promised."""
-    resolved = tomllib.loads(scenario.resolved)
-    for entry in resolved["class"]:
-        flows = [flow for flow in resolved["flow"] if flow["class"] == entry["name"]]
+    tables = scenario.native.tables()
+    for entry in tables["classes"]:
+        flows = [flow for flow in tables["flows"] if flow["class"] == entry["name"]]
         if all(flow["kind"] in OPEN_LOOP for flow in flows):
             yield entry["name"]
 
 
 def _with_tcp(scenario: Scenario) -> Iterator[str]:
     """Classes with TCP flows, which alone have a goodput."""
-    for flow in tomllib.loads(scenario.resolved)["flow"]:
+    for flow in scenario.native.tables()["flows"]:
         if flow["kind"] == "tcp":
             yield flow["class"]
 

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import io
 import math
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from linkweir.panels.plot import STYLE
+from linkweir.panels.plot import EIGHT_COLOURS, MARKS, document, shortened
 from linkweir.sweeps.measures import MEASURES
 from linkweir.sweeps.plot import cumulative, delay_axis, logarithmic
 
@@ -19,9 +17,7 @@ if TYPE_CHECKING:
 
     from linkweir.comparison.results import Results
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
-"""Okabe and Ito 2008: they can be told apart by readers who see few colours."""
-_MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_MARKS = (*MARKS, "X", "*")
 _DASHES = ("-", "--", "-.", ":")
 MOST_CLASSES = 12
 _ACROSS = 3
@@ -115,12 +111,11 @@ def _distribution(axes: Axes, comparison: Results, trace: str, name: str, labels
 
 
 def _colour(index: int) -> str:
-    return COLOURS[index % len(COLOURS)]
+    return EIGHT_COLOURS[index % len(EIGHT_COLOURS)]
 
 
 def _short(name: str) -> str:
-    line = " ".join(name.split())
-    return line if len(line) <= 20 else f"{line[:19]}\N{HORIZONTAL ELLIPSIS}"
+    return shortened(name, 20)
 
 
 def _legend(figure: Figure, axes: Axes, count: int) -> None:
@@ -128,15 +123,12 @@ def _legend(figure: Figure, axes: Axes, count: int) -> None:
     figure.legend(handles, labels, loc="outside upper left", ncols=min(count, 8))
 
 
-def _svg(size: tuple[float, float], draw: object) -> str:
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
+def _svg(size_inches: tuple[float, float], draw: Callable[[Figure], None]) -> str:
+    def drawn() -> Figure:
+        from matplotlib.figure import Figure
 
-    assert callable(draw)
-    buffer = io.StringIO()
-    with rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name may use any script
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=size_inches, layout="constrained")
         draw(figure)
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return buffer.getvalue()
+        return figure
+
+    return document(drawn).decode()

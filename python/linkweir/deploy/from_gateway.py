@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from linkweir import _native
+from linkweir import _native, traces
 from linkweir.deploy.found import Found
 from linkweir.deploy.gateway import MODES
 from linkweir.deploy.left_out import VOICE_AGE, lacks_age_of_voice
 from linkweir.fault import unfit
+from linkweir.scenarios.declared import rows
 
-_LEARNED = ("command", "feedback", "below", "stale", "floor")
-_TRACE = ("trace", "trace_format", "trace_column", "columns", "end")
-_OF_A_LINK = ("rate", *_TRACE, "nominal", "follow", "overhead", "mpu")
+_OF_A_LINK = tuple(key for key in rows("link", file="gateway") if key in rows("link"))
+"""Keys of a link that scenarios have, too."""
+_LEARNED = tuple(key for key in rows("link", file="gateway") if key not in (*_OF_A_LINK, "across"))
+"""How the gateway learns the rate."""
 _OF_A_PEER = (*_OF_A_LINK, *_LEARNED, "across")
 """Keys of a link that a peer may have, too."""
 _READ = ("gateway", "link", "scheduler", "class", "peer")
@@ -85,7 +87,7 @@ def _link(given: Mapping[str, Any], rate_elsewhere: bool) -> tuple[dict[str, Any
 
 def _without_rates(link: Mapping[str, Any], of_peer: Mapping[str, Any]) -> dict[str, Any]:
     """The table `[link]` without its rate or trace where the peer has one."""
-    replaced = ("rate", *_TRACE) if any(key in of_peer for key in ("rate", "trace")) else ()
+    replaced = ("rate", *traces.WITH_TRACE) if any(key in of_peer for key in ("rate", "trace")) else ()
     return {key: value for key, value in link.items() if key not in replaced}
 
 

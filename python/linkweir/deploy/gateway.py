@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +14,6 @@ from linkweir.deploy.copies import classes_of
 from linkweir.deploy.matching import sorting
 from linkweir.fault import unfit
 from linkweir.scenarios.scenario import Scenario
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 MODES = {"wireguard": 60, "cleartext": 28}
 """How packets travel between gateways, and the bytes of the headers around each, over IPv4."""
@@ -33,6 +27,13 @@ _PLACEHOLDERS = {
     "allowed_ips": "<addresses behind the peer, such as 10.77.0.2/32>",
 }
 
+_FIXED = (
+    "the rate stays at {nominal} while the link changes: in a fade packets wait in the modem, where nothing orders "
+    "them; write feedback = true in [[peer]], and report = true at the far end, or give the gateway a command that "
+    "reports the capacity; without a gateway at the far end use linkweir export tc and linkweir-gateway rate"
+)
+"""What a rate that stays as it is does to a link that fades, and what follows the link instead."""
+
 
 @dataclass(frozen=True)
 class Configuration:
@@ -41,10 +42,12 @@ class Configuration:
     Attributes:
         text: the file.
         notes: what was chosen or could not be carried over, a line each.
+        warnings: why it may not do what the simulation did, a sentence each.
     """
 
     text: str
     notes: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def toml_value(value: Any) -> str:
@@ -95,12 +98,12 @@ def gateway_configuration(
     """
     if mode not in MODES:
         raise unfit("--mode", mode, f"must be one of {', '.join(MODES)}")
-    keys = tomllib.loads(scenario.resolved)
+    keys = scenario.native.written()
     scheduler, classes = keys["scheduler"], classes_of(keys)
     known = [policy["name"] for policy in _native.policies()]
     if scheduler["policy"] not in known:
         raise unfit("scheduler.policy", scheduler["policy"], f"must be one of {', '.join(known)} in the gateway")
-    sorted_by = sorting(classes)
+    sorted_by = sorting(classes, keys["class"])
     link, chosen = _link(keys["link"], MODES[mode], tunnel_counted=tunnel_counted)
     chosen += [
         f"class[{number}].max_age: the gateway drops EF after {left_out.VOICE_AGE}, and from the head when it is full; "
@@ -108,8 +111,15 @@ def gateway_configuration(
         for number, (entry, rules) in enumerate(zip(classes, sorted_by.rules, strict=True))
         if left_out.lacks_age_of_voice(entry, rules or ())
     ]
-    notes = [*sorted_by.notes, *chosen, *left_out.of_the_link(keys["link"], "link.rate"), *left_out.of_the_run(keys)]
-    text = "".join(f"# {line}\n" for line in _head(scenario.name, notes))
+    notes = [
+        *sorted_by.notes,
+        *chosen,
+        *left_out.of_the_link(keys["link"], "gateway", "link.rate"),
+        *left_out.of_the_run(keys),
+    ]
+    warnings = [_FIXED.format(nominal=keys["link"]["nominal"])] if left_out.varies(keys["link"]) else []
+    said = [*notes, *(f"warning: {warning}" for warning in warnings)]
+    text = "".join(f"# {line}\n" for line in _head(scenario.name, said))
     text += toml_table("[gateway]", _own(mode, own or {}))
     policy = next(policy for policy in _native.policies() if policy["name"] == scheduler["policy"])
     text += toml_table("[link]", link) + toml_table("[scheduler]", _set(scheduler, policy["params"]))
@@ -121,7 +131,7 @@ def gateway_configuration(
         text += toml_table("[[class]]", {"name": _word(entry["name"]), **matched, **others})
     for number, peer in enumerate(peers or [{}], 1):
         text += toml_table("[[peer]]", _peer(peer, mode, "other" if number == 1 else f"other-{number}"))
-    return Configuration(text.rstrip("\n") + "\n", tuple(notes))
+    return Configuration(text.rstrip("\n") + "\n", tuple(notes), tuple(warnings))
 
 
 def _head(name: str, notes: Sequence[str]) -> list[str]:
@@ -149,12 +159,10 @@ def _own(mode: str, own: Mapping[str, Any]) -> dict[str, Any]:
 
 def _link(link: Mapping[str, Any], tunnel_bytes: int, *, tunnel_counted: bool) -> tuple[dict[str, Any], list[str]]:
     """The table `[link]`, and what was chosen for it."""
-    varies = "trace" in link or isinstance(link["rate"], dict)
-    keys = {"rate": link["nominal"] if varies else link["rate"], "nominal": link["nominal"], "follow": True}
+    fixed = "rate" in link and not left_out.varies(link)
+    keys = {"rate": link["rate"] if fixed else link["nominal"], "nominal": link["nominal"], "follow": True}
     notes = []
-    if varies:
-        notes.append("link: say how the gateway learns the rate: command, feedback or below, as the how-to page shows")
-    elif not link["follow"]:
+    if fixed and not link["follow"]:
         keys["follow"] = False
     overhead = round(_native.quantity(link["overhead"], "size"))
     if tunnel_counted:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from linkweir import traces
 from linkweir.deploy.copies import classes_of
 from linkweir.deploy.found import Found
 from linkweir.deploy.from_gateway import from_gateway
@@ -26,7 +27,7 @@ else:
 
 FILE = "FILE"
 """The key of an error about the text as a whole."""
-_CAPACITY = ("rate", "trace", "trace_format", "trace_column", "columns", "end", "nominal")
+_CAPACITY = ("rate", *traces.WITH_TRACE, "nominal")
 """Keys of a link that say what it carries."""
 _SHOWN = re.compile(r"\s*(\[\s*[{\]]|class )")
 """How the output of tc begins, also where it is indented."""
@@ -67,9 +68,7 @@ def imported(
     if other is None:
         notes = (*found.notes, f"{missing}: the file has none; give --with SCENARIO, which has them")
         return Imported(_written({}, found, []), notes)
-    keys = _with_paths(
-        tomllib.loads(other.resolved), {name: str(Path(path).resolve()) for name, path, _ in other.inputs}
-    )
+    keys = _with_paths(other.native.written(), {name: str(Path(path).resolve()) for name, path, _ in other.inputs})
     found = _named(found, keys, rename=from_machine)
     path = {key: keys["link"][key] for key in (*OF_THE_PATH, "ring") if key in keys["link"]}
     capacity, notes = {}, found.notes

@@ -6,12 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-OF_THE_PATH = ("delay", "return_delay", "loss", "reorder")
-"""Keys of a link that belong to the path, not to its scheduler."""
-_MODELS = ("satellite", "beam")
-_VARYING = "changes over time; {what} gets link.nominal, {nominal}"
+from linkweir.scenarios.declared import rows, told
 
+OF_THE_PATH = tuple(
+    key
+    for key, row in rows("link").items()
+    if row.of("tc").name == "left_out" and row.of("laboratory").name == "carried"
+)
+"""Keys of a link that belong to the path, which the laboratory has, and not to its scheduler."""
 
+_MODELS = tuple(key for key, row in rows("link").items() if row.of("bounds").name == "refused")
+"""Tables of a link that only the simulator models."""
 VOICE_AGE = "200ms"
 """A gateway drops packets of EF that have waited for so long, unless the class says something else."""
 
@@ -23,25 +28,24 @@ def lacks_age_of_voice(entry: Mapping[str, Any], rules: Sequence[Mapping[str, An
     return "max_age" not in entry and any(point in ("EF", "ef", 46) for point in points)
 
 
-def of_the_link(link: Mapping[str, Any], what: str) -> Iterator[str]:
+def of_the_link(link: Mapping[str, Any], host: str, what: str) -> Iterator[str]:
     """What a link has by nature, or what only the simulator models.
 
     Args:
         link: the table `[link]` of a resolved scenario.
+        host: where it is put to use, gateway or tc.
         what: what gets a rate instead.
     """
-    for key in OF_THE_PATH:
-        if link.get(key) not in (None, "0s", 0.0):
-            yield f"link.{key}: the real link has its own"
-    for key in _MODELS:
-        if key in link:
-            yield f"link.{key}: the real link fades by itself; {what} gets nominal = {link['nominal']}"
-    if isinstance(link.get("rate"), dict):
-        yield "link.rate " + _VARYING.format(what=what, nominal=link["nominal"])
-    if "trace" in link:
-        yield "link.trace " + _VARYING.format(what=what, nominal=link["nominal"])
-    if link["ring"] != 1:
-        yield f"link.ring = {link['ring']}: the packets in a device's ring are those of its driver"
+    for treatment in ("left_out", "adapted"):
+        for key, words in told("link", host, link, treatment):
+            if key == "rate" and not isinstance(link["rate"], Mapping):
+                continue  # it does not change
+            yield words.format(key=f"link.{key}", value=link[key], nominal=link["nominal"], what=what)
+
+
+def varies(link: Mapping[str, Any]) -> bool:
+    """Whether the link of a resolved scenario changes its capacity."""
+    return "trace" in link or isinstance(link.get("rate"), dict) or any(key in link for key in _MODELS)
 
 
 def of_the_run(keys: Mapping[str, Any]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ _SERVICES = {
     "networkcontrol": ["CS6"],
     "telephony": ["EF"],
     "voice": ["EF"],
+    "voip": ["EF"],
+    "call": ["EF"],
+    "calls": ["EF"],
     "signaling": ["CS5"],
     "multimediaconferencing": ["AF41", "AF42", "AF43"],
     "realtimeinteractive": ["CS4"],
@@ -31,9 +35,11 @@ _SERVICES = {
     "highthroughputdata": ["AF11", "AF12", "AF13"],
     "lowprioritydata": ["CS1"],
 }
-"""The service classes of RFC 4594, figure 3, without spaces and hyphens."""
+"""The service classes of RFC 4594, figure 3, without spaces and hyphens, and other names of telephony."""
 _REST = ("standard", "df", "be", "cs0", "besteffort", "default", "rest", "other")
 """Names of the class that takes what no other does."""
+_SUGGESTED = ("AF41", "AF31", "AF21", "AF11", "CS5", "CS4", "CS3", "CS2", "CS1", "EF", *_AF, "CS6", "CS7", "LE")
+"""Code points that a message suggests, one for each class."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +74,12 @@ def code_points_of(name: str) -> list[str] | None:
     return exact or None
 
 
-def sorting(classes: Sequence[Mapping[str, Any]]) -> Sorting:
+def sorting(classes: Sequence[Mapping[str, Any]], tables: Sequence[Mapping[str, Any]] = ()) -> Sorting:
     """Which packets belong to which class.
 
     Args:
         classes: the tables `[[class]]` of a resolved scenario, copies counted.
+        tables: the same as they are written, copies not counted; they are named where a rule is missing.
 
     Raises:
         ScenarioError: it is not clear which class takes what.
@@ -100,18 +107,55 @@ def sorting(classes: Sequence[Mapping[str, Any]]) -> Sorting:
         others, rules[-1] = [len(classes) - 1], None
         notes[-1:] = [f"class[{others[0]}].match was not given: all packets that no other class takes"]
     if len(others) != 1:
-        raise _unclear(classes, others)
+        raise _unclear(tables or classes)
     return Sorting(tuple(rules), others[0], tuple(notes))
 
 
-def _unclear(classes: Sequence[Mapping[str, Any]], others: Sequence[int]) -> ScenarioError:
-    if not others:
+def _unclear(tables: Sequence[Mapping[str, Any]]) -> ScenarioError:
+    """Names the tables that lack a rule, and a rule for each that needs one."""
+    taken = {point for entry in tables for rule in entry.get("match", []) for point in values(rule, "dscp")}
+    usual = [code_points_of(entry["name"]) or [] for entry in tables]
+    lack = [n for n, entry in enumerate(tables) if "match" not in entry and not set(usual[n]) - taken]
+    if not lack:
         return unfit(
             "class.match", "...", "one class must take what no other does; leave match out there, or end it with {}"
         )
-    names = ", ".join(f'"{classes[number]["name"]}"' for number in others)
-    message = f"is missing; only one class can take what no other does, but {names} have no match, and no usual names"
-    return unfit(f"class[{others[0]}].match", "", f'{message}; write match = [{{ dscp = "AF41" }}]')
+    single = [n for n in lack if tables[n].get("count", 1) == 1]
+    named_so = [n for n in single if code_points_of(tables[n]["name"]) == []]
+    ended = any(entry["match"][-1:] == [{}] for entry in tables if "match" in entry)
+    default = None if ended else next(iter([*named_so, *reversed(single)]), None)
+    free = iter([point for point in _SUGGESTED if point not in taken.union(*usual)])
+    needed = [n for n in lack if n != default]
+    cures = []
+    for n in needed:
+        last = ", {}" if n == needed[-1] and default is None and not ended else ""
+        if tables[n].get("count", 1) > 1:
+            rule = f'{{ address = "10.{n + 1}.0.1" }}'
+        else:
+            point = next(free, None)
+            rule = f'{{ dscp = "{point}" }}' if point else f"{{ port = {5000 + n} }}"
+        cures.append(f"match = [{rule}{last}] to {_quoted(tables[n])}")
+    names = _listed([_quoted(tables[n]) for n in lack])
+    counted = any(tables[n].get("count", 1) > 1 for n in needed)
+    copies = " (each copy of a class takes the next address)" if counted else ""
+    have = "have" if len(lack) > 1 else "has"
+    message = (
+        f"is missing; {names} {have} no match, and only one class may be the default; add {_listed(cures)}{copies}"
+    )
+    return unfit(f"class[{needed[0]}].match", "", message)
+
+
+def _quoted(entry: Mapping[str, Any]) -> str:
+    return json.dumps(entry["name"], ensure_ascii=False)
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Words with commas between them.
+
+    >>> _listed(["a"]), _listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
 def in_order(rules: Sequence[tuple[Rule, ...] | None]) -> list[tuple[Rule, int]]:

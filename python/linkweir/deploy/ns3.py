@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,21 +12,15 @@ from typing import Any
 from linkweir import _native
 from linkweir.deploy.copies import classes_of
 from linkweir.fault import unfit
+from linkweir.scenarios.declared import rows, told, traffic_kinds, treated
 from linkweir.scenarios.scenario import Scenario
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from linkweir.scenarios.typed import Flow, Link
 
 Table = Mapping[str, Any]
 """A table of a resolved scenario."""
 
 TCP = {"cubic": "TcpCubic", "reno": "TcpLinuxReno", "bbr": "TcpBbr", "newreno": "TcpNewReno", "dctcp": "TcpDctcp"}
 """Congestion controls that ns-3 has, too."""
-_LEFT_OUT_OF_LINK = {"loss": 0.0, "reorder": None, "satellite": None, "beam": None, "mpu": "0B"}
-"""Keys of the link that the program has nothing for, and the values that need nothing."""
-_LEFT_OUT_OF_CLASS = ("max_age", "full", "least", "flows")
 _STEP_S = 0.01
 """Width of the steps that a rate along lines becomes."""
 
@@ -55,7 +48,7 @@ def ns3_program(scenario: Scenario, inputs: Path | None = None) -> Program:
     Raises:
         ScenarioError: the module has nothing like it.
     """
-    keys = tomllib.loads(scenario.resolved)
+    keys, tables = scenario.native.written(), scenario.native.tables()
     scheduler, link, classes = keys["scheduler"], keys["link"], classes_of(keys)
     known = {policy["name"]: policy for policy in _native.policies()}
     policy = known.get(scheduler["policy"]) if isinstance(scheduler["policy"], str) else None
@@ -64,21 +57,24 @@ def ns3_program(scenario: Scenario, inputs: Path | None = None) -> Program:
     if len(classes) > 63:
         raise unfit("class", len(classes), "must be at most 63: the program gives each class a code point of its own")
     notes = list(_of_the_link(link))
-    body = [*_link(link, inputs, notes), *_scheduler(scheduler, classes, policy, link, notes)]
+    body = [
+        *_link(tables["link"], link, inputs, notes),
+        *_scheduler(scheduler, classes, policy, tables["link"], notes),
+    ]
     numbers = {entry["name"]: number for number, entry in enumerate(classes)}
-    for number, flow in enumerate(keys["flow"]):
-        body += _flow(number, flow, numbers, notes)
-    warmup_s = _native.quantity(keys.get("warmup", "0s"), "time")
+    for number, (flow, shown) in enumerate(zip(tables["flows"], keys["flow"], strict=True)):
+        body += _flow(number, flow, shown, numbers, notes)
+    duration_s, warmup_s = tables["top"]["duration_s"], tables["top"]["warmup_s"]
     body += [
         f"    Simulator::Schedule(Seconds({warmup_s:.17g}), &Begin, disc);",
-        f"    Simulator::Stop(Seconds({_native.quantity(keys['duration'], 'time'):.17g}));",
+        f"    Simulator::Stop(Seconds({duration_s:.17g}));",
         "    Simulator::Run();",
-        f"    Print(disc, {_native.quantity(keys['duration'], 'time') - warmup_s:.17g});",
+        f"    Print(disc, {duration_s - warmup_s:.17g});",
         "    Simulator::Destroy();",
         "    return 0;",
         "}",
     ]
-    notes.append(f"seed = {keys['seed']}: ns-3 draws other random numbers")
+    notes += [words.format(value=keys[key]) for key, words in treated("", "ns3", "adapted")]
     parts = [
         _HEAD.format(notes="".join(f"//   {_printable(note)}\n" for note in notes), name=_printable(scenario.name)),
         "\n".join(body),
@@ -131,17 +127,8 @@ def _set(keys: Table, params: Sequence[Any]) -> Iterator[str]:
 
 
 def _of_the_link(link: Table) -> Iterator[str]:
-    for key, harmless in _LEFT_OUT_OF_LINK.items():
-        if key in link and link[key] != harmless:
-            yield f"link.{key}: left out, the program has nothing for it"
-
-
-def _seconds(text: str) -> float:
-    return _native.quantity(text, "time")
-
-
-def _bps(text: str) -> int:
-    return round(_native.quantity(text, "rate"))
+    for key, words in told("link", "ns3", link, "left_out"):
+        yield words.format(key=f"link.{key}")
 
 
 def _steps(points: Sequence[tuple[float, int]], period_s: float | None) -> list[str]:
@@ -151,9 +138,9 @@ def _steps(points: Sequence[tuple[float, int]], period_s: float | None) -> list[
     return [*lines, f"    }}, {period});"]
 
 
-def _along_lines(points: Sequence[Sequence[str]]) -> list[tuple[float, int]]:
+def _along_lines(points: Sequence[tuple[float, float]]) -> list[tuple[float, int]]:
     """Steps of `_STEP_S` along straight lines, each the mean of its step."""
-    ends = [(_seconds(t), _bps(rate)) for t, rate in points]
+    ends = [(t_s, round(rate_bps)) for t_s, rate_bps in points]
     made: list[tuple[float, int]] = []
     for last in range(1, len(ends)):
         (a_s, a_bps), (b_s, b_bps) = ends[last - 1 : last + 1]
@@ -163,152 +150,157 @@ def _along_lines(points: Sequence[Sequence[str]]) -> list[tuple[float, int]]:
     return [*made, ends[-1]]
 
 
-def _link(link: Table, inputs: Path | None, notes: list[str]) -> list[str]:
-    nominal = _bps(link["nominal"])
-    rate = link.get("rate")
-    delay = link["delay"]
-    if not isinstance(delay, str):
+def _link(link: Link, shown: Table, inputs: Path | None, notes: list[str]) -> list[str]:
+    rate, delay_s = link["rate_bps"], link["delay_s"]
+    if not isinstance(delay_s, float):
         notes.append("link.delay: it changes over time; the program has none")
-        delay = "0s"
-    if any(key in link for key in ("satellite", "beam")):
-        notes.append(f"link: the program's link has the constant rate nominal = {link['nominal']}")
-        rate = link["nominal"]
-    overhead = round(_native.quantity(link["overhead"], "size"))
-    first = _bps(rate) if isinstance(rate, str) else nominal
+        delay_s = 0.0
+    if link["satellite"] is not None or link["beam"] is not None:
+        notes.append(f"link: the program's link has the constant rate nominal = {shown['nominal']}")
+        rate = link["nominal_bps"]
+    first = round(rate if isinstance(rate, float) else link["nominal_bps"])
     lines = [
         "    NodeContainer nodes;",
         "    nodes.Create(2);",
         "    InternetStackHelper().Install(nodes);",
         f"    auto devices = LinkweirHelper::Connect(nodes.Get(0), nodes.Get(1), DataRate({first}), "
-        f"NanoSeconds({round(1e9 * _seconds(delay))}));",
-        f'    devices.Get(0)->SetAttribute("Overhead", UintegerValue({overhead}));',
+        f"NanoSeconds({round(1e9 * delay_s)}));",
+        f'    devices.Get(0)->SetAttribute("Overhead", UintegerValue({link["overhead_bytes"]}));',
         f'    devices.Get(0)->SetAttribute("Ring", UintegerValue({link["ring"]}));',
         '    devices.Get(1)->SetAttribute("Capacity", StringValue("100Gbps"));',
     ]
-    if isinstance(link["delay"], str) and link.get("return_delay", delay) != delay:
-        notes.append(f"link.return_delay = {link['return_delay']}: both directions have the delay {delay}")
-    if isinstance(rate, str):
+    if isinstance(link["delay_s"], float) and link["return_delay_s"] != delay_s:
+        words = rows("link")["return_delay"].of("ns3").words or ""
+        notes.append(words.format(key="link.return_delay", value=shown["return_delay"], delay=shown["delay"]))
+    if isinstance(rate, float):
         return lines
     lines.append("    auto capacity = CreateObject<LinkweirCapacity>();")
-    if "trace" in link:
+    if link["trace"] is not None:
         path = inputs or Path(link["trace"])
         notes.append(f"link.trace: the program reads trace.csv; linkweir trace export {path} --out trace.csv writes it")
         lines.append('    capacity->Load("trace.csv");')
-    elif isinstance(rate, dict) and "steps" in rate:
-        points = [(_seconds(t), _bps(value)) for t, value in rate["steps"]]
-        period = _seconds(rate["period"]) if rate.get("end") == "loop" and "period" in rate else None
+    elif rate is not None and "steps" in rate:
+        points = [(t_s, round(rate_bps)) for t_s, rate_bps in rate["steps"]]
+        period = rate["period_s"] if rate["end"] == "loop" else None
         lines += _steps(points, period)
-    elif isinstance(rate, dict) and "lines" in rate:
+    elif rate is not None and "lines" in rate:
         notes.append(f"link.rate: its lines are steps of {_STEP_S:g} s in the program")
         lines += _steps(_along_lines(rate["lines"]), None)
-    elif isinstance(rate, dict) and "amplitude" in rate:
+    elif rate is not None:
         notes.append("link.rate: its cosine is steps of 10 ms in the program")
         lines.append(
-            f"    capacity->SetCosine(DataRate({_bps(rate['mean'])}), {float(rate['amplitude']):.17g}, "
-            f"NanoSeconds({round(1e9 * _seconds(rate['period']))}));"
+            f"    capacity->SetCosine(DataRate({round(rate['mean'])}), {rate['amplitude']:.17g}, "
+            f"NanoSeconds({round(1e9 * rate['period_s'])}));"
         )
     else:
-        raise unfit("link.rate", rate, "has no counterpart in ns-3: give a rate, steps, lines, a cosine or a trace")
+        raise unfit("link.rate", "", "has no counterpart in ns-3: give a rate, steps, lines, a cosine or a trace")
     return lines
 
 
-def _scheduler(scheduler: Table, classes: Sequence[Table], policy: Any, link: Table, notes: list[str]) -> list[str]:
+def _scheduler(scheduler: Table, classes: Sequence[Table], policy: Any, link: Link, notes: list[str]) -> list[str]:
     own = "".join(f", {words}" for words in _set(scheduler, policy["params"]))
-    lines = [
-        f'    LinkweirHelper helper("{policy["name"]}", "LinkRate", StringValue("{_bps(link["nominal"])}bps"){own});'
-    ]
+    nominal_bps = round(link["nominal_bps"])
+    lines = [f'    LinkweirHelper helper("{policy["name"]}", "LinkRate", StringValue("{nominal_bps}bps"){own});']
     for number, entry in enumerate(classes):
         words = [_quoted(entry["name"]), f"{{{number + 1}}}", *_set(entry, policy["class_params"])]
         words += _limits(number, entry, link, notes)
+        left_out = dict(told("class", "ns3", entry, "left_out"))
+        of_packets = left_out.pop("match", None)
         notes += [
-            f"class[{number}].{key} = {entry[key]}: queue discs have no such limit"
-            for key in _LEFT_OUT_OF_CLASS
-            if key in entry and entry[key] not in ("tail", False)
+            f"class[{number}].{key} = {entry[key]}: {why}"
+            for key, why in left_out.items()
+            if entry[key] != "tail"  # what a queue disc does
         ]
-        if "match" in entry:
-            notes.append(f"class[{number}].match: left out, the program's packets carry the code point {number + 1}")
+        if of_packets is not None:
+            notes.append(f"class[{number}].match: " + of_packets.format(code_point=number + 1))
         lines.append(f"    helper.AddClass({', '.join(words)});")
     lines += [
         "    auto disc = helper.Install(devices.Get(0));",
         '    disc->SetAttribute("Record", StringValue(record));',
         '    const auto to = Ipv4AddressHelper("10.0.0.0", "255.255.255.252").Assign(devices).GetAddress(1);',
     ]
-    if "trace" in link or isinstance(link.get("rate"), dict):
-        reported = "disc" if link.get("follow") else "nullptr"
+    if link["trace"] is not None or isinstance(link["rate_bps"], dict):
+        reported = "disc" if link["follow"] else "nullptr"
         lines.append(f"    capacity->Attach(devices.Get(0), {reported});")
     return lines
 
 
-def _limits(number: int, entry: Table, link: Table, notes: list[str]) -> Iterator[str]:
+def _limits(number: int, entry: Table, link: Link, notes: list[str]) -> Iterator[str]:
     if "limit" in entry and entry["limit"].endswith("p"):
         yield f'"MaxPackets", UintegerValue({round(_native.quantity(entry["limit"], "packets"))})'
     elif "limit" in entry:
-        size = max(round(_native.quantity(entry["limit"], "time") * _bps(link["nominal"]) / 8), 3000)
-        notes.append(f"class[{number}].limit = {entry['limit']}: became the bytes that the link carries in this time")
+        size = max(round(_native.quantity(entry["limit"], "time") * round(link["nominal_bps"]) / 8), 3000)
+        notes.append(f"class[{number}].limit = {entry['limit']}: {rows('class')['limit'].of('ns3').words}")
         yield f'"MaxPackets", UintegerValue(4294967295), "MaxBytes", UintegerValue({size})'
     if "limit_bytes" in entry:
         yield f'"MaxBytes", UintegerValue({round(_native.quantity(entry["limit_bytes"], "size"))})'
 
 
-def _flow(number: int, flow: Table, numbers: Mapping[str, int], notes: list[str]) -> list[str]:
+def _flow(number: int, flow: Flow, shown: Table, numbers: Mapping[str, int], notes: list[str]) -> list[str]:
     kind, place = flow["kind"], f"flow[{number}] {_quoted(flow['name'])}"
-    if kind not in ("cbr", "greedy", "onoff", "tcp"):
-        notes.append(f"{place}: kind = {kind} is left out; cbr, greedy, onoff and tcp have counterparts")
+    treatment = traffic_kinds()[kind]["ns3"]
+    if treatment.words is not None:
+        notes.append(f"{place}: " + treatment.words.format(value=kind))
         return []
     if flow["class"] not in numbers:
         notes.append(f"{place}: left out, its class {flow['class']} has several copies")
         return []
     queue = numbers[flow["class"]]
-    stagger_s = _seconds(flow.get("stagger", "0s"))
-    if _seconds(flow.get("access_delay", "0s")):
-        notes.append(f"{place}: access_delay = {flow['access_delay']} is left out")
-    start, stop = _seconds(flow["start"]), _seconds(flow["stop"])
-    made = _source(kind, flow, queue, place, notes)
+    if flow["access_delay_s"]:
+        words = rows("flow")["access_delay"].of("ns3").words or ""
+        notes.append(f"{place}: " + words.format(value=shown["access_delay"]))
+    made = _source(flow, queue, place, notes)
     if made is None:
         return []
     return [
         f"    for (uint16_t i = 0; i < {flow['count']}; i++) // {_printable(flow['name'])}",
         "    {",
-        f"        const Time start = NanoSeconds({round(1e9 * start)}) + i * NanoSeconds({round(1e9 * stagger_s)});",
-        f"        const Time stop = NanoSeconds({round(1e9 * stop)});",
+        f"        const Time start = NanoSeconds({_ns(flow['start_s'])}) + i * NanoSeconds({_ns(flow['stagger_s'])});",
+        f"        const Time stop = NanoSeconds({_ns(flow['stop_s'])});",
         *(f"        {line}" for line in made),
         "    }",
     ]
 
 
-def _source(kind: str, flow: Table, queue: int, place: str, notes: list[str]) -> list[str] | None:
-    if kind == "tcp":
+def _ns(time_s: float) -> int:
+    return round(1e9 * time_s)
+
+
+def _source(flow: Flow, queue: int, place: str, notes: list[str]) -> list[str] | None:
+    if flow["kind"] == "tcp":
         cc = flow["cc"]
         if cc not in TCP:
             notes.append(f"{place}: cc = {cc} is left out; ns-3 has {', '.join(TCP)}")
             return None
         notes.append(f"{place}: ns-3's {TCP[cc]}, whose states and timers differ from Linux's")
-        size = 0
-        if "bytes" in flow:
-            size = round(_native.quantity(flow["bytes"], "size"))
-        mss = round(_native.quantity(flow["mss"], "size"))
+        size, mss = flow["bytes"] or 0, flow["mss_bytes"]
         return [f'AddTcp(nodes, to, {queue + 1}, "ns3::{TCP[cc]}", {mss}, {size}, start, stop);']
-    size = round(_native.quantity(flow["packet"], "size"))
-    if kind == "greedy":
-        pkts = round(_native.quantity(flow["backlog"], "packets"))
+    if not (flow["kind"] == "cbr" or flow["kind"] == "greedy" or flow["kind"] == "onoff"):
+        raise AssertionError(f"{flow['kind']} is declared to be in ns-3, and nothing here makes it")
+    if not isinstance(flow["packet_bytes"], int):
+        notes.append(f"{place}: left out, its packets have several sizes")
+        return None
+    size = flow["packet_bytes"]
+    if flow["kind"] == "greedy":
+        pkts = flow["backlog_pkts"]
         return [f"AddGreedy(nodes, to, {queue + 1}, {size}, {pkts}, disc->GetClass({queue}), start, stop);"]
-    if not isinstance(flow["rate"], str):
+    if not isinstance(flow["rate_bps"], float):
         notes.append(f"{place}: a rate that changes over time is left out, and with it the flow")
         return None
-    if flow.get("jitter"):
+    if flow["kind"] == "cbr" and flow["jitter"]:
         notes.append(f"{place}: jitter = {flow['jitter']} is left out; the gaps are constant")
-    bps = _bps(flow["rate"])
+    bps = round(flow["rate_bps"])
     if not bps:
         notes.append(f"{place}: left out, its rate is 0")
         return None
-    if kind == "cbr":
+    if flow["kind"] == "cbr":
         return [f"AddCbr(nodes, to, {queue + 1}, {bps}, {size}, start, stop);"]
     shape = "ExponentialRandomVariable[Mean={:.17g}]"
     if flow["lengths"] != "exponential":
         shape = "ConstantRandomVariable[Constant={:.17g}]"
         if flow["lengths"] != "constant":
             notes.append(f"{place}: lengths = {flow['lengths']} are constant in the program")
-    on, off = shape.format(_seconds(flow["on"])), shape.format(_seconds(flow["off"]))
+    on, off = shape.format(flow["on_s"]), shape.format(flow["off_s"])
     return [f'AddOnOff(nodes, to, {queue + 1}, {bps}, {size}, "ns3::{on}", "ns3::{off}", start, stop);']
 
 

@@ -135,9 +135,11 @@ def policy_lines(
         if len(classes) > 1:
             raise unfit("scheduler.policy", name, "must have one class here, as Linux's has one queue for all")
         return [f"{add} {_linux_fifo(classes[0])}"], (SHAPED,)
+    if name == "codel":
+        return [f"{add} {_codel(scheduler, classes)}"], (SHAPED,)
     if name == "fq_codel":
         return _fq_codel(add, scheduler, classes, sorter, hashed=hashed)
-    known = ", ".join(sorted([*kinds, "drr", "strict", "fifo", "fq_codel"]))
+    known = ", ".join(sorted([*kinds, "drr", "strict", "fifo", "codel", "fq_codel"]))
     raise unfit("scheduler.policy", name, f"must be one of {known} on Linux")
 
 
@@ -163,6 +165,21 @@ def _linux_fifo(entry: Table) -> str:
             "class.limit", entry["limit"], "Linux's FIFO counts packets or bytes: leave out limit or limit_bytes"
         )
     return f"bfifo limit {round(_native.quantity(entry['limit_bytes'], 'size'))}"
+
+
+def _codel(scheduler: Table, classes: Sequence[Table]) -> str:
+    """Linux's codel, which has one queue for all."""
+    if len(classes) > 1:
+        raise unfit("scheduler.policy", "codel", "must have one class here, as Linux's has one queue for all")
+    (policy,) = (policy for policy in _native.policies() if policy["name"] == "codel")
+    usual = {param["name"]: param["default"] for param in policy["params"]}
+    values = {**usual, **{name: value for name, value in scheduler.items() if name in usual}}
+    if _native.quantity(values["mtu"], "size") != _native.quantity(str(usual["mtu"]), "size"):
+        raise unfit("scheduler.mtu", values["mtu"], f"must be {usual['mtu']} here, as in Linux")
+    if "limit_bytes" in classes[0]:
+        raise unfit("class.limit_bytes", classes[0]["limit_bytes"], "Linux's codel counts packets: give limit")
+    times = [f"{name} {1e6 * _native.quantity(values[name], 'time'):.0f}us" for name in ("target", "interval")]
+    return " ".join(["codel", *limit(classes[0]), *times, "ecn" if values["ecn"] == "yes" else "noecn"])
 
 
 def _fq_codel(

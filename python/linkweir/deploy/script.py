@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,22 +13,15 @@ from linkweir import _native
 from linkweir.deploy import left_out
 from linkweir.deploy.copies import classes_of
 from linkweir.deploy.filters import Filters
-from linkweir.deploy.matching import sorting
+from linkweir.deploy.matching import Sorting, sorting
 from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE, SHAPED, exact, kind_of, policy_lines
 from linkweir.fault import unfit
+from linkweir.scenarios.declared import rows, treated
 from linkweir.scenarios.scenario import Scenario
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _DEVICE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,14}")
 _LONGEST = 15
-_ONLY_ELSEWHERE = {
-    **dict.fromkeys(("max_age", "full", "least"), "queueing disciplines have no such limit"),
-    "flows": "the queueing disciplines do not tell the flows of a class apart",
-}
+_ONLY_ELSEWHERE = dict(treated("class", "tc", "left_out"))
 """Keys of classes that are left out, and why."""
 _MOST_BYTES = 256
 """Greatest overhead and least length that a queueing discipline takes, as cake does."""
@@ -45,11 +37,13 @@ class Scripts:
         up: shell script that sets it up.
         down: shell script that undoes it.
         notes: what was chosen or could not be carried over, a line each.
+        warnings: why it may not do what the simulation did, a sentence each.
     """
 
     up: str
     down: str
     notes: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper: str = "htb") -> Scripts:
@@ -68,18 +62,18 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper
         raise unfit("--shaper", shaper, "must be htb or module")
     if not _DEVICE.fullmatch(device):
         raise unfit("--device", device, "must be the name of a network device: 1 .. 15 letters, digits, _, - or .")
-    keys = tomllib.loads(scenario.resolved)
+    keys = scenario.native.written()
     link, scheduler = keys["link"], keys["scheduler"]
     classes, changed = _carried(classes_of(keys), link)
-    sorted_by = sorting(classes)
+    hashed = scheduler["policy"] == "fq_codel"
+    sorted_by = Sorting((None,) * len(classes), 0) if hashed else sorting(classes, keys["class"])
     at = ifb_of(device) if ingress else device
     nominal_bps = _native.quantity(link["nominal"], "rate")
-    hashed = scheduler["policy"] == "fq_codel"
     own = _bandwidth(link) if shaper == "module" else None
     _check_times(scheduler["policy"], classes_of(keys))
     lines, _ = policy_lines(scheduler, classes, nominal_bps, at, Filters(at, sorted_by), hashed=hashed, shaper=own)
     shapes = "HTB" if own is None else "the shaper"
-    notes = [*sorted_by.notes, *changed, *left_out.of_the_link(link, shapes), *left_out.of_the_run(keys)]
+    notes = [*sorted_by.notes, *changed, *left_out.of_the_link(link, "tc", shapes), *left_out.of_the_run(keys)]
     if hashed:
         notes.append("class: Linux's fq_codel tells flows by their addresses and ports, so classes have no part in it")
     if any("flower" in line and "_port" in line for line in lines):
@@ -88,12 +82,29 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper
     size = _size(device, link) if own is None else []
     add = [f"tc {line}" for line in (*(_shaper(at, link) if own is None else []), *lines)]
     undo = _undo(device, at)
-    head = _head(scenario.name, name, at, notes, _changes(name, at, link, own is not None))
+    warnings = [_fixed(at, link, own is not None)] if left_out.varies(link) else []
+    said = [*notes, *(f"warning: {warning}" for warning in warnings)]
+    head = _head(scenario.name, name, at, said, _changes(name, at, link, own is not None))
     return Scripts(
         "".join(f"{line}\n" for line in [*head, *size, *_up(device, at, add, undo)]),
         "".join(f"{line}\n" for line in ["#!/bin/sh", f"# Undoes what was set up on {device}.", *undo]),
         tuple(notes),
+        tuple(warnings),
     )
+
+
+def _fixed(device: str, link: Mapping[str, Any], by_itself: bool) -> str:
+    """What a rate that stays as it is does to a link that fades, and what follows the link instead."""
+    text = (
+        f"the rate stays at {link['nominal']} while the link changes: in a fade packets wait in the modem, where "
+        "nothing orders them; "
+    )
+    tunnel = "with a gateway at the far end use linkweir export gateway and feedback"
+    if by_itself:
+        return (
+            f"{text}use --shaper htb and linkweir-gateway rate --device {device}, which follows the link, or {tunnel}"
+        )
+    return f"{text}linkweir-gateway rate --device {device} --reflector ADDRESS follows the link, or {tunnel}"
 
 
 def ifb_of(device: str) -> str:
@@ -108,13 +119,14 @@ def ifb_of(device: str) -> str:
 def _carried(classes: Sequence[Mapping[str, Any]], link: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
     """The classes with what a queueing discipline knows, and what became of the rest."""
     found, notes = [], []
+    in_time = rows("class")["limit"].of("tc").words
     for number, entry in enumerate(classes):
         own = {key: value for key, value in entry.items() if key not in _ONLY_ELSEWHERE}
         others = {key: why for key, why in _ONLY_ELSEWHERE.items() if key in entry}
         notes += [f"class[{number}].{key} = {entry[key]}: {why}" for key, why in others.items()]
         if "limit" in own and not own["limit"].endswith("p"):
             bits = _native.quantity(own["limit"], "time") * _native.quantity(link["nominal"], "rate")
-            notes.append(f"class[{number}].limit = {own['limit']}: became the bytes that the link carries in this time")
+            notes.append(f"class[{number}].limit = {own['limit']}: {in_time}")
             own["limit_bytes"] = f"{max(round(bits / 8), 3000)}B"
             del own["limit"]
         found.append(own)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import hashlib
 import json
 import os
 import platform
@@ -58,6 +59,16 @@ def write_whole(path: Path, content: str | bytes) -> None:
 def dump(value: object) -> str:
     """JSON as people read it; never NaN."""
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def utc_now() -> str:
+    """The present time, UTC, ISO 8601."""
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+
+
+def input_facts(source: str, content: bytes) -> dict[str, Any]:
+    """What provenance.json says of an input file: where it came from, and its content's SHA-256 and size."""
+    return {"source": source, "sha256": hashlib.sha256(content).hexdigest(), "size_bytes": len(content)}
 
 
 def free_directory(name: str) -> Path:
@@ -146,7 +157,7 @@ class OwnDirectory:
             "kind": self.KIND,
             "format": _FORMAT,
             "status": "running",
-            "started_utc": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "started_utc": utc_now(),
             "platform": platform.platform(),
             "machine": platform.machine(),
             "python": platform.python_version(),

@@ -295,22 +295,24 @@ def tables(world: World, files: Mapping[str, bytes], read: ReadCounters = tc_cou
         "classes": _classes(record),
         "flows": _flows(record),
     }
-    return {name: _table(rows, whole=name == "levels") for name, rows in made.items() if rows}
+    return {name: _table(name, rows) for name, rows in made.items() if rows}
 
 
-def _table(rows: list[Row], *, whole: bool) -> pa.Table:
-    """Columns of the types that a simulation's have; `whole`: what a policy shows, whole numbers of either sign."""
+def _table(name: str, rows: list[Row]) -> pa.Table:
+    """Rows in the columns that the simulator declares for this table; what was not measured is null."""
     import pyarrow as pa
 
-    def kind(name: str) -> Any:
-        if name in ("class", "flow", "kind"):
-            return pa.string()
-        if whole and name != "t_s":
-            return pa.int64()
-        real = name == "cwnd_pkts" or "_mean_" in name or name.startswith(("transmitted", "retransmitted", "spurious"))
-        return pa.uint64() if name.endswith(("_pkts", "_bytes")) and not real else pa.float64()
+    from linkweir.tables import arrow
 
-    return pa.table({name: pa.array([row[name] for row in rows], kind(name)) for name in rows[0]})
+    if name == "levels":
+        other = {"t_s": pa.float64(), "class": pa.string()}
+        schema = pa.schema([(column, other.get(column, pa.int64())) for column in rows[0]])
+    else:
+        schema = arrow.table(_native.empty_tables()[name]).schema
+    unknown = rows[0].keys() - set(schema.names)
+    if unknown:
+        raise LaboratoryError(f"the table {name} of a simulation has no column {', '.join(sorted(unknown))}")
+    return pa.Table.from_pylist(rows, schema)
 
 
 def _spans(world: World) -> list[tuple[int, float, float]]:
@@ -495,25 +497,12 @@ def _flow_row(record: Record, number: int, arrived: int, packets: int, size: int
         "delivered_bytes": size,
         "rate_bps": 8.0 * size / span_s,
         "goodput_bps": 8.0 * good / span_s,
-        "dropped_limit_pkts": None,
-        "dropped_policy_pkts": None,
-        "dropped_age_pkts": None,
         "lost_link_pkts": _lost(world),
     }
 
 
 _DELAY = ("delay_mean_s", "delay_p50_s", "delay_p95_s", "delay_p99_s", "delay_max_s")
 _JITTER = ("jitter_rfc3550_s", "jitter_mad_s", "jitter_p50_s", "jitter_p95_s", "jitter_p99_s")
-_TCP = (
-    "transmitted_pkts",
-    "retransmitted_pkts",
-    "retransmitted_fast_pkts",
-    "retransmitted_rto_pkts",
-    "spurious_pkts",
-    "timeouts",
-    "cwnd_mean_pkts",
-    "srtt_mean_s",
-)
 
 
 def _datagram_row(record: Record, number: int) -> Row:
@@ -526,8 +515,7 @@ def _datagram_row(record: Record, number: int) -> Row:
     row = _flow_row(record, number, int(mine.sum()), len(delays.total_ns), size, size)
     waits, jitter = delays.total_ns, delays.jitter_ns
     row |= dict(zip(_DELAY, [_mean(waits), *_quantiles(waits), _largest(waits)], strict=True))
-    row |= dict(zip(_JITTER, [_rfc3550(jitter), _mean(jitter), *_quantiles(jitter)], strict=True))
-    return row | dict.fromkeys(_TCP)
+    return row | dict(zip(_JITTER, [_rfc3550(jitter), _mean(jitter), *_quantiles(jitter)], strict=True))
 
 
 def _tcp_row(record: Record, number: int) -> Row:
@@ -537,7 +525,6 @@ def _tcp_row(record: Record, number: int) -> Row:
     packets, size = _delivered(now, then)
     good = now.received_bytes - then.received_bytes
     row = _flow_row(record, number, now.sent_pkts - then.sent_pkts, packets, size, good)
-    row |= dict.fromkeys((*_DELAY, *_JITTER, *_TCP))
     samples, rtt_samples = now.samples - then.samples, now.rtt_samples - then.rtt_samples
     return row | {
         "transmitted_pkts": float(now.sent_pkts - then.sent_pkts),

@@ -8,7 +8,6 @@ their class as there, so the classes' `match` must be these: `marked` writes the
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from linkweir import _native
@@ -35,18 +34,13 @@ from linkweir.lab.world import (
 )
 from linkweir.scenarios.scenario import Scenario
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 _PARENTS = "10: 21: 22: 23: 24: 25:"
 """Handles of queueing disciplines that may have filters."""
 
 
 def marked(scenario: Scenario) -> dict[str, Any]:
     """The same scenario with the code points in `match` that the laboratory's packets carry: n for class n, from 1."""
-    keys = tomllib.loads(scenario.resolved)
+    keys = scenario.native.written()
     entries = classes_of(keys)
     for number, entry in enumerate(entries, 1):
         entry["match"] = [{"dscp": number}]
@@ -65,7 +59,7 @@ def exported(scenario: Scenario, *, ingress: bool = False, stagger_s: float = ST
     Raises:
         ScenarioError: something in it cannot run on a real kernel, or changes over time.
     """
-    keys = tomllib.loads(scenario.resolved)
+    keys = scenario.native.written()
     link = keys["link"]
     check_link(link)
     for key in ("rate", "delay", "loss"):

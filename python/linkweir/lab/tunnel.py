@@ -21,7 +21,6 @@ in virtual time. TCP is the kernel's; acknowledgements return over a link on whi
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,11 +43,6 @@ from linkweir.lab.world import (
     workloads,
 )
 from linkweir.scenarios.scenario import Scenario
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 LINK_BELOW: Mapping[str, Any] = {"rate": "10Gbit"}
 """The emulated link, but for its delay."""
@@ -79,7 +73,7 @@ def tunnel(
     Raises:
         ScenarioError: something in it cannot be had from real gateways.
     """
-    keys = tomllib.loads(scenario.resolved)
+    keys = scenario.native.written()
     link = keys["link"]
     check_link(link)
     classes = classes_of(keys)

@@ -19,7 +19,6 @@ the simulator's times, with random numbers of their own.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -33,12 +32,8 @@ from linkweir.fault import unfit
 from linkweir.lab.arrivals import arrivals
 from linkweir.lab.line import Line
 from linkweir.lab.signal import Signal
+from linkweir.scenarios.declared import told, traffic_kinds, treated
 from linkweir.scenarios.scenario import Scenario
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ZERO_NS = 5_000_000_000
 """Uptime at which the experiment begins; all preparation is done by then."""
@@ -119,7 +114,7 @@ def world(scenario: Scenario, kinds: frozenset[str], *, stagger_s: float = STAGG
     Raises:
         ScenarioError: something in it cannot run on a real kernel.
     """
-    keys = tomllib.loads(scenario.resolved)
+    keys = scenario.native.written()
     link = keys["link"]
     check_link(link)
     classes = [(name, entry) for entry in keys["class"] for name in copies(entry)]
@@ -161,17 +156,8 @@ def bins_of(scenario: Scenario) -> tuple[float, ...]:
 
 def check_link(link: Mapping[str, Any]) -> None:
     """Refuses links that only the simulator supports."""
-    for key in ("satellite", "beam"):
-        if key in link:
-            raise unfit(f"link.{key}", "...", "is not there in the laboratory; run this one in the simulator")
-    if link["ring"] != 1:
-        raise unfit("link.ring", link["ring"], "must be 1 in the laboratory")
-    if _native.quantity(link["mpu"], "size"):
-        raise unfit("link.mpu", link["mpu"], "must be 0B in the laboratory")
-
-
-_ONLY_HERE = ("max_age", "full", "least", "flows")
-"""Keys of classes that the qdiscs do not have."""
+    for key, words in told("link", "laboratory", link, "refused"):
+        raise unfit(f"link.{key}", "..." if isinstance(link[key], Mapping) else link[key], words)
 
 
 def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
@@ -182,14 +168,13 @@ def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
     if classes > 63:
         raise unfit("class", classes, "must be at most 63 classes: the laboratory marks each with a DSCP of its own")
     for number, entry in enumerate(keys["class"]):
-        for key in _ONLY_HERE:
-            if key in entry:
-                raise unfit(f"class[{number}].{key}", entry[key], "is not there in the laboratory; leave it out")
-        if "limit" in entry and not entry["limit"].endswith("p"):
-            raise unfit(f"class[{number}].limit", entry["limit"], "must be packets in the laboratory")
+        for key, words in treated("class", "laboratory", "refused"):
+            if key in entry and (key != "limit" or not entry["limit"].endswith("p")):
+                raise unfit(f"class[{number}].{key}", entry[key], words)
     for number, flow in enumerate(keys["flow"]):
-        if flow["kind"] not in ("cbr", "poisson", "tcp"):
-            raise unfit(f"flow[{number}].kind", flow["kind"], "must be cbr, poisson or tcp in the laboratory")
+        words_of_kind = traffic_kinds()[flow["kind"]]["laboratory"].words
+        if words_of_kind is not None:
+            raise unfit(f"flow[{number}].kind", flow["kind"], words_of_kind)
         if flow["kind"] == "tcp" and (flow["mss"], flow["header"]) != ("1448B", "52B"):
             raise unfit(f"flow[{number}].mss", flow["mss"], "the kernel's segments have 1448B and 52B of headers here")
         if flow["kind"] == "tcp" and flow["cc"] not in KERNEL_CC:
@@ -333,7 +318,7 @@ def staggered(scenario: Scenario, *, stagger_s: float = STAGGER_S) -> dict[str, 
         scenario: what is run in both.
         stagger_s: of the laboratory, as in `world`.
     """
-    keys = tomllib.loads(scenario.resolved)
+    keys = scenario.native.written()
     classes = [name for entry in keys["class"] for name in copies(entry)]
     flows = flows_of(keys, scenario)
     entries = []

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,11 +11,6 @@ from linkweir.panels.reservation import bounds_bits
 from linkweir.panels.selection import ClassColumns, Selection
 from linkweir.scenarios.policy import Statistic, policies
 from linkweir.tables.run_tables import RunTables
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from linkweir.tables.outline import Values
@@ -115,7 +109,7 @@ def _parts(values: Values, count: int, parts: int) -> Values:
 
 def _unit_of_mean(run: RunTables) -> str:
     """The unit of what policies that serve in proportion show, by their key ``unit``; empty for other policies."""
-    scheduler = tomllib.loads(run.scenario.resolved)["scheduler"]
+    scheduler = run.scenario.native.written()["scheduler"]
     return _MEANS.get(str(scheduler.get("unit")), "")
 
 

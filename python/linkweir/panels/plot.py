@@ -22,8 +22,11 @@ _MOST_POINTS = 5_000
 _MOST_LETTERS = 24
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#8C3B6E")
 """Those of report.css on white: blue, vermilion and green of Okabe and Ito, and their purple, darker."""
+EIGHT_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
+"""Okabe and Ito 2008: they can be told apart by readers who see few colours."""
 DASHES = ("-", "--", ":", "-.")
 """Styles of the lines 1 to 4, 5 to 8, and so on."""
+MARKS = ("o", "s", "^", "D", "v", "P")
 FORMATS = ("svg", "pdf")
 STYLE: dict[Any, Any] = {
     "axes.grid": True,
@@ -100,7 +103,12 @@ def _draw(axes: Axes, panel: Panel, selection: panels.Selection) -> None:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if _below_zero(panel) else 0.0)
     of_classes = any(line.of is not None and line.look == "line" for line in panel.lines)
     left_out = selection.left_out if of_classes else 0
-    title = f"and {left_out} more" if left_out > 0 else None
+    legend_beside(axes, left_out)
+
+
+def legend_beside(axes: Axes, left_out: int, what: str = "") -> None:
+    """A legend right of the axes, which says how many lines are not drawn, and of what."""
+    title = f"and {left_out} more{what}" if left_out > 0 else None
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), title=title)
 
 
@@ -134,9 +142,14 @@ def _line(axes: Axes, panel: Panel, line: Line, number: int) -> None:
 
 def _label(name: str) -> str:
     """A name for the legend: one short line, and not one that begins like matplotlib's hidden labels."""
-    line = " ".join(name.split())
-    line = line if len(line) <= _MOST_LETTERS else f"{line[: _MOST_LETTERS - 1]}\N{HORIZONTAL ELLIPSIS}"
+    line = shortened(name, _MOST_LETTERS)
     return f" {line}" if line.startswith("_") else line or "?"
+
+
+def shortened(name: str, letters: int) -> str:
+    """A name in one line of at most so many letters."""
+    line = " ".join(name.split())
+    return line if len(line) <= letters else f"{line[: letters - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def overview(run: RunTables) -> Figure:
@@ -167,12 +180,22 @@ def svg(chart: Chart) -> str:
 
 def drawn(chart: Chart, form: str) -> bytes:
     """A chart as a document of one of `FORMATS`, the same bytes for the same values."""
+    return document(lambda: _figure([chart]), form)
+
+
+def svg_element(draw: Callable[[], Figure]) -> str:
+    """What is drawn as the element of an SVG document, without what precedes it."""
+    text = document(draw).decode()
+    return text[text.index("<svg") :]
+
+
+def document(draw: Callable[[], Figure], form: str = "svg") -> bytes:
+    """What is drawn as a document of one of `FORMATS`, the same bytes for the same values."""
     from matplotlib import rc_context
 
     buffer = io.BytesIO()
     dates = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None, "Creator": None}}
     with rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name may use any script
-        figure = _figure([chart])
-        figure.savefig(buffer, format=form, metadata=dates[form])
+        draw().savefig(buffer, format=form, metadata=dates[form])
     return buffer.getvalue()

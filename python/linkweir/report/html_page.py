@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import html
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 _STYLE = """
 :root {
@@ -132,6 +134,17 @@ def _cell(cell: str | Cell) -> str:
     if isinstance(cell, str):
         return f"<td>{html.escape(cell)}</td>"
     return f'<td class="{cell.mark}">{html.escape(cell.text)}</td>'
+
+
+def facts(about: Mapping[str, Any], names: Mapping[str, str]) -> list[list[str]]:
+    """Lines of a table of facts.
+
+    Args:
+        about: facts by key, as in provenance.json.
+        names: which keys are shown, and as what; those without a value are left out.
+    """
+    known = ((name, about[key]) for key, name in names.items() if about.get(key))
+    return [[name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)] for name, value in known]
 
 
 def warning(text: str) -> str:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -145,10 +144,5 @@ the loss on the way and in the buffer, and BurstR of its gaps.</p>""")
 
 
 def _provenance(directory: Path) -> str:
-    lines = []
-    provenance = read_provenance(directory)
-    for key in ("linkweir", "commit", "seed", "scenario_sha256", "platform", "python", "pyarrow", "inputs"):
-        if provenance.get(key):
-            value = provenance[key]
-            lines.append([key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)])
-    return html_page.table([], lines)
+    keys = ("linkweir", "commit", "seed", "scenario_sha256", "platform", "python", "pyarrow", "inputs")
+    return html_page.table([], html_page.facts(read_provenance(directory), {key: key for key in keys}))

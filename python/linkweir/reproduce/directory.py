@@ -16,12 +16,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import hashlib
 import json
-import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,20 +27,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from linkweir.directories.build import build
-from linkweir.directories.provenance import (
-    REMOVING,
-    REPORT,
-    SUMMARY,
-    OwnDirectory,
-    dump,
-    read_provenance,
-    write_whole,
-    writing,
-)
-from linkweir.fault import DirectoryError
+from linkweir.directories.parts import PARTS
+from linkweir.directories.provenance import REPORT, SUMMARY, dump, write_whole, writing
+from linkweir.directories.resumed import ResumedDirectory
 from linkweir.reproduce import page
 from linkweir.reproduce.figure import Figure, Row
-from linkweir.sweeps.parts import PARTS, Parts, lock
 
 ROWS = "rows.json"
 RUNS = "runs"
@@ -67,7 +55,7 @@ def figure_key(name: str) -> int | str:
     return int(name) if name.isdigit() else name
 
 
-class ReproductionDirectory(OwnDirectory):
+class ReproductionDirectory(ResumedDirectory):
     """The directory of a reproduction, held by one process at a time.
 
     An unfinished one of the same figures and the same version of Linkweir is resumed.
@@ -86,33 +74,17 @@ class ReproductionDirectory(OwnDirectory):
     OURS = (ROWS, SCENARIOS, SUMMARY, REPORT, PARTS, RUNS, "figure-*")
 
     def __init__(self, path: Path, facts: dict[str, Any], figures: Sequence[Figure], *, force: bool) -> None:
-        same = facts | {"figures_sha256": _sha256(figures)}
-        self.parts = Parts(path)
-        self._lock: int | None = None
-        with writing(path):
-            if not path.exists() or path.is_dir():
-                path.mkdir(parents=True, exist_ok=True)
-                self._lock = lock(path, self.KIND)
-        try:
-            earlier = None if force else _unfinished(path, same)
-            if earlier is None:
-                super().__init__(path, same, force=force)
-            else:
-                self.path, self._provenance, self._began = path, earlier, time.monotonic()
-                self._provenance.pop("error", None)
-                self._note(status="running")
-            with writing(path):
-                self.parts.make()
-                self.parts.tidy()
-        except BaseException:
-            self.release()
-            raise
+        super().__init__(path, facts | {"figures_sha256": _sha256(figures)}, force=force)
 
-    def release(self) -> None:
-        """Unlocks the directory."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+    def _resumes(self, path: Path, earlier: dict[str, Any], facts: dict[str, Any]) -> bool:  # noqa: ARG002
+        same = facts | build()
+        return earlier["status"] != "complete" and all(earlier.get(key) == value for key, value in same.items())
+
+    def _prepare(self) -> None:
+        self._provenance.pop("error", None)
+        self._note(status="running")
+        self.parts.make()
+        self.parts.tidy()
 
     def write(
         self, title: str, command: str, facts: dict[str, Any], figures: Sequence[page.FigureResult], *, complete: bool
@@ -159,17 +131,6 @@ def _sha256(figures: Sequence[Figure]) -> str:
         for case in figure.cases:
             digest.update(f"{case.key}\n".encode())
     return digest.hexdigest()
-
-
-def _unfinished(path: Path, facts: dict[str, Any]) -> dict[str, Any] | None:
-    """The provenance of the same reproduction, if it is there and did not finish."""
-    with contextlib.suppress(DirectoryError):
-        earlier = read_provenance(path, ReproductionDirectory.KIND)
-        same = facts | build()
-        resumable = earlier["status"] not in ("complete", REMOVING)
-        if resumable and all(earlier.get(key) == value for key, value in same.items()):
-            return earlier
-    return None
 
 
 def _rows(shown: page.FigureResult) -> dict[str, Any]:

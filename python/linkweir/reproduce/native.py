@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from linkweir.directories.parts import Parts
 from linkweir.fault import RunError
 from linkweir.reproduce.execute import Runner
 from linkweir.reproduce.figure import Row, Scenario, Tables, identity
@@ -12,7 +13,6 @@ from linkweir.scenarios.scenario import Scenario as Sound
 from linkweir.sweeps.execute import Executor
 from linkweir.sweeps.job import Answer, Job, read_rows, read_tables
 from linkweir.sweeps.local import LocalProcesses
-from linkweir.sweeps.parts import Parts
 
 
 class PackedTables:

@@ -5,13 +5,12 @@ marks.
 
 from __future__ import annotations
 
-import io
 import math
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from linkweir.panels.plot import STYLE
+from linkweir.panels.plot import DASHES, EIGHT_COLOURS, MARKS, svg_element
 from linkweir.reproduce.figure import Figure, Panel, Row
 from linkweir.reproduce.printed import BOUNDS, Number
 
@@ -19,9 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999", "#7f3c8d", "#b2df8a")
-MARKS = ("o", "s", "^", "D", "v", "P")
-DASHES = ("-", "--", ":", "-.")
+COLOURS = (*EIGHT_COLOURS, "#7f3c8d", "#b2df8a")
 PRINTED_MARKS = {"at least": "^", "at most": "v"}
 """Marks of printed bounds; numbers are stars."""
 PRINTED_SIZE = 11
@@ -44,13 +41,7 @@ NAMES = {
 
 def svg(figure: Figure, rows: Sequence[Row]) -> str:
     """The figure as an SVG element; the same rows give the same bytes."""
-    from matplotlib import rc_context
-
-    with rc_context(STYLE):
-        out = io.StringIO()
-        canvas(figure, rows).savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    text = out.getvalue()
-    return text[text.index("<svg") :]
+    return svg_element(lambda: canvas(figure, rows))
 
 
 def canvas(figure: Figure, rows: Sequence[Row]) -> Canvas:

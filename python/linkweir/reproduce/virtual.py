@@ -20,9 +20,9 @@ from linkweir.reproduce.page import SIMULATION, FigureResult, table_without_runs
 from linkweir.sweeps.job import read_tables, write_tables
 
 if TYPE_CHECKING:
+    from linkweir.directories.parts import Parts
     from linkweir.lab import Laboratory
     from linkweir.runs.result import Result
-    from linkweir.sweeps.parts import Parts
 
 KERNEL = "kernel"
 

@@ -31,6 +31,7 @@ from linkweir.directories.provenance import (
     SUMMARY,
     OwnDirectory,
     dump,
+    input_facts,
     write_whole,
     writing,
 )
@@ -59,15 +60,7 @@ class RunDirectory(OwnDirectory):
         self._scenario = scenario
         self._files: dict[str, TableFile] = {}
         resolved = _HEADER + scenario.resolved
-        inputs = [
-            {
-                "name": name,
-                "source": source,
-                "sha256": hashlib.sha256(content).hexdigest(),
-                "size_bytes": len(content),
-            }
-            for name, source, content in scenario.inputs
-        ]
+        inputs = [{"name": name, **input_facts(source, content)} for name, source, content in scenario.inputs]
         facts = {
             "name": scenario.name,
             "seed": scenario.seed,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The keys of scenarios and of the gateway's files, as they are declared next to their parsers.
 
-A declaration is a row in `crates/linkweir-sim/src/scenario/keys/` or `crates/linkweir-config/src/keys/`: name, kind, unit,
-range, default, meaning, and what each host does with the key.
+A declaration is a row in `crates/linkweir-sim/src/scenario/keys/` or `crates/linkweir-config/src/keys/`: name, kind,
+unit, range, default, meaning, and what each host does with the key.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from linkweir import _native
 
@@ -44,6 +45,17 @@ class Row:
         """Whether it must be given, whatever else is."""
         return self.default == "required"
 
+    def matters(self, value: Any) -> bool:
+        """Whether a value differs from none, from 0 and from the default, so that a host must do something about it."""
+        written = "" if value is None else str(value)
+        nothing = ("", "False", "0", "0.0", "0s", "0B", self.default.strip('`"'))
+        return written not in nothing and not (self.form == "limit" and written.endswith("p"))
+
+    @property
+    def form(self) -> str:
+        """The form of its values."""
+        return "" if self.shape is None else self.shape["form"]
+
     def of(self, host: str) -> Treatment:
         """What a host does with it."""
         assert self.hosts is not None, self.key
@@ -64,7 +76,7 @@ def rows(path: str, *, file: str = "scenario", own: bool = False) -> dict[str, R
 
 
 @functools.cache
-def kinds() -> dict[str, dict[str, Treatment]]:
+def traffic_kinds() -> dict[str, dict[str, Treatment]]:
     """The kinds of traffic, and what each host does with them."""
     return {kind["name"]: _treatments(kind["hosts"]) for kind in _native.traffic_kinds()}
 
@@ -85,6 +97,21 @@ def treated(path: str, host: str, *names: str) -> Iterator[tuple[str, str]]:
         treatment = row.of(host)
         if treatment.name in names:
             yield key, treatment.words or ""
+
+
+def told(path: str, host: str, table: Mapping[str, Any], *names: str) -> Iterator[tuple[str, str]]:
+    """As `treated`, for the keys of a scenario's table whose values matter.
+
+    Args:
+        path: of the table.
+        host: whose decisions count.
+        table: the keys as `native.written()` has them.
+        names: of decisions.
+    """
+    for key, words in treated(path, host, *names):
+        value = table.get(key)
+        if rows(path)[key].matters(value):
+            yield key, words
 
 
 def _row(key: _native._Key) -> Row:

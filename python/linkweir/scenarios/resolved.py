@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +11,6 @@ import numpy as np
 
 from linkweir import _native
 from linkweir.scenarios.scenario import Scenario
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 Keys = Mapping[str, Any]
 """A table of the resolved scenario."""
@@ -64,7 +58,7 @@ class ResolvedScenario:
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        keys = tomllib.loads(scenario.resolved)
+        keys = scenario.native.written()
         self.link: Keys = keys["link"]
         self.scheduler: Keys = keys["scheduler"]
         self.flows: list[Keys] = keys["flow"]

@@ -18,10 +18,7 @@ The data set is made of the parts in the order of the plan, so its bytes do not 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import time
 import warnings
 from collections.abc import Iterable
 from functools import partial
@@ -29,24 +26,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkweir.directories.build import build
+from linkweir.directories.parts import PARTS
 from linkweir.directories.provenance import (
     INPUTS,
-    REMOVING,
     REPORT,
     RESULTS,
     SUMMARY,
-    OwnDirectory,
     dump,
-    read_provenance,
+    input_facts,
+    utc_now,
     write_whole,
     writing,
 )
+from linkweir.directories.resumed import ResumedDirectory
 from linkweir.fault import DirectoryError
 from linkweir.sweeps import keys
 from linkweir.sweeps.data import assembled, assembled_delays
 from linkweir.sweeps.job import KeptRun, read_run
 from linkweir.sweeps.outcome import DELAYS, KIND, RUNS, Failure, Sweep, as_noted, file_sha256, read_data
-from linkweir.sweeps.parts import PARTS, Parts, lock, write_bytes
 from linkweir.sweeps.plan import Plan, Run
 from linkweir.tables.run_tables import TableFile
 
@@ -59,7 +56,7 @@ COMPARISON = "comparison.json"
 _EARLIER = "an earlier version, which noted no {}"
 
 
-class SweepDirectory(OwnDirectory):
+class SweepDirectory(ResumedDirectory):
     """The directory of a sweep, held by one process at a time.
 
     Args:
@@ -76,51 +73,28 @@ class SweepDirectory(OwnDirectory):
 
     def __init__(self, path: Path, plan: Plan, *, force: bool = False) -> None:
         self._plan = plan
-        self._parts = Parts(path)
         self._data = path / RESULTS / f"{RUNS}.parquet"
         self._delays = path / RESULTS / f"{DELAYS}.parquet"
-        self._lock: int | None = None
         facts = {
             "name": plan.name,
             "runs_planned": len(plan.runs),
             "plan_sha256": plan.sha256,
-            "inputs": [
-                {"source": source, "sha256": hashlib.sha256(content).hexdigest(), "size_bytes": len(content)}
-                for source, content in plan.inputs
-            ],
+            "inputs": [input_facts(source, content) for source, content in plan.inputs],
             "sessions": [],
         }
-        with writing(path):
-            if not path.exists() or path.is_dir():
-                path.mkdir(parents=True, exist_ok=True)
-                self._lock = lock(path, self.KIND)
-        try:
-            earlier = None if force else _earlier(path)
-            if earlier is None:
-                super().__init__(path, facts, force=force)
-            else:
-                _check_same(path, earlier, facts)
-                self.path, self._provenance, self._began = path, earlier, time.monotonic()
-            self._prepare()
-        except BaseException:
-            self.release()
-            raise
+        super().__init__(path, facts, force=force)
+
+    def _resumes(self, path: Path, earlier: dict[str, Any], facts: dict[str, Any]) -> bool:
+        _check_same(path, earlier, facts)
+        return True
 
     def _prepare(self) -> None:
         """Writes the plan and the inputs, unless they are there."""
-        with writing(self.path):
-            if not (self.path / PLAN).exists():
-                for _, content in self._plan.inputs:
-                    (self.path / INPUTS).mkdir(exist_ok=True)
-                    target = self.path / INPUTS / hashlib.sha256(content).hexdigest()
-                    write_bytes(target, content)
-                write_whole(self.path / PLAN, dump(_described(self._plan)))
-
-    def release(self) -> None:
-        """Unlocks the directory."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        if not (self.path / PLAN).exists():
+            for _, content in self._plan.inputs:
+                (self.path / INPUTS).mkdir(exist_ok=True)
+                write_whole(self.path / INPUTS / hashlib.sha256(content).hexdigest(), content)
+            write_whole(self.path / PLAN, dump(_described(self._plan)))
 
     @property
     def complete(self) -> bool:
@@ -152,22 +126,22 @@ class SweepDirectory(OwnDirectory):
     def begin(self, **session: Any) -> None:
         """Notes that runs are being done."""
         with writing(self.path):
-            self._parts.make()
-            self._session = {"started_utc": _utc(), **session, "runs_now": 0}
+            self.parts.make()
+            self._session = {"started_utc": utc_now(), **session, "runs_now": 0}
             self._provenance.pop("error", None)
             self._note(status="running", sessions=[*self._provenance["sessions"], self._session])
 
     def add(self, run: Run, rows: bytes) -> None:
         """Keeps the rows of a run."""
-        self._parts.add(run.job.identity, rows)
+        self.parts.add(run.job.identity, rows)
 
     def _read(self, run: Run) -> KeptRun | None:
         """What is kept of a run, if it is done."""
-        return self._parts.read(run.job.identity, read_run)
+        return self.parts.read(run.job.identity, read_run)
 
     def finish(self, status: str, failures: tuple[Failure, ...], runs_now: int) -> Sweep:
         """Makes the data set of what is done."""
-        self._parts.tidy()
+        self.parts.tidy()
         done = self._assemble()
         sweep = self._summed_up(status, failures, done, runs_now)
         self._session |= {"runs_now": runs_now, "wall_s": self._wall_s()}
@@ -175,12 +149,12 @@ class SweepDirectory(OwnDirectory):
         hashes = {"runs_sha256": file_sha256(self._data), "delays_sha256": file_sha256(self._delays)}
         self._note(status=status, runs_done=done, **hashes)
         if status == "complete":
-            self._parts.remove()
+            self.parts.remove()
         return sweep
 
     def opened(self) -> Sweep:
         """The sweep, if it is complete."""
-        self._parts.remove()
+        self.parts.remove()
         return self._summed_up("complete", (), len(self._plan.runs), 0)
 
     def _assemble(self) -> int:
@@ -242,21 +216,6 @@ def _described(plan: Plan) -> dict[str, Any]:
             for run in plan.runs
         ],
     }
-
-
-def _utc() -> str:
-    import datetime
-
-    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-
-
-def _earlier(path: Path) -> dict[str, Any] | None:
-    """The provenance of a sweep that is there."""
-    with contextlib.suppress(DirectoryError):
-        provenance = read_provenance(path, SweepDirectory.KIND)
-        if provenance["status"] != REMOVING:
-            return provenance
-    return None
 
 
 def _check_same(path: Path, earlier: dict[str, Any], facts: dict[str, Any]) -> None:

@@ -26,7 +26,6 @@ Values = dict[Key, Any]
 
 _LISTS = ("class", "flow")
 _UNSET = "unset"
-_TRACE_KEYS = ("trace", *traces.KEYS)
 """Keys of ``[link]`` that only a trace has."""
 _WORD = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^."'\s]+)\s*(?:\.|$)""")
 _UNIT = re.compile(r"[0-9.]\s*([A-Za-z%]+)$")
@@ -186,7 +185,7 @@ def _swap_capacity(scenario: dict[str, Any], values: Mapping[Key, Any]) -> None:
     given = {key[1] for key, value in values.items() if len(key) > 1 and key[0] == "link" and value is not None}
     if not isinstance(link, dict) or {"rate", "trace"} <= given:
         return
-    replaced = ("rate", *_TRACE_KEYS) if "trace" in given else _TRACE_KEYS if "rate" in given else ()
+    replaced = ("rate", *traces.WITH_TRACE) if "trace" in given else traces.WITH_TRACE if "rate" in given else ()
     for word in replaced:
         if ("link", word) not in values:  # what is unset must be there
             link.pop(word, None)

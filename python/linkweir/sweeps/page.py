@@ -7,6 +7,7 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from linkweir.panels.plot import svg
 from linkweir.report import html_page
 from linkweir.sweeps import plot
 from linkweir.sweeps.means import INTERVAL, means, seeds_are_equal
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 OF_CLASSES = ("rate", "loss", "delay_p50", "delay_p99")
 OF_FLOWS = ("goodput", "delay_p50", "delay_p99")
 SEEDS_ARE_EQUAL = "All seeds gave the same results: nothing in the scenario is random, so one seed is enough"
+BUILD = {"linkweir": "Linkweir", "commit": "commit", "sources_sha256": "SHA-256 of the sources"}
+"""How reports call the facts about the build."""
 _MOST_ROWS = 500
 
 
@@ -59,6 +62,13 @@ def plan_keys(names: Sequence[str]) -> list[str]:
     return [name for name in own if not any(name.startswith(f"{other}_") for other in own)]
 
 
+def unfinished(done: int, planned: int) -> str:
+    """The warning that runs are missing, as HTML; nothing if none is."""
+    if done == planned:
+        return ""
+    return html_page.warning(f"Only {done} of {planned} runs are done. What follows covers these.")
+
+
 def page(name: str, done: int, planned: int, data: pa.Table, distributions: pa.Table, about: Mapping[str, Any]) -> str:
     """The whole page.
 
@@ -71,32 +81,19 @@ def page(name: str, done: int, planned: int, data: pa.Table, distributions: pa.T
         about: provenance.
     """
     found = means(data)
-    parts = []
-    if done < planned:
-        text = f"Only {done} of {planned} runs are done. What follows covers these."
-        parts.append(html_page.warning(text))
+    parts = [unfinished(done, planned)]
     parts.append(
         f"<p>{done} runs. Figures are means over the seeds of a case, ± half of the 95 % confidence "
         "interval (Student's t). Delays of classes are queueing delays, those of flows are from creation to delivery."
         f"</p>{''.join(f'<p>{html.escape(remark)}.</p>' for remark in remarks(data))}"
     )
     parts.append(f"<h2>Classes</h2>{_table(found, 'class', OF_CLASSES)}")
-    drawn = [*plot.charts(found), *plot.distributions(distributions, plan_keys(found.column_names))]
-    figures = [html_page.figure(chart.name, chart.title, svg) for chart, svg in drawn]
+    charts = [*plot.charts(found), *plot.distributions(distributions, plan_keys(found.column_names))]
+    figures = [html_page.figure(chart.name, chart.title, svg(chart)) for chart in charts]
     if figures:
         parts.append(f"<h2>Figures</h2>{''.join(figures)}")
     parts.append(f"<h2>Flows</h2>{_table(found, 'flow', OF_FLOWS)}")
-    lines = [
-        [words, str(about[key])]
-        for key, words in (
-            ("linkweir", "Linkweir"),
-            ("commit", "commit"),
-            ("sources_sha256", "SHA-256 of the sources"),
-            ("plan_sha256", "SHA-256 of the plan"),
-            ("platform", "platform"),
-        )
-        if about.get(key)
-    ]
+    lines = html_page.facts(about, {**BUILD, "plan_sha256": "SHA-256 of the plan", "platform": "platform"})
     parts.append(f"<h2>How this was made</h2>{html_page.table([], lines)}")
     return html_page.document(name, "".join(parts))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from linkweir import delays
-from linkweir.panels.plot import Chart, svg
+from linkweir.panels.plot import MARKS, Chart, legend_beside
 from linkweir.sweeps.means import INTERVAL
 from linkweir.sweeps.measures import MEASURES
 
@@ -22,7 +22,6 @@ _MOST_LINES = 12
 _MOST_CLASSES = 6
 _LEAST_MS = 0.1
 _POINTS = 400
-_MARKS = ("o", "s", "^", "D", "v", "P")
 _SHOWN_UNITS = (
     ("_bps", "Mbit/s", 1e-6),
     ("_s", "s", 1.0),
@@ -35,8 +34,8 @@ _SHOWN_UNITS = (
 _UNITS = tuple(suffix for suffix, _, _ in _SHOWN_UNITS)
 
 
-def charts(means: pa.Table) -> Iterator[tuple[Chart, str]]:
-    """A chart of each measure, and its SVG document; none for a plan without keys or with one case.
+def charts(means: pa.Table) -> Iterator[Chart]:
+    """A chart of each measure; none for a plan without keys or with one case.
 
     Args:
         means: the means of a sweep.
@@ -52,8 +51,7 @@ def charts(means: pa.Table) -> Iterator[tuple[Chart, str]]:
         measure = MEASURES[key]
         if measure.column in names and any(row[measure.column] is not None for row in rows):
             title = f"{measure.words[:1].upper()}{measure.words[1:]} of each class"
-            chart = Chart(key, title, _drawer(lines, across, key))
-            yield chart, svg(chart)
+            yield Chart(key, title, _drawer(lines, across, key))
 
 
 def _across(rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> str:
@@ -110,7 +108,7 @@ def _drawer(lines: dict[str, list[dict[str, Any]]], across: str, key: str) -> Ca
                 [row[across] * scale for row in ordered],
                 [row[measure.column] * measure.scale for row in ordered],
                 yerr=[(row[f"{measure.column}{INTERVAL}"] or 0.0) * measure.scale for row in ordered],
-                marker=_MARKS[number % len(_MARKS)],
+                marker=MARKS[number % len(MARKS)],
                 markersize=4,
                 linestyle="none" if across == "case" else "-",
                 capsize=2,
@@ -118,8 +116,7 @@ def _drawer(lines: dict[str, list[dict[str, Any]]], across: str, key: str) -> Ca
             )
         axes.set(xlabel=label_across, ylabel=measure.heading)
         axes.set_ylim(bottom=0)
-        more = len(lines) - _MOST_LINES
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), title=f"and {more} more" if more > 0 else None)
+        legend_beside(axes, len(lines) - _MOST_LINES)
 
     return draw
 
@@ -127,8 +124,8 @@ def _drawer(lines: dict[str, list[dict[str, Any]]], across: str, key: str) -> Ca
 # --- Distributions ----------------------------------------------------------------------------------------------------
 
 
-def distributions(table: pa.Table, keys: Sequence[str]) -> Iterator[tuple[Chart, str]]:
-    """A chart of the queueing delay of each class with a line for each case, and its SVG document.
+def distributions(table: pa.Table, keys: Sequence[str]) -> Iterator[Chart]:
+    """A chart of the queueing delay of each class with a line for each case.
 
     Args:
         table: the distributions of a sweep.
@@ -146,8 +143,7 @@ def distributions(table: pa.Table, keys: Sequence[str]) -> Iterator[tuple[Chart,
                 by_class.setdefault(one.of, {})[label] = one
     for number, (name, found) in enumerate(list(by_class.items())[:_MOST_CLASSES]):
         title = f"Distribution of the queueing delay of class {' '.join(name.split())}"
-        chart = Chart(f"delay-{number}", title, _cumulative_drawer(found, len(cases) - _MOST_LINES), from_zero=False)
-        yield chart, svg(chart)
+        yield Chart(f"delay-{number}", title, _cumulative_drawer(found, len(cases) - _MOST_LINES), from_zero=False)
 
 
 def _cumulative_drawer(found: dict[str, delays.Distribution], left_out: int) -> Callable[[Axes], None]:
@@ -156,8 +152,7 @@ def _cumulative_drawer(found: dict[str, delays.Distribution], left_out: int) -> 
             cumulative(axes, one, label)
         delay_axis(axes)
         axes.set(xlabel="queueing delay (ms)", ylabel="packets (%)")
-        more = f"and {left_out} more cases" if left_out > 0 else None
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), title=more)
+        legend_beside(axes, left_out, " cases")
 
     return draw
 

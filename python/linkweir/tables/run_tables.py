@@ -116,9 +116,9 @@ class RunTables:
         from linkweir import _native
         from linkweir.tables import arrow
 
-        optional = _native.optional_tables()
-        if name in optional:
-            return arrow.table(optional[name])
+        declared = _native.empty_tables()
+        if name in declared:
+            return arrow.table(declared[name])
         import pyarrow as pa
 
         return pa.table({"t_s": pa.array([], pa.float64()), "class": pa.array([], pa.string())})

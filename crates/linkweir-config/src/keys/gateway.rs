@@ -153,23 +153,23 @@ keys! {
     /// A rule of `match`.
     RULE "match" since "0.1" {
         RULE_DSCP "dscp": Special { shape: Shape::CodePoints }, otherwise("none"), WITH_ANOTHER,
-            "", values "`EF`, `VOICE-ADMIT`, `AF11` .. `AF43`, `CS0` .. `CS7`, `LE`, `DF`, or 0 .. 63";
+            "code points of the packet", values "`EF`, `VOICE-ADMIT`, `AF11` .. `AF43`, `CS0` .. `CS7`, `LE`, `DF`, or 0 .. 63";
         PROTOCOL "protocol": Special { shape: Shape::Protocols }, otherwise("none"), WITH_ANOTHER,
-            "", values "`tcp`, `udp`, `icmp` (of either version), `sctp`, `esp`, `gre`, or 0 .. 255";
+            "protocols above IP", values "`tcp`, `udp`, `icmp` (of either version), `sctp`, `esp`, `gre`, or 0 .. 255";
         PORT "port": Special { shape: Shape::Ports }, otherwise("none"), WITH_ANOTHER,
-            "", values "1 .. 65535, or `\"16384-32767\"`; `port` is either";
+            "ports at either end", values "1 .. 65535, or `\"16384-32767\"`; `port` is either";
         SOURCE_PORT "source_port": Special { shape: Shape::Ports }, otherwise("none"), WITH_ANOTHER,
-            "", values "1 .. 65535, or `\"16384-32767\"`; `port` is either";
+            "ports of the sender", values "1 .. 65535, or `\"16384-32767\"`; `port` is either";
         DESTINATION_PORT "destination_port": Special { shape: Shape::Ports }, otherwise("none"), WITH_ANOTHER,
-            "", values "1 .. 65535, or `\"16384-32767\"`; `port` is either";
+            "ports of the receiver", values "1 .. 65535, or `\"16384-32767\"`; `port` is either";
         RULE_ADDRESS "address": Special { shape: Shape::Nets }, otherwise("none"), WITH_ANOTHER,
-            "", values "`\"10.0.0.0/8\"`; `address` is either. `\"0.0.0.0/0\"` is every address of IPv4, `\"::/0\"` every one of IPv6";
+            "addresses at either end", values "`\"10.0.0.0/8\"`; `address` is either. `\"0.0.0.0/0\"` is every address of IPv4, `\"::/0\"` every one of IPv6";
         SOURCE "source": Special { shape: Shape::Nets }, otherwise("none"), WITH_ANOTHER,
-            "", values "`\"10.0.0.0/8\"`; `address` is either. `\"0.0.0.0/0\"` is every address of IPv4, `\"::/0\"` every one of IPv6";
+            "addresses of the sender", values "`\"10.0.0.0/8\"`; `address` is either. `\"0.0.0.0/0\"` is every address of IPv4, `\"::/0\"` every one of IPv6";
         DESTINATION "destination": Special { shape: Shape::Nets }, otherwise("none"), WITH_ANOTHER,
-            "", values "`\"10.0.0.0/8\"`; `address` is either. `\"0.0.0.0/0\"` is every address of IPv4, `\"::/0\"` every one of IPv6";
+            "addresses of the receiver", values "`\"10.0.0.0/8\"`; `address` is either. `\"0.0.0.0/0\"` is every address of IPv4, `\"::/0\"` every one of IPv6";
         ORDER "order": Number { min: 0, max: 65_535 }, otherwise("none"), WITH_ANOTHER,
-            "", values "0 .. 65535, default 0; rules with a smaller order are tried first, whichever class they belong to";
+            "place of the rule among those of all classes", values "0 .. 65535, default 0; rules with a smaller order are tried first, whichever class they belong to";
     }
 }
 

@@ -13,8 +13,185 @@ pub mod link;
 mod reading;
 pub mod time;
 
-pub use form::{Form, Shape};
 pub use hosts::{Hosts, Treatment};
+
+use crate::fault::Fault;
+use crate::reader::Entry;
+use crate::units::{self, Kind};
+
+/// A form that is read without further knowledge.
+pub trait Form {
+    /// What is read.
+    type Value;
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// A value of another form or out of range.
+    fn read(&self, entry: &Entry<'_, '_>) -> Result<Self::Value, Fault>;
+
+    /// The value in TOML.
+    fn show(&self, value: &Self::Value) -> String;
+
+    /// What it is, to a reader of the reference.
+    fn shape(&self) -> Shape;
+}
+
+/// What a value may be, to a reader of the reference.
+#[derive(Clone, Copy)]
+pub enum Shape {
+    /// A number with a unit; the ends of its range as the unit's kind counts.
+    Quantity(Kind, f64, f64),
+    /// A bare whole number.
+    Number(u64, u64),
+    /// A bare number that may have a fraction.
+    Real(f64, f64),
+    /// True or false.
+    Flag,
+    /// A string; what it holds.
+    Text(&'static str),
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// A value, or one over time.
+    OverTime(Kind, f64, f64),
+    /// A table with keys of its own.
+    Nested(&'static Table),
+    /// A list of tables with keys of their own.
+    Tables(&'static Table),
+    /// A value, or a distribution from which each is drawn; without a kind it is a bare number.
+    Random(Option<Kind>, f64, f64),
+    /// The size of a packet, or a mix of sizes.
+    Packets(u64),
+    /// A fraction of packets, over time, or in bursts with keys of their own.
+    Losses(&'static Table),
+    /// Columns of a trace.
+    Columns,
+    /// Rules that say which packets belong to a class.
+    Rules,
+    /// A time up to the longest, ns, or a word.
+    TimeOr(&'static str, f64),
+    /// A bare number for all terminals, one for each, or the ends from which each is drawn.
+    PerTerminal(f64, f64),
+    /// The name of a policy, or a file with one.
+    Policy,
+    /// At most so many packets, or a time.
+    Limit(u64),
+    /// A play-out buffer, or a list of them.
+    Playout,
+    /// When transfers arrive.
+    Arrivals,
+    /// A list of rates.
+    Rates,
+    /// A value of the kind of the key that the table belongs to.
+    Value,
+    /// An address with prefix length, or several.
+    Nets,
+    /// A local or remote address with a port.
+    Socket,
+    /// An address or a name with a port.
+    Endpoint,
+    /// The name of a network device.
+    Device,
+    /// A string without blanks.
+    Word,
+    /// A key of WireGuard.
+    PublicKey,
+    /// A code point of DiffServ.
+    CodePoint,
+    /// Code points of DiffServ, one or several.
+    CodePoints,
+    /// Protocols above IP, one or several.
+    Protocols,
+    /// Ports or ranges of ports, one or several.
+    Ports,
+    /// True, false, or a table with keys of its own.
+    FlagOr(&'static Table),
+    /// The policy among peers.
+    Across,
+    /// As the key of this name in `[link]` of a scenario.
+    OfScenario(&'static str),
+    /// Something else; these words say what.
+    Other(&'static str),
+}
+
+impl Shape {
+    /// What the reference says of the values, in Markdown.
+    #[must_use]
+    pub fn cell(&self) -> String {
+        match *self {
+            Shape::Quantity(kind, least, most) => {
+                format!("{} .. {}", end(least, kind), end(most, kind))
+            }
+            Shape::Number(least, most) => format!("{least} .. {most}"),
+            Shape::Real(least, most) => format!("{least} .. {most}"),
+            Shape::Flag => "true, false".to_owned(),
+            Shape::Text(what) => what.to_owned(),
+            Shape::Words(words) => words.join(", "),
+            Shape::OverTime(kind, least, most) => format!(
+                "{}, or [over time](#values-over-time)",
+                Shape::Quantity(kind, least, most).cell()
+            ),
+            Shape::Nested(_) => "a table".to_owned(),
+            Shape::Tables(_) => "list of tables".to_owned(),
+            Shape::Random(Some(kind), least, most) => format!(
+                "{}, or [random](#random-amounts)",
+                Shape::Quantity(kind, least, most).cell()
+            ),
+            Shape::Random(None, least, most) => {
+                format!("{least} .. {most}, or [random](#random-amounts)")
+            }
+            Shape::Packets(most) => format!(
+                "{}, or [a mix](#packet-sizes)",
+                Shape::Quantity(Kind::Size, 1.0, most as f64).cell()
+            ),
+            Shape::Losses(_) => format!(
+                "{}, or [in bursts](#losses-in-bursts-and-reordering)",
+                Shape::OverTime(Kind::Fraction, 0.0, 1.0)
+                    .cell()
+                    .replace(", or [over time](#values-over-time)", ", or over time")
+            ),
+            Shape::Rules => "list of rules".to_owned(),
+            Shape::TimeOr(word, most) => {
+                format!(
+                    "{}, or {word}",
+                    Shape::Quantity(Kind::Time, 0.0, most).cell()
+                )
+            }
+            Shape::PerTerminal(least, most) => format!("{least} .. {most}"),
+            Shape::Policy => "a name of a policy, or a file".to_owned(),
+            Shape::Limit(most) => format!(
+                "{}, or {}",
+                Shape::Quantity(Kind::Packets, 1.0, most as f64).cell(),
+                Shape::Quantity(Kind::Time, 1e6, 60e9).cell()
+            ),
+            Shape::Playout => "1ms .. 10s, adaptive, or a list of them".to_owned(),
+            Shape::Arrivals | Shape::Columns => "table".to_owned(),
+            Shape::Rates => "list of rates".to_owned(),
+            Shape::Value => "a value".to_owned(),
+            Shape::Nets => "address with prefix length, or a list".to_owned(),
+            Shape::Socket => "address:port".to_owned(),
+            Shape::Endpoint => "address:port, or name:port".to_owned(),
+            Shape::Device => "a network device".to_owned(),
+            Shape::Word => "a word".to_owned(),
+            Shape::PublicKey => "32 bytes in base64".to_owned(),
+            Shape::CodePoint | Shape::CodePoints => "a code point".to_owned(),
+            Shape::Protocols => "a protocol".to_owned(),
+            Shape::Ports => "1 .. 65535".to_owned(),
+            Shape::FlagOr(_) => "true, false, or a table".to_owned(),
+            Shape::Across => "a table".to_owned(),
+            Shape::OfScenario(_) => "as in scenarios".to_owned(),
+            Shape::Other(words) => words.to_owned(),
+        }
+    }
+}
+
+/// An end of a range, as messages show it.
+fn end(value: f64, kind: Kind) -> String {
+    if value >= 0.0 && value.fract() == 0.0 && !matches!(kind, Kind::Fraction | Kind::Seconds) {
+        return units::show_whole(value as u64, kind);
+    }
+    units::show_real(value, kind)
+}
 
 /// A key: what parsers read by.
 pub struct Key<F: Form, D> {
@@ -39,6 +216,8 @@ pub struct Required(pub &'static str);
 /// The parser decides, as these words say: `none` if it is as if there were no such key.
 pub struct Otherwise(pub &'static str);
 
+/// The parser computes a value from others, as these words say.
+pub struct Computed(pub &'static str);
 /// The default is a value, and another one in a second case: of TCP's keys, with the profile `ns2`.
 pub struct Twofold<V>(pub V, pub V);
 
@@ -46,6 +225,11 @@ pub struct Twofold<V>(pub V, pub V);
 pub trait Default<F: Form> {
     /// The cell of a reference page: code if it is a value.
     fn cell(&self, form: &F) -> String;
+
+    /// Whether the key has a value even if it is not given.
+    fn always(&self) -> bool {
+        true
+    }
 
     /// The cell for the second case, if there is one.
     fn second(&self, _form: &F) -> Option<String> {
@@ -79,6 +263,16 @@ impl<F: Form> Default<F> for Otherwise {
     fn cell(&self, _form: &F) -> String {
         self.0.to_owned()
     }
+
+    fn always(&self) -> bool {
+        false
+    }
+}
+
+impl<F: Form> Default<F> for Computed {
+    fn cell(&self, _form: &F) -> String {
+        self.0.to_owned()
+    }
 }
 
 /// A key as a reader of the reference sees it.
@@ -91,6 +285,8 @@ pub trait Row: Sync {
     fn values(&self) -> String;
     /// Its default, in Markdown.
     fn default(&self) -> String;
+    /// Whether it has a value in every resolved scenario that has its table.
+    fn always(&self) -> bool;
     /// Its default in a second case, in Markdown, if the table knows one.
     fn second_default(&self) -> Option<String>;
     /// Its meaning, in Markdown.
@@ -115,6 +311,10 @@ impl<F: Form + Sync, D: Default<F> + Sync> Row for Key<F, D> {
 
     fn default(&self) -> String {
         self.default.cell(&self.form)
+    }
+
+    fn always(&self) -> bool {
+        self.default.always()
     }
 
     fn second_default(&self) -> Option<String> {
@@ -155,7 +355,8 @@ impl Table {
 ///
 /// `NAME "name": Form { range }, default, HOSTS, "meaning";`
 ///
-/// `after [...]` lists tables whose keys the table has, too. The default is `usual(value)`, `twofold(value, value in the second case)`, `required("an example")` or `otherwise("words")`. `values "words"` at the end of a row
+/// `after [...]` lists tables whose keys the table has, too. The default is `usual(value)`, `twofold(value, value in the second case)`, `required("an example")`,
+/// `computed("from what")` or `otherwise("words")`. `values "words"` at the end of a row
 /// replaces what the reference page says of the values.
 #[macro_export]
 macro_rules! keys {
@@ -188,10 +389,12 @@ macro_rules! keys {
     (@type usual $form:ident) => { $crate::keys::Usual<<$form as $crate::keys::Form>::Value> };
     (@type required $form:ident) => { $crate::keys::Required };
     (@type twofold $form:ident) => { $crate::keys::Twofold<<$form as $crate::keys::Form>::Value> };
+    (@type computed $form:ident) => { $crate::keys::Computed };
     (@type otherwise $form:ident) => { $crate::keys::Otherwise };
     (@default usual $value:expr) => { $crate::keys::Usual($value) };
     (@default required $value:expr) => { $crate::keys::Required($value) };
     (@default twofold $value:literal $second:literal) => { $crate::keys::Twofold($value, $second) };
+    (@default computed $value:expr) => { $crate::keys::Computed($value) };
     (@default otherwise $value:expr) => { $crate::keys::Otherwise($value) };
     (@values) => { None };
     (@values $values:literal) => { Some($values) };

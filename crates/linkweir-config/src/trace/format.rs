@@ -26,8 +26,8 @@ impl Format {
         "linkweir", "mahimahi", "mbit", "csv", "iperf3", "starlink", "rates",
     ];
     /// What a scenario may write: these names, or that the content is to tell.
-    pub const CHOICES: [&'static str; 8] = {
-        let mut words = ["auto"; 8];
+    pub const CHOICES: [&'static str; Format::NAMES.len() + 1] = {
+        let mut words = ["auto"; Format::NAMES.len() + 1];
         let mut at = 0;
         while at < Format::NAMES.len() {
             words[at + 1] = Format::NAMES[at];

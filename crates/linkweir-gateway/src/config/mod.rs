@@ -40,7 +40,7 @@ use names::{new_device, own_socket, word, WIREGUARD};
 use paths::socket_path;
 pub use peers::Peer;
 pub use record::Record;
-pub use underlays::Way;
+pub use underlays::Underlay;
 
 /// Largest configuration, bytes: more than 500 for each peer.
 const FILE_BYTES: u64 = 8 << 20;

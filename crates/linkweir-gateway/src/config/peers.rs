@@ -15,7 +15,7 @@ use super::capacity;
 use super::keys::KeyFile;
 use super::mode::Mode;
 use super::names::{endpoint, host_name, word, Endpoint, HostName, WIREGUARD};
-use super::underlays::{self, Way};
+use super::underlays::{self, Underlay};
 use crate::tunnel::seal::{self, Key};
 use linkweir_plane::routing::Routing;
 use linkweir_plane::setup::Capacity;
@@ -47,7 +47,7 @@ pub struct Peer {
     /// Whether the length that the path to it carries is probed.
     pub probe_mtu: bool,
     /// The ways to it in the order of preference; empty where there is but one, to `endpoint`.
-    pub underlays: Vec<Way>,
+    pub underlays: Vec<Underlay>,
     /// When these are probed; none where there is but one.
     pub probing: Option<Probing>,
 }

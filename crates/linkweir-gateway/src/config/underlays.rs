@@ -13,7 +13,7 @@ use super::names::{device, endpoint, word};
 
 /// One of several ways to a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct Underlay {
     /// Its name in messages and figures.
     pub name: String,
     /// Where its datagrams are sent.
@@ -37,7 +37,7 @@ pub(super) fn read(
     peer: &mut Section<'_, '_>,
     mode: Mode,
     listen: SocketAddr,
-) -> Result<(Vec<Way>, Option<Probing>), Fault> {
+) -> Result<(Vec<Underlay>, Option<Probing>), Fault> {
     let probe = peer.find("probe");
     let Some(entry) = peer.find("underlays") else {
         return match probe {
@@ -59,13 +59,14 @@ pub(super) fn read(
     if entries.len() < 2 {
         return Err(entry.fault("must list two ways or more; for one write endpoint"));
     }
-    let mut ways: Vec<Way> = Vec::new();
+    let mut ways: Vec<Underlay> = Vec::new();
     for entry in &entries {
         let way = way(entry, listen)?;
         if ways.iter().any(|other| other.name == way.name) {
             return Err(entry.fault(format!("two ways are called {}; rename one", way.name)));
         }
-        let same = |other: &&Way| (other.endpoint, &other.device) == (way.endpoint, &way.device);
+        let same =
+            |other: &&Underlay| (other.endpoint, &other.device) == (way.endpoint, &way.device);
         if let Some(other) = ways.iter().find(same) {
             return Err(entry.fault(format!(
                 "is the same way as {}; give it another endpoint or device",
@@ -77,7 +78,7 @@ pub(super) fn read(
     Ok((ways, Some(probing(probe.as_ref())?)))
 }
 
-fn way(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<Way, Fault> {
+fn way(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<Underlay, Fault> {
     const EXAMPLE: &str = "{ name = \"lte\", endpoint = \"192.0.2.1:51820\", device = \"wwan0\" }";
     let Some(mut table) = entry.table() else {
         return Err(entry.fault(format!("must be a table like {EXAMPLE}")));
@@ -94,7 +95,7 @@ fn way(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<Way, Fault> {
             )));
         }
     }
-    let way = Way {
+    let way = Underlay {
         name,
         endpoint,
         device: given.or(zone),

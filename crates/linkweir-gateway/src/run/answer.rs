@@ -3,8 +3,8 @@
 
 use linkweir_plane::below::Below;
 
+use super::flight_recorder::FlightRecorder;
 use super::peers::Peers;
-use super::recording::Recording;
 use super::station::{shown, Reasons};
 use super::Gateway;
 use crate::config::{self, Config};
@@ -36,7 +36,7 @@ impl Gateway {
             config,
             peers,
             below: egress.below.as_ref(),
-            record: recording.as_ref().map(Recording::show),
+            record: recording.as_ref().map(FlightRecorder::show),
             dropped,
             network,
         };

@@ -2,7 +2,7 @@
 //! What packets pass on their way out: the outbox, and what is known of the socket and the interface below it.
 
 use linkweir_plane::below::Below;
-use linkweir_plane::bytes::outbox::{Outbox, Way};
+use linkweir_plane::bytes::outbox::{Destination, Outbox};
 use linkweir_plane::bytes::superpacket::Packet;
 
 use super::station::{count_all, Station};
@@ -42,22 +42,22 @@ impl Egress {
             return;
         };
         station.confirm_path();
-        let way = Way {
+        let destination = Destination {
             station: at,
             to,
             from: station.source,
             tos,
         };
         let Some(session) = &mut station.session else {
-            self.outbox.add_clear(way, packet);
+            self.outbox.add_clear(destination, packet);
             return;
         };
         let overhead_bytes = seal::OVERHEAD_BYTES as usize;
-        let refused = self
-            .outbox
-            .add_sealed(way, packet, overhead_bytes, |clear, sealed| {
-                session.seal(clear, sealed).map(|datagram| datagram.len())
-            });
+        let refused =
+            self.outbox
+                .add_sealed(destination, packet, overhead_bytes, |clear, sealed| {
+                    session.seal(clear, sealed).map(|datagram| datagram.len())
+                });
         if refused > 0 {
             count_all(&mut station.dropped, "no_session", refused);
         }

@@ -10,19 +10,20 @@ mod capacity;
 pub mod described;
 mod egress;
 pub mod emulate;
-mod handshakes;
+mod flight_recorder;
+mod handshake_queue;
+mod handshake_work;
 mod ingress;
 pub mod keeper;
-mod lengths;
 mod listening;
 mod names;
 mod network;
+mod path_mtu;
 mod peers;
 mod probes;
 mod programs;
 pub mod rate;
 mod receive;
-mod record;
 mod recording;
 mod reload;
 mod reloading;
@@ -31,12 +32,11 @@ pub mod resolver;
 pub mod secrets;
 mod send;
 mod sessions;
-mod shaking;
 mod silence;
 mod station;
+mod underlays;
 mod upkeep;
 mod wakes;
-mod ways;
 mod zones;
 
 use std::io;
@@ -56,17 +56,17 @@ use crate::linux::network::{last_metric, Missing, Network};
 use crate::linux::paths::{self, Changes};
 use crate::linux::poll::{now_ns, Poll};
 use crate::linux::service::Service;
-use crate::linux::underlay::Underlay;
-use crate::linux::{privileges, recordings, signals};
+use crate::linux::tunnel_socket::TunnelSocket;
+use crate::linux::{privileges, recording_files, signals};
 use crate::show::control::Control;
 use crate::show::figures::NetworkShow;
 use crate::tunnel::seal;
 use egress::Egress;
+use flight_recorder::FlightRecorder;
 use ingress::Ingress;
 use keeper::Keeper;
 use names::Names;
 use peers::Peers;
-use recording::Recording;
 use reloading::Reloading;
 use secrets::Secrets;
 use station::Reasons;
@@ -90,7 +90,7 @@ pub struct Gateway {
     file: PathBuf,
     config: Config,
     device: Device,
-    underlay: Underlay,
+    socket: TunnelSocket,
     signals: SignalFd,
     /// It ends before the keeper, which removes its socket.
     control: Control,
@@ -107,7 +107,7 @@ pub struct Gateway {
     ingress: Ingress,
     egress: Egress,
     /// The flight recorder, if there is one.
-    recording: Option<Recording>,
+    recording: Option<FlightRecorder>,
     started_ns: u64,
     /// Packets dropped that no peer is responsible for, by reason.
     dropped: Reasons,
@@ -143,16 +143,16 @@ impl Gateway {
         let now_ns = now_ns();
         zones::number(&mut config);
         let mut peers = Peers::new(now_ns, &config, secrets)?;
-        let mut underlay = Underlay::bind_with(config.listen, config.offload)?;
+        let mut socket = TunnelSocket::bind_with(config.listen, config.offload)?;
         if let Some(mark) = config.fwmark {
-            underlay.mark(mark)?;
+            socket.mark(mark)?;
         }
         if let Some(device) = &config.listen_device {
-            underlay.bind_device(device)?;
+            socket.bind_device(device)?;
         }
         let below = match config.below_bytes {
             Some(bytes) => {
-                underlay.limit_below(bytes)?;
+                socket.limit_below(bytes)?;
                 Some(Below::default())
             }
             None => None,
@@ -166,15 +166,17 @@ impl Gateway {
             device: network.device,
             mark: config.fwmark,
             port: config.listen.port(),
-            only: underlay.device(),
+            only: socket.device(),
         };
-        underlay.refuse_device(network.device);
+        socket.refuse_device(network.device);
         // The file of endpoints is next to the control socket, whose folder this makes.
         let group = config.control_group.as_deref();
         let control = Control::listen(&config.control, group, CONTROL, CLIENTS)?;
-        peers.restore_endpoints(&config, &underlay);
+        peers.restore_endpoints(&config, &socket);
         if let Some(record) = &config.record {
-            if let Err(message) = recordings::make_folder(&record.folder, config.user.as_deref()) {
+            if let Err(message) =
+                recording_files::make_folder(&record.folder, config.user.as_deref())
+            {
                 log(&message);
             }
         }
@@ -183,7 +185,7 @@ impl Gateway {
 
         let poll = Poll::new()?;
         poll.add(&device, DEVICE)?;
-        poll.add(&underlay, UNDERLAY)?;
+        poll.add(&socket, UNDERLAY)?;
         poll.add(&signals, SIGNALS)?;
         poll.add(&control, CONTROL)?;
         let changes = Changes::new()?;
@@ -201,7 +203,7 @@ impl Gateway {
             egress: Egress::new(below),
             config,
             device,
-            underlay,
+            socket,
             signals,
             keeper,
             reloading,
@@ -297,10 +299,10 @@ impl Gateway {
                     .index()
                     .is_ok_and(|device| self.changes.take(device));
                 self.check_device(was_down);
-                self.underlay.find_device();
+                self.socket.find_device();
                 self.peers.renumber_zones(&mut self.config);
                 self.check_listen(now_ns);
-                self.peers.doubt_paths(self.underlay.device());
+                self.peers.doubt_paths(self.socket.device());
             }
             key if key >= CLIENTS => self.answer(now_ns, key),
             key if key >= ERRORS => self.read_errors(now_ns, (key - ERRORS) as usize),

@@ -9,7 +9,7 @@ use linkweir_plane::feedback::{Sent, Steer};
 use linkweir_plane::hub::Hub;
 use linkweir_plane::routing::Routing;
 
-use super::handshakes::Handshakes;
+use super::handshake_queue::Handshakes;
 use super::secrets::Secrets;
 use super::station::Station;
 use super::wakes::Wakes;

@@ -11,7 +11,7 @@ use super::peers::Peers;
 use super::Gateway;
 use crate::config::Peer;
 use crate::linux::journal::{tell, Event};
-use crate::linux::underlay::Underlay;
+use crate::linux::tunnel_socket::TunnelSocket;
 
 impl Peers {
     /// Sends the probes to a peer that are due, and uses another way to it if it is time. Returns when to look again, ns.
@@ -19,39 +19,40 @@ impl Peers {
         &mut self,
         now_ns: u64,
         at: usize,
-        underlay: &mut Underlay,
+        socket: &mut TunnelSocket,
         configured: &[Peer],
     ) -> Option<u64> {
         let station = &mut self.stations[at];
-        let (Some(ways), Some(session)) = (&mut station.ways, &mut station.session) else {
+        let (Some(underlays), Some(session)) = (&mut station.underlays, &mut station.session)
+        else {
             return None;
         };
         if !session.is_open() {
             return None;
         }
-        while let Some(way) = ways.underlays.probe(now_ns) {
+        while let Some(way) = underlays.choice.probe(now_ns) {
             let probe = Message::Probe(Probe {
                 sent_ns: now_ns,
                 way: way as u64,
             });
             // Without an answer another way is used.
-            if ways.is_looped(way, &self.own) {
+            if underlays.is_looped(way, &self.own) {
                 continue;
             }
             if let Some(datagram) = session.seal(&probe.packet(), &mut self.scratch) {
-                let (to, from) = ways.place(way);
-                let _ = underlay.send(datagram, to, from, 0);
+                let (to, from) = underlays.path(way);
+                let _ = socket.send(datagram, to, from, 0);
             }
         }
-        if let Some(Change { from, to }) = ways.underlays.decide(now_ns) {
-            station.endpoint = Some(ways.endpoint());
-            station.source = ways.source();
+        if let Some(Change { from, to }) = underlays.choice.decide(now_ns) {
+            station.endpoint = Some(underlays.endpoint());
+            station.source = underlays.source();
             station.loop_is_doubted = true;
             // The peer sends to where the last datagram came from, so one goes out at once.
-            let is_looped = ways.is_looped(to, &self.own);
+            let is_looped = underlays.is_looped(to, &self.own);
             let datagram = session.seal(&[], &mut self.scratch);
             if let Some(datagram) = datagram.filter(|_| !is_looped) {
-                let _ = underlay.send(datagram, ways.endpoint(), ways.source(), 0);
+                let _ = socket.send(datagram, underlays.endpoint(), underlays.source(), 0);
             }
             station.path_changed(now_ns);
             let peer = &configured[at];
@@ -64,7 +65,10 @@ impl Peers {
             let what = format!("{why}; {} is used", name(to));
             tell(Event::UnderlayChanged, &peer.name, &what);
         }
-        station.ways.as_ref().map(|ways| ways.underlays.due_ns())
+        station
+            .underlays
+            .as_ref()
+            .map(|underlays| underlays.choice.due_ns())
     }
 }
 
@@ -78,15 +82,15 @@ impl Gateway {
             return;
         };
         if let Some(datagram) = session.seal(&Message::Echo(probe).packet(), scratch) {
-            let _ = self.underlay.send(datagram, to, from, 0);
+            let _ = self.socket.send(datagram, to, from, 0);
         }
     }
 
     /// A peer answered a probe.
     pub(super) fn echoed(&mut self, now_ns: u64, at: usize, Probe { sent_ns, way }: Probe) {
-        if let Some(ways) = &mut self.peers.stations[at].ways {
+        if let Some(underlays) = &mut self.peers.stations[at].underlays {
             let way = usize::try_from(way).unwrap_or(usize::MAX);
-            ways.underlays.answered(now_ns, way, sent_ns);
+            underlays.choice.answered(now_ns, way, sent_ns);
             self.peers.wakes.wake(at);
         }
     }

@@ -13,7 +13,7 @@ use linkweir_plane::classify::Label;
 use linkweir_plane::feedback::{self, Message, OF_LENGTH};
 use linkweir_plane::mss;
 
-use super::handshakes::Incoming;
+use super::handshake_queue::Incoming;
 use super::ingress::Ingress;
 use super::station::{count, count_all, Decapsulation, Station};
 use super::{Gateway, DEVICE};
@@ -22,7 +22,7 @@ use crate::linux::device::Device;
 use crate::linux::journal::{log, tell, Event};
 use crate::linux::paths;
 use crate::linux::poll;
-use crate::linux::underlay::{Local, Received};
+use crate::linux::tunnel_socket::{Local, Received};
 use crate::tunnel::seal::{Claim, Opened, Refused};
 
 /// Packets read from one side before the other has its turn.
@@ -182,10 +182,10 @@ impl Gateway {
 
     /// Reads datagrams from the socket into the device.
     pub(super) fn read_underlay(&mut self) {
-        self.underlay.discard_errors();
+        self.socket.discard_errors();
         let mut pkts = 0;
         while pkts < BATCH {
-            let received = match self.underlay.receive(&mut self.ingress.datagrams) {
+            let received = match self.socket.receive(&mut self.ingress.datagrams) {
                 Ok(received) => received,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // An ICMP message about a datagram sent earlier. The next one read may be good.
@@ -291,13 +291,13 @@ impl Gateway {
             Opened::Unproven(answer) => {
                 if let Some(answer) = answer {
                     count(&mut station.dropped, "handshake_unproven");
-                    let _ = self.underlay.send(answer, from, source, 0);
+                    let _ = self.socket.send(answer, from, source, 0);
                 }
                 return None;
             }
             Opened::Nothing => 0,
             Opened::Answer(answer) => {
-                let _ = self.underlay.send(answer, from, source, 0);
+                let _ = self.socket.send(answer, from, source, 0);
                 0
             }
             Opened::Packet(packet) => packet.len(),
@@ -364,7 +364,7 @@ impl Gateway {
             Ok(claim) => claim,
             Err(Refused::Cookie(answer)) => {
                 count(&mut self.dropped, "handshake_unproven");
-                let _ = self.underlay.send(&answer, from, source, 0);
+                let _ = self.socket.send(&answer, from, source, 0);
                 return None;
             }
             Err(Refused::TooMany) => {

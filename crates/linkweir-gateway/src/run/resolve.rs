@@ -64,7 +64,7 @@ impl Gateway {
             log("the process that resolves names has ended; another one is started within 10 s");
         }
         for (name, found) in answers {
-            let fits = |at: &SocketAddr| self.underlay.carries(at);
+            let fits = |at: &SocketAddr| self.socket.carries(at);
             let found = found.map(|found| found.into_iter().filter(fits).collect::<Vec<_>>());
             let found = match found {
                 Ok(found) if found.is_empty() => {

@@ -67,13 +67,13 @@ impl Gateway {
     fn serve_peer(&mut self, now_ns: &mut u64, at: usize) -> bool {
         let mut next_ns =
             self.peers
-                .check_session(*now_ns, at, &mut self.underlay, &self.config.peers);
+                .check_session(*now_ns, at, &mut self.socket, &self.config.peers);
         let ways_ns = self
             .peers
-            .check_ways(*now_ns, at, &mut self.underlay, &self.config.peers);
-        let length_ns =
-            self.peers
-                .check_length(*now_ns, at, &mut self.underlay, &self.config.peers);
+            .check_ways(*now_ns, at, &mut self.socket, &self.config.peers);
+        let length_ns = self
+            .peers
+            .check_length(*now_ns, at, &mut self.socket, &self.config.peers);
         let expiry_ns = self.check_capacity(*now_ns, at);
         let turn_ns = self.check_feedback(*now_ns, at);
         let times = [next_ns, ways_ns, length_ns, expiry_ns, turn_ns];
@@ -173,7 +173,7 @@ impl Gateway {
         }
         let stations = &mut self.peers.stations;
         let sent = self
-            .underlay
+            .socket
             .send_all(&mut self.egress.outbox, |at, datagrams, reason| {
                 count_all(&mut stations[at].dropped, reason, datagrams)
             });
@@ -194,7 +194,7 @@ impl Gateway {
     /// Sets whether the socket reports when it has room.
     fn wait_for_room(&mut self, blocked: bool) {
         if blocked != self.egress.blocked {
-            let _ = self.poll.interest(&self.underlay, UNDERLAY, true, blocked);
+            let _ = self.poll.interest(&self.socket, UNDERLAY, true, blocked);
             self.egress.blocked = blocked;
         }
     }
@@ -208,7 +208,7 @@ impl Gateway {
         let sent = outbox.sent_total();
         match outbox.call() {
             Some(call) if dropped => {
-                let (station, datagrams) = (call.way.station, call.datagrams);
+                let (station, datagrams) = (call.destination.station, call.datagrams);
                 if below.gives_up(now_ns, call.segment_bytes * datagrams, sent.0) {
                     let reasons = &mut self.peers.stations[station].dropped;
                     count_all(reasons, "underlay_down", datagrams);

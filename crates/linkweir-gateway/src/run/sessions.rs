@@ -7,7 +7,7 @@ use super::peers::Peers;
 use crate::config::{Config, Peer};
 use crate::linux::journal::{log, tell, Event};
 use crate::linux::poll;
-use crate::linux::underlay::Underlay;
+use crate::linux::tunnel_socket::TunnelSocket;
 use crate::tunnel::endpoints::{Endpoints, Saver};
 use crate::tunnel::seal::{self, Key};
 
@@ -27,7 +27,7 @@ impl Peers {
         &mut self,
         now_ns: u64,
         at: usize,
-        underlay: &mut Underlay,
+        socket: &mut TunnelSocket,
         configured: &[Peer],
     ) -> Option<u64> {
         let station = &mut self.stations[at];
@@ -57,7 +57,7 @@ impl Peers {
                 }
                 if let Some(to) = station.endpoint.filter(|_| sends) {
                     station.silence.sent(now_ns);
-                    let _ = underlay.send(datagram, to, station.source, 0);
+                    let _ = socket.send(datagram, to, station.source, 0);
                 }
             }
         }
@@ -117,7 +117,7 @@ impl Peers {
     }
 
     /// Gives peers without a configured endpoint the one that an earlier gateway saved.
-    pub(super) fn restore_endpoints(&mut self, config: &Config, underlay: &Underlay) {
+    pub(super) fn restore_endpoints(&mut self, config: &Config, socket: &TunnelSocket) {
         if self.identity.is_none() {
             return;
         }
@@ -129,7 +129,7 @@ impl Peers {
         for (peer, station) in config.peers.iter().zip(&mut self.stations) {
             if station.endpoint.is_none() {
                 let known = peer.public_key.and_then(|key| saved.of(&key));
-                station.endpoint = known.filter(|at| underlay.carries(at));
+                station.endpoint = known.filter(|at| socket.carries(at));
                 station.loop_is_doubted = true;
                 if let Some(endpoint) = station.endpoint {
                     station.candidates.answered(endpoint);

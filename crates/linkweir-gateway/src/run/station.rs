@@ -9,7 +9,7 @@ use linkweir_core::Fault;
 
 use super::candidates::Candidates;
 use super::silence::Silence;
-use super::ways::Ways;
+use super::underlays::PeerUnderlays;
 
 use crate::config::{Config, Peer};
 use crate::linux::calls;
@@ -17,7 +17,7 @@ use crate::linux::command::Running;
 use crate::linux::journal::{tell, Event};
 use crate::linux::leads::Own;
 use crate::linux::paths;
-use crate::linux::underlay::Local;
+use crate::linux::tunnel_socket::Local;
 use crate::show::figures::{self, FeedbackShow, PeerShow};
 use crate::tunnel::indices::Indices;
 use crate::tunnel::seal::{Identity, Secret, Session};
@@ -66,7 +66,7 @@ pub(super) struct Station {
     /// peer is through another device than that of this address.
     pub source: Source,
     /// The ways to it, where there are several.
-    pub ways: Option<Ways>,
+    pub underlays: Option<PeerUnderlays>,
     /// The endpoint and the place where its last datagram came in, as of which `source` was found.
     pub came: Option<(SocketAddr, Option<Local>)>,
     /// Whether what is sent to it would come back through the tunnel's own device: then nothing is.
@@ -149,7 +149,7 @@ impl Station {
             session,
             endpoint: peer.endpoint,
             source: Source::default(),
-            ways: None,
+            underlays: None,
             came: None,
             is_looped: false,
             loop_is_doubted: true,
@@ -221,10 +221,10 @@ impl Station {
 
     /// Sets the ways up as they are configured; the first is used until it fails.
     fn set_ways(&mut self, now_ns: u64, peer: &Peer) {
-        self.ways = Ways::new(now_ns, peer);
+        self.underlays = PeerUnderlays::new(now_ns, peer);
         self.loop_is_doubted = true;
-        if let Some(ways) = &self.ways {
-            self.source = ways.source();
+        if let Some(underlays) = &self.underlays {
+            self.source = underlays.source();
         }
     }
 
@@ -299,7 +299,7 @@ impl Station {
     /// another now.
     pub(super) fn came(&mut self, from: SocketAddr, to: Option<Local>, name: &str) -> bool {
         self.silence.hear();
-        if self.ways.is_some() || self.came == Some((from, to)) {
+        if self.underlays.is_some() || self.came == Some((from, to)) {
             return false;
         }
         self.came = Some((from, to));
@@ -368,16 +368,16 @@ impl Station {
     pub(super) fn doubt_path(&mut self) {
         self.path_is_doubted = true;
         self.loop_is_doubted = true;
-        if let Some(ways) = &mut self.ways {
-            ways.find_devices();
-            self.source = ways.source();
+        if let Some(underlays) = &mut self.underlays {
+            underlays.find_devices();
+            self.source = underlays.source();
         }
     }
 
     /// Finds what it is sent from, if addresses or routes have changed.
     #[inline]
     pub(super) fn confirm_path(&mut self) {
-        if self.path_is_doubted && self.ways.is_none() {
+        if self.path_is_doubted && self.underlays.is_none() {
             self.find_source();
         }
     }
@@ -479,9 +479,9 @@ impl Station {
             path_mtu_bytes: self.path_mtu.as_ref().map(PathMtu::found),
             program_unlogged_lines: peer.capacity.command.as_ref().map(|_| self.unlogged_lines),
             underlays: self
-                .ways
+                .underlays
                 .as_ref()
-                .map_or_else(Vec::new, |ways| ways.show(peer)),
+                .map_or_else(Vec::new, |underlays| underlays.show(peer)),
             classes: figures::classes(now_ns, config, &mut self.link),
             warnings: config.warnings_at(&peer.name, capacity_bps),
         }

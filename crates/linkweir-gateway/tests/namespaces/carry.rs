@@ -5,7 +5,7 @@ use std::fs;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::linux::underlay::Underlay;
+use linkweir_gateway::linux::tunnel_socket::TunnelSocket;
 use linkweir_gateway::show::figures::Show;
 use linkweir_plane::bytes::outbox::Source;
 use linkweir_plane::feedback::Message;
@@ -436,7 +436,7 @@ pub fn code_points_and_congestion_are_seen_outside_and_inside() {
     let folder = Folder::new();
     let file = folder.write("1.toml", &config(&folder, 1, STRICT));
     let _gateway = Gateway::start(&here, &file, &folder.path("control1"));
-    let bare = there.inside(|| Underlay::bind("192.0.2.2:51820".parse().unwrap()));
+    let bare = there.inside(|| TunnelSocket::bind("192.0.2.2:51820".parse().unwrap()));
     let mut bare = bare.unwrap();
     let a = here.socket("10.77.0.1:1000");
     set_tos(&a, 46 << 2 | 2);

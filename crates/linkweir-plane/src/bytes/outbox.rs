@@ -46,7 +46,7 @@ pub struct Source {
 
 /// Where a datagram is sent, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct Destination {
     /// The peer.
     pub station: usize,
     /// Its endpoint.
@@ -61,7 +61,7 @@ pub struct Way {
 #[derive(Clone, Debug)]
 pub struct Call {
     /// Where they are sent.
-    pub way: Way,
+    pub destination: Destination,
     /// Length of each but the last, bytes.
     pub segment_bytes: usize,
     first: usize,
@@ -101,7 +101,7 @@ impl Outbox {
     }
 
     /// The packets of `packet` as they are.
-    pub fn add_clear(&mut self, way: Way, packet: Packet) {
+    pub fn add_clear(&mut self, destination: Destination, packet: Packet) {
         let number = self.packets.len();
         let header_bytes = packet.header_bytes();
         let cutter = packet.cutter();
@@ -115,7 +115,7 @@ impl Outbox {
             }
             let bytes = header_bytes + payload.len();
             self.parts.push(Part::Packet(number, payload));
-            self.add(way, Datagram { first_part, bytes });
+            self.add(destination, Datagram { first_part, bytes });
         }
         self.packets.push(packet);
     }
@@ -124,7 +124,7 @@ impl Outbox {
     /// not be sealed.
     pub fn add_sealed(
         &mut self,
-        way: Way,
+        destination: Destination,
         packet: Packet,
         overhead_bytes: usize,
         mut seal: impl FnMut(&[u8], &mut [u8]) -> Option<usize>,
@@ -152,19 +152,19 @@ impl Outbox {
             self.written.truncate(begin + bytes);
             let first_part = self.parts.len();
             self.parts.push(Part::Written(begin..begin + bytes));
-            self.add(way, Datagram { first_part, bytes });
+            self.add(destination, Datagram { first_part, bytes });
         }
         self.packets.push(packet);
         refused
     }
 
-    fn add(&mut self, way: Way, datagram: Datagram) {
+    fn add(&mut self, destination: Destination, datagram: Datagram) {
         let bytes = datagram.bytes;
         self.bytes += bytes;
         let first = self.datagrams.len();
         self.datagrams.push(datagram);
         if let Some(call) = self.calls[self.done..].last_mut() {
-            if call.way == way
+            if call.destination == destination
                 && !call.closed
                 && bytes <= call.segment_bytes
                 && call.datagrams < MOST_DATAGRAMS
@@ -177,7 +177,7 @@ impl Outbox {
             }
         }
         self.calls.push(Call {
-            way,
+            destination,
             segment_bytes: bytes,
             first,
             datagrams: 1,
@@ -275,8 +275,8 @@ impl Outbox {
     pub fn move_stations(&mut self, place: impl Fn(usize) -> Option<usize>) {
         let mut left = self.calls.split_off(self.done);
         left.retain_mut(|call| {
-            let place = place(call.way.station);
-            call.way.station = place.unwrap_or(0);
+            let place = place(call.destination.station);
+            call.destination.station = place.unwrap_or(0);
             place.is_some()
         });
         self.calls.extend(left);
@@ -299,8 +299,8 @@ pub(crate) mod tests {
     use super::*;
     use crate::bytes::superpacket::tests::{payload, Flow};
 
-    pub(crate) fn way(station: usize, tos: u8) -> Way {
-        Way {
+    pub(crate) fn destination(station: usize, tos: u8) -> Destination {
+        Destination {
             station,
             to: "192.0.2.2:51820".parse().unwrap(),
             from: Source::default(),
@@ -326,7 +326,7 @@ pub(crate) mod tests {
                 .map(<[u8]>::to_vec)
                 .collect();
             assert!(bytes.is_empty() || datagrams.len() == call.datagrams);
-            calls.push((call.way.station, call.way.tos, datagrams));
+            calls.push((call.destination.station, call.destination.tos, datagrams));
             outbox.sent(call.datagrams);
         }
         assert!(outbox.is_empty());
@@ -344,7 +344,7 @@ pub(crate) mod tests {
     fn datagrams_of_one_length_go_together_with_a_shorter_one_last() {
         let mut outbox = Outbox::default();
         for (at, bytes) in [100, 100, 60, 60, 100, 101].into_iter().enumerate() {
-            outbox.add_clear(way(0, 0), packet(bytes, at as u8));
+            outbox.add_clear(destination(0, 0), packet(bytes, at as u8));
         }
         let expected = [
             (0, 0, vec![vec![0; 100], vec![1; 100], vec![2; 60]]),
@@ -358,15 +358,15 @@ pub(crate) mod tests {
     #[test]
     fn another_peer_or_field_is_another_call() {
         let mut outbox = Outbox::default();
-        for way in [
-            way(0, 0),
-            way(0, 0),
-            way(1, 0),
-            way(1, 8),
-            way(1, 8),
-            way(0, 8),
+        for destination in [
+            destination(0, 0),
+            destination(0, 0),
+            destination(1, 0),
+            destination(1, 8),
+            destination(1, 8),
+            destination(0, 8),
         ] {
-            outbox.add_clear(way, packet(100, 1));
+            outbox.add_clear(destination, packet(100, 1));
         }
         let calls: Vec<_> = calls(&mut outbox)
             .into_iter()
@@ -379,13 +379,13 @@ pub(crate) mod tests {
     fn calls_have_bounds() {
         let mut outbox = Outbox::default();
         for _ in 0..150 {
-            outbox.add_clear(way(0, 0), packet(50, 1));
+            outbox.add_clear(destination(0, 0), packet(50, 1));
         }
         assert_eq!(counts(&mut outbox), [64, 64, 22]);
         outbox.clear(drop);
         // 44 times 1472 is 64768; 45 times is more than 65507.
         for _ in 0..50 {
-            outbox.add_clear(way(0, 0), packet(1472, 1));
+            outbox.add_clear(destination(0, 0), packet(1472, 1));
         }
         assert!(outbox.is_full());
         assert_eq!(counts(&mut outbox), [44, 6]);
@@ -399,13 +399,13 @@ pub(crate) mod tests {
         let whole = flow.whole(5, 6, 0x18, &payload(2500), 1000);
         let cut: Vec<Vec<u8>> = whole.split().map(|packet| packet.to_vec()).collect();
         let mut outbox = Outbox::default();
-        outbox.add_clear(way(0, 0), whole.clone());
+        outbox.add_clear(destination(0, 0), whole.clone());
         assert_eq!(calls(&mut outbox), [(0, 0, cut.clone())]);
         outbox.clear(drop);
 
         // A seal that turns every bit and puts three bytes behind, and refuses the second packet.
         let mut count = 0;
-        let refused = outbox.add_sealed(way(0, 0), whole, 5, |clear, sealed| {
+        let refused = outbox.add_sealed(destination(0, 0), whole, 5, |clear, sealed| {
             count += 1;
             sealed[..clear.len()].copy_from_slice(clear);
             sealed[..clear.len()]
@@ -425,9 +425,9 @@ pub(crate) mod tests {
     fn a_call_the_system_refuses_is_sent_one_by_one() {
         let mut outbox = Outbox::default();
         for fill in 0..5 {
-            outbox.add_clear(way(0, 0), packet(100, fill));
+            outbox.add_clear(destination(0, 0), packet(100, fill));
         }
-        outbox.add_clear(way(1, 0), packet(100, 5));
+        outbox.add_clear(destination(1, 0), packet(100, 5));
         outbox.sent(1);
         outbox.scatter();
         let expected: Vec<_> = (1..6)
@@ -440,7 +440,7 @@ pub(crate) mod tests {
     fn given_up_datagrams_do_not_count_as_sent() {
         let mut outbox = Outbox::default();
         for fill in 0..3 {
-            outbox.add_clear(way(0, 0), packet(100, fill));
+            outbox.add_clear(destination(0, 0), packet(100, fill));
         }
         outbox.sent(1);
         outbox.given_up(1);
@@ -454,7 +454,7 @@ pub(crate) mod tests {
     fn unsent_datagrams_follow_their_peer() {
         let mut outbox = Outbox::default();
         for station in [0, 1, 2] {
-            outbox.add_clear(way(station, 0), packet(100, station as u8));
+            outbox.add_clear(destination(station, 0), packet(100, station as u8));
         }
         outbox.sent(1);
         outbox.move_stations(|station| (station == 2).then_some(7));

@@ -2,178 +2,84 @@
 //! The columns of tables `transfers`, which has a row for each completion of an application, `completions` with one for
 //! each flow, and `video` with one for each player.
 
-use super::column::{Column, Unit, Value};
+use super::column::{bits_per_second, bytes, seconds, unitless, Column};
 use super::flow::Flow;
 use super::transfers::{Completions, Playback, Transfer};
 
-fn seconds(ns: u64) -> f64 {
+fn to_seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
 /// Columns of table `transfers`.
 pub(super) const TRANSFERS: &[Column<Flow, Transfer>] = &[
-    Column {
-        name: "flow",
-        unit: Unit::None,
-        help: "Name of the flow.",
-        value: Value::Name(|f, _| &f.name),
-    },
-    Column {
-        name: "class",
-        unit: Unit::None,
-        help: "Name of its class.",
-        value: Value::Name(|f, _| &f.class_name),
-    },
-    Column {
-        name: "start_s",
-        unit: Unit::Seconds,
-        help: "When the transfer, the request, the page or the segment of video began.",
-        value: Value::Real(|_, t| Some(seconds(t.start_ns))),
-    },
-    Column {
-        name: "size_bytes",
-        unit: Unit::Bytes,
-        help: "Its bytes, without headers.",
-        value: Value::Count(|_, t| t.bytes),
-    },
-    Column {
-        name: "completion_s",
-        unit: Unit::Seconds,
-        help: "Time from then until the receiver had all of it.",
-        value: Value::Real(|_, t| Some(seconds(t.took_ns))),
-    },
+    unitless("flow", "Name of the flow.").name(|f, _| &f.name),
+    unitless("class", "Name of its class.").name(|f, _| &f.class_name),
+    seconds(
+        "start_s",
+        "When the transfer, the request, the page or the segment of video began.",
+    )
+    .real(|_, t| Some(to_seconds(t.start_ns))),
+    bytes("size_bytes", "Its bytes, without headers.").count(|_, t| t.bytes),
+    seconds(
+        "completion_s",
+        "Time from then until the receiver had all of it.",
+    )
+    .real(|_, t| Some(to_seconds(t.took_ns))),
 ];
 
 /// Columns of table `completions`.
 pub(super) const COMPLETIONS: &[Column<Flow, Completions>] = &[
-    Column {
-        name: "flow",
-        unit: Unit::None,
-        help: "Name of the flow.",
-        value: Value::Name(|f, _| &f.name),
-    },
-    Column {
-        name: "class",
-        unit: Unit::None,
-        help: "Name of its class.",
-        value: Value::Name(|f, _| &f.class_name),
-    },
-    Column {
-        name: "kind",
-        unit: Unit::None,
-        help: "Kind of the source.",
-        value: Value::Name(|f, _| f.kind),
-    },
-    Column {
-        name: "begun",
-        unit: Unit::None,
-        help: "Transfers, requests, pages or segments of video that began.",
-        value: Value::Count(|_, c| c.begun),
-    },
-    Column {
-        name: "finished",
-        unit: Unit::None,
-        help: "Those of them that are complete.",
-        value: Value::Count(|_, c| c.finished),
-    },
-    Column {
-        name: "refused",
-        unit: Unit::None,
-        help: "Transfers that did not begin because too many were there.",
-        value: Value::Count(|_, c| c.refused),
-    },
-    Column {
-        name: "mean_bytes",
-        unit: Unit::Bytes,
-        help: "Mean size of those that are complete.",
-        value: Value::Real(|_, c| c.mean_bytes()),
-    },
-    Column {
-        name: "completion_mean_s",
-        unit: Unit::Seconds,
-        help: "Their mean completion time.",
-        value: Value::Real(|_, c| c.mean_s()),
-    },
-    Column {
-        name: "completion_p50_s",
-        unit: Unit::Seconds,
-        help: "Median of their completion times.",
-        value: Value::Real(|_, c| c.quantile_s(0.5)),
-    },
-    Column {
-        name: "completion_p95_s",
-        unit: Unit::Seconds,
-        help: "Their 95th percentile.",
-        value: Value::Real(|_, c| c.quantile_s(0.95)),
-    },
-    Column {
-        name: "completion_p99_s",
-        unit: Unit::Seconds,
-        help: "Their 99th percentile.",
-        value: Value::Real(|_, c| c.quantile_s(0.99)),
-    },
-    Column {
-        name: "completion_max_s",
-        unit: Unit::Seconds,
-        help: "The longest of them.",
-        value: Value::Real(|_, c| c.longest_s()),
-    },
+    unitless("flow", "Name of the flow.").name(|f, _| &f.name),
+    unitless("class", "Name of its class.").name(|f, _| &f.class_name),
+    unitless("kind", "Kind of the source.").name(|f, _| f.kind),
+    unitless(
+        "begun",
+        "Transfers, requests, pages or segments of video that began.",
+    )
+    .count(|_, c| c.begun),
+    unitless("finished", "Those of them that are complete.").count(|_, c| c.finished),
+    unitless(
+        "refused",
+        "Transfers that did not begin because too many were there.",
+    )
+    .count(|_, c| c.refused),
+    bytes("mean_bytes", "Mean size of those that are complete.").real(|_, c| c.mean_bytes()),
+    seconds("completion_mean_s", "Their mean completion time.").real(|_, c| c.mean_s()),
+    seconds("completion_p50_s", "Median of their completion times.").real(|_, c| c.quantile_s(0.5)),
+    seconds("completion_p95_s", "Their 95th percentile.").real(|_, c| c.quantile_s(0.95)),
+    seconds("completion_p99_s", "Their 99th percentile.").real(|_, c| c.quantile_s(0.99)),
+    seconds("completion_max_s", "The longest of them.").real(|_, c| c.longest_s()),
 ];
 
 /// Columns of table `video`.
 pub(super) const VIDEO: &[Column<Flow, Playback>] = &[
-    Column {
-        name: "flow",
-        unit: Unit::None,
-        help: "Name of the flow.",
-        value: Value::Name(|f, _| &f.name),
-    },
-    Column {
-        name: "class",
-        unit: Unit::None,
-        help: "Name of its class.",
-        value: Value::Name(|f, _| &f.class_name),
-    },
-    Column {
-        name: "segments",
-        unit: Unit::None,
-        help: "Segments received.",
-        value: Value::Count(|_, p| p.segments),
-    },
-    Column {
-        name: "bitrate_mean_bps",
-        unit: Unit::BitsPerSecond,
-        help: "Mean of the rates at which they are encoded.",
-        value: Value::Real(|_, p| (p.segments > 0).then(|| p.rates_bps / p.segments as f64)),
-    },
-    Column {
-        name: "switches",
-        unit: Unit::None,
-        help: "Times the rate changed from one segment to the next.",
-        value: Value::Count(|_, p| p.switches),
-    },
-    Column {
-        name: "startup_s",
-        unit: Unit::Seconds,
-        help: "Time from the flow's start until playing began; empty where it did not.",
-        value: Value::Real(|_, p| p.startup_ns.map(seconds)),
-    },
-    Column {
-        name: "stalls",
-        unit: Unit::None,
-        help: "Times the buffer ran empty after that (rebuffering events).",
-        value: Value::Count(|_, p| p.stalls),
-    },
-    Column {
-        name: "stalled_s",
-        unit: Unit::Seconds,
-        help: "Time that playing stood still in them (rebuffering time).",
-        value: Value::Real(|_, p| Some(seconds(p.stalled_ns))),
-    },
-    Column {
-        name: "played_s",
-        unit: Unit::Seconds,
-        help: "Time played.",
-        value: Value::Real(|_, p| Some(seconds(p.played_ns))),
-    },
+    unitless("flow", "Name of the flow.").name(|f, _| &f.name),
+    unitless("class", "Name of its class.").name(|f, _| &f.class_name),
+    unitless("segments", "Segments received.").count(|_, p| p.segments),
+    bits_per_second(
+        "bitrate_mean_bps",
+        "Mean of the rates at which they are encoded.",
+    )
+    .real(|_, p| (p.segments > 0).then(|| p.rates_bps / p.segments as f64)),
+    unitless(
+        "switches",
+        "Times the rate changed from one segment to the next.",
+    )
+    .count(|_, p| p.switches),
+    seconds(
+        "startup_s",
+        "Time from the flow's start until playing began; empty where it did not.",
+    )
+    .real(|_, p| p.startup_ns.map(to_seconds)),
+    unitless(
+        "stalls",
+        "Times the buffer ran empty after that (rebuffering events).",
+    )
+    .count(|_, p| p.stalls),
+    seconds(
+        "stalled_s",
+        "Time that playing stood still in them (rebuffering time).",
+    )
+    .real(|_, p| Some(to_seconds(p.stalled_ns))),
+    seconds("played_s", "Time played.").real(|_, p| Some(to_seconds(p.played_ns))),
 ];

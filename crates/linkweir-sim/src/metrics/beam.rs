@@ -4,7 +4,7 @@
 use crate::experiment::Experiment;
 use crate::table::Sink;
 
-use super::column::{Column, TableOf, Unit, Value};
+use super::column::{bits_per_second, decibels, seconds, unitless, Column, TableOf};
 
 /// A terminal's channel between two ticks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -216,144 +216,64 @@ pub(super) struct Means {
 
 /// Columns of table `channel`.
 pub(super) const CHANNEL: &[Column<Terminal, Bin>] = &[
-    Column {
-        name: "t_s",
-        unit: Unit::Seconds,
-        help: "Start of the bin.",
-        value: Value::Real(|_, bin| Some(bin.t_s)),
-    },
-    Column {
-        name: "class",
-        unit: Unit::None,
-        help: "Name of the class, which is a terminal.",
-        value: Value::Name(|t, _| &t.name),
-    },
-    Column {
-        name: "esn0_db",
-        unit: Unit::Decibels,
-        help: "Mean Es/N0.",
-        value: Value::Real(|t, bin| Some((t.sums.esn0_db - t.bin.esn0_db) / bin.span)),
-    },
-    Column {
-        name: "attenuation_db",
-        unit: Unit::Decibels,
-        help: "Mean attenuation by rain.",
-        value: Value::Real(|t, bin| {
-            Some((t.sums.attenuation_db - t.bin.attenuation_db) / bin.span)
-        }),
-    },
-    Column {
-        name: "rate_bps",
-        unit: Unit::BitsPerSecond,
-        help: "Mean rate that modulation and code give.",
-        value: Value::Real(|t, bin| Some(t.rate_bps(bin))),
-    },
-    Column {
-        name: "outage",
-        unit: Unit::None,
-        help: "Part of the bin without any modulation and code.",
-        value: Value::Real(|t, bin| Some(t.outage(bin))),
-    },
-    Column {
-        name: "airtime",
-        unit: Unit::None,
-        help: "Part of the bin in which the carrier served the terminal.",
-        value: Value::Real(|_, bin| Some(bin.airtime)),
-    },
-    Column {
-        name: "modcod",
-        unit: Unit::None,
-        help: "Modulation and code at the end of the bin.",
-        value: Value::Name(|t, _| t.now.modcod.unwrap_or("none")),
-    },
+    seconds("t_s", "Start of the bin.").real(|_, bin| Some(bin.t_s)),
+    unitless("class", "Name of the class, which is a terminal.").name(|t, _| &t.name),
+    decibels("esn0_db", "Mean Es/N0.")
+        .real(|t, bin| Some((t.sums.esn0_db - t.bin.esn0_db) / bin.span)),
+    decibels("attenuation_db", "Mean attenuation by rain.")
+        .real(|t, bin| Some((t.sums.attenuation_db - t.bin.attenuation_db) / bin.span)),
+    bits_per_second("rate_bps", "Mean rate that modulation and code give.")
+        .real(|t, bin| Some(t.rate_bps(bin))),
+    unitless("outage", "Part of the bin without any modulation and code.")
+        .real(|t, bin| Some(t.outage(bin))),
+    unitless(
+        "airtime",
+        "Part of the bin in which the carrier served the terminal.",
+    )
+    .real(|_, bin| Some(bin.airtime)),
+    unitless("modcod", "Modulation and code at the end of the bin.")
+        .name(|t, _| t.now.modcod.unwrap_or("none")),
 ];
 
 /// Columns of table `carrier`.
 pub(super) const CARRIER: &[Column<Means, Bin>] = &[
-    Column {
-        name: "t_s",
-        unit: Unit::Seconds,
-        help: "Start of the bin.",
-        value: Value::Real(|_, bin| Some(bin.t_s)),
-    },
-    Column {
-        name: "occupancy",
-        unit: Unit::None,
-        help: "Part of the bin in which the carrier sent.",
-        value: Value::Real(|means, _| Some(means.occupancy)),
-    },
-    Column {
-        name: "rate_mean_bps",
-        unit: Unit::BitsPerSecond,
-        help: "Mean of the terminals' rates.",
-        value: Value::Real(|means, _| Some(means.rate_bps)),
-    },
-    Column {
-        name: "outage",
-        unit: Unit::None,
-        help: "Mean of the parts of the bin that terminals were in outage.",
-        value: Value::Real(|means, _| Some(means.outage)),
-    },
+    seconds("t_s", "Start of the bin.").real(|_, bin| Some(bin.t_s)),
+    unitless("occupancy", "Part of the bin in which the carrier sent.")
+        .real(|means, _| Some(means.occupancy)),
+    bits_per_second("rate_mean_bps", "Mean of the terminals' rates.")
+        .real(|means, _| Some(means.rate_bps)),
+    unitless(
+        "outage",
+        "Mean of the parts of the bin that terminals were in outage.",
+    )
+    .real(|means, _| Some(means.outage)),
 ];
 
 /// Columns of table `terminals`.
 pub(super) const TERMINALS: &[Column<Terminal, Total>] = &[
-    Column {
-        name: "class",
-        unit: Unit::None,
-        help: "Name of the class, which is a terminal.",
-        value: Value::Name(|t, _| &t.name),
-    },
-    Column {
-        name: "clear_sky_esn0_db",
-        unit: Unit::Decibels,
-        help: "Es/N0 without rain.",
-        value: Value::Real(|t, _| Some(t.clear_sky_db)),
-    },
-    Column {
-        name: "esn0_mean_db",
-        unit: Unit::Decibels,
-        help: "Mean Es/N0.",
-        value: Value::Real(|t, total| Some((t.sums.esn0_db - t.total.esn0_db) / total.span)),
-    },
-    Column {
-        name: "attenuation_mean_db",
-        unit: Unit::Decibels,
-        help: "Mean attenuation by rain.",
-        value: Value::Real(|t, total| {
-            Some((t.sums.attenuation_db - t.total.attenuation_db) / total.span)
-        }),
-    },
-    Column {
-        name: "attenuation_max_db",
-        unit: Unit::Decibels,
-        help: "Greatest attenuation by rain.",
-        value: Value::Real(|t, _| Some(t.total_max_db)),
-    },
-    Column {
-        name: "channel_rate_bps",
-        unit: Unit::BitsPerSecond,
-        help: "Mean rate that modulation and code give.",
-        value: Value::Real(|t, total| Some((t.sums.rate_bps - t.total.rate_bps) / total.span)),
-    },
-    Column {
-        name: "outage",
-        unit: Unit::None,
-        help: "Part of the time without any modulation and code.",
-        value: Value::Real(|t, total| {
-            Some((t.sums.outage_ns - t.total.outage_ns) as f64 / total.span)
-        }),
-    },
-    Column {
-        name: "modcod_changes",
-        unit: Unit::None,
-        help: "Changes of modulation and code.",
-        value: Value::Count(|t, _| t.sums.changes - t.total.changes),
-    },
-    Column {
-        name: "airtime",
-        unit: Unit::None,
-        help: "Part of the time in which the carrier served the terminal.",
-        value: Value::Real(|_, total| Some(total.airtime)),
-    },
+    unitless("class", "Name of the class, which is a terminal.").name(|t, _| &t.name),
+    decibels("clear_sky_esn0_db", "Es/N0 without rain.").real(|t, _| Some(t.clear_sky_db)),
+    decibels("esn0_mean_db", "Mean Es/N0.")
+        .real(|t, total| Some((t.sums.esn0_db - t.total.esn0_db) / total.span)),
+    decibels("attenuation_mean_db", "Mean attenuation by rain.")
+        .real(|t, total| Some((t.sums.attenuation_db - t.total.attenuation_db) / total.span)),
+    decibels("attenuation_max_db", "Greatest attenuation by rain.")
+        .real(|t, _| Some(t.total_max_db)),
+    bits_per_second(
+        "channel_rate_bps",
+        "Mean rate that modulation and code give.",
+    )
+    .real(|t, total| Some((t.sums.rate_bps - t.total.rate_bps) / total.span)),
+    unitless(
+        "outage",
+        "Part of the time without any modulation and code.",
+    )
+    .real(|t, total| Some((t.sums.outage_ns - t.total.outage_ns) as f64 / total.span)),
+    unitless("modcod_changes", "Changes of modulation and code.")
+        .count(|t, _| t.sums.changes - t.total.changes),
+    unitless(
+        "airtime",
+        "Part of the time in which the carrier served the terminal.",
+    )
+    .real(|_, total| Some(total.airtime)),
 ];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Counters of a class, and the columns of the tables `series` and `classes`.
 
-use super::column::{Column, Unit, Value};
+use super::column::{bits_per_second, bytes, packets, seconds, unitless, Column};
 use super::delay::Jitter;
 
 /// Counts since the start.
@@ -105,238 +105,109 @@ impl Class {
 
 /// Columns of table `series`.
 pub(super) const SERIES: &[Column<Class, Bin>] = &[
-    Column {
-        name: "t_s",
-        unit: Unit::Seconds,
-        help: "Start of the bin.",
-        value: Value::Real(|_, bin| Some(bin.t_s)),
-    },
-    Column {
-        name: "class",
-        unit: Unit::None,
-        help: "Name of the class.",
-        value: Value::Name(|c, _| &c.name),
-    },
-    Column {
-        name: "arrived_pkts",
-        unit: Unit::Packets,
-        help: "Packets that arrived at the queue.",
-        value: Value::Count(|c, _| c.counts.arrived_pkts - c.bin.arrived_pkts),
-    },
-    Column {
-        name: "arrived_bytes",
-        unit: Unit::Bytes,
-        help: "Their bytes.",
-        value: Value::Count(|c, _| c.counts.arrived_bytes - c.bin.arrived_bytes),
-    },
-    Column {
-        name: "sent_pkts",
-        unit: Unit::Packets,
-        help: "Packets that the scheduler handed to the link.",
-        value: Value::Count(|c, _| c.counts.sent_pkts - c.bin.sent_pkts),
-    },
-    Column {
-        name: "sent_bytes",
-        unit: Unit::Bytes,
-        help: "Their bytes.",
-        value: Value::Count(|c, _| c.counts.sent_bytes - c.bin.sent_bytes),
-    },
-    Column {
-        name: "dropped_limit_pkts",
-        unit: Unit::Packets,
-        help: "Packets dropped because a queue limit was reached.",
-        value: Value::Count(|c, _| c.counts.dropped_limit_pkts - c.bin.dropped_limit_pkts),
-    },
-    Column {
-        name: "dropped_policy_pkts",
-        unit: Unit::Packets,
-        help: "Packets dropped by the policy.",
-        value: Value::Count(|c, _| c.counts.dropped_policy_pkts - c.bin.dropped_policy_pkts),
-    },
-    Column {
-        name: "dropped_age_pkts",
-        unit: Unit::Packets,
-        help: "Packets dropped because they had waited longer than max_age.",
-        value: Value::Count(|c, _| c.counts.dropped_age_pkts - c.bin.dropped_age_pkts),
-    },
-    Column {
-        name: "lost_link_pkts",
-        unit: Unit::Packets,
-        help: "Packets lost behind the scheduler.",
-        value: Value::Count(|c, _| c.counts.lost_link_pkts - c.bin.lost_link_pkts),
-    },
-    Column {
-        name: "sent_bps",
-        unit: Unit::BitsPerSecond,
-        help: "Rate of the packets handed to the link.",
-        value: Value::Real(|c, bin| Some(c.sent_bps(&c.bin, bin.span_s))),
-    },
-    Column {
-        name: "delay_mean_s",
-        unit: Unit::Seconds,
-        help: "Mean time that packets sent in the bin waited in the queue.",
-        value: Value::Real(|c, _| c.delay_mean_s(&c.bin)),
-    },
-    Column {
-        name: "delay_max_s",
-        unit: Unit::Seconds,
-        help: "The longest of these times.",
-        value: Value::Real(|c, _| c.delay_max_s(&c.bin, c.bin_max_ns)),
-    },
-    Column {
-        name: "backlog_pkts",
-        unit: Unit::Packets,
-        help: "Packets waiting at the end of the bin.",
-        value: Value::Count(|c, _| c.backlog_pkts),
-    },
-    Column {
-        name: "backlog_bytes",
-        unit: Unit::Bytes,
-        help: "Their bytes.",
-        value: Value::Count(|c, _| c.backlog_bytes),
-    },
-    Column {
-        name: "marked_pkts",
-        unit: Unit::Packets,
-        help: "Packets sent that the policy marked (ECN).",
-        value: Value::Count(|c, _| c.counts.marked_pkts - c.bin.marked_pkts),
-    },
+    seconds("t_s", "Start of the bin.").real(|_, bin| Some(bin.t_s)),
+    unitless("class", "Name of the class.").name(|c, _| &c.name),
+    packets("arrived_pkts", "Packets that arrived at the queue.")
+        .count(|c, _| c.counts.arrived_pkts - c.bin.arrived_pkts),
+    bytes("arrived_bytes", "Their bytes.")
+        .count(|c, _| c.counts.arrived_bytes - c.bin.arrived_bytes),
+    packets(
+        "sent_pkts",
+        "Packets that the scheduler handed to the link.",
+    )
+    .count(|c, _| c.counts.sent_pkts - c.bin.sent_pkts),
+    bytes("sent_bytes", "Their bytes.").count(|c, _| c.counts.sent_bytes - c.bin.sent_bytes),
+    packets(
+        "dropped_limit_pkts",
+        "Packets dropped because a queue limit was reached.",
+    )
+    .count(|c, _| c.counts.dropped_limit_pkts - c.bin.dropped_limit_pkts),
+    packets("dropped_policy_pkts", "Packets dropped by the policy.")
+        .count(|c, _| c.counts.dropped_policy_pkts - c.bin.dropped_policy_pkts),
+    packets(
+        "dropped_age_pkts",
+        "Packets dropped because they had waited longer than max_age.",
+    )
+    .count(|c, _| c.counts.dropped_age_pkts - c.bin.dropped_age_pkts),
+    packets("lost_link_pkts", "Packets lost behind the scheduler.")
+        .count(|c, _| c.counts.lost_link_pkts - c.bin.lost_link_pkts),
+    bits_per_second("sent_bps", "Rate of the packets handed to the link.")
+        .real(|c, bin| Some(c.sent_bps(&c.bin, bin.span_s))),
+    seconds(
+        "delay_mean_s",
+        "Mean time that packets sent in the bin waited in the queue.",
+    )
+    .real(|c, _| c.delay_mean_s(&c.bin)),
+    seconds("delay_max_s", "The longest of these times.")
+        .real(|c, _| c.delay_max_s(&c.bin, c.bin_max_ns)),
+    packets("backlog_pkts", "Packets waiting at the end of the bin.").count(|c, _| c.backlog_pkts),
+    bytes("backlog_bytes", "Their bytes.").count(|c, _| c.backlog_bytes),
+    packets("marked_pkts", "Packets sent that the policy marked (ECN).")
+        .count(|c, _| c.counts.marked_pkts - c.bin.marked_pkts),
 ];
 
 /// Columns of table `classes`.
 pub(super) const CLASSES: &[Column<Class, ClassTotals>] = &[
-    Column {
-        name: "class",
-        unit: Unit::None,
-        help: "Name of the class.",
-        value: Value::Name(|c, _| &c.name),
-    },
-    Column {
-        name: "arrived_pkts",
-        unit: Unit::Packets,
-        help: "Packets that arrived at the queue.",
-        value: Value::Count(|c, _| c.counts.arrived_pkts - c.total.arrived_pkts),
-    },
-    Column {
-        name: "arrived_bytes",
-        unit: Unit::Bytes,
-        help: "Their bytes.",
-        value: Value::Count(|c, _| c.counts.arrived_bytes - c.total.arrived_bytes),
-    },
-    Column {
-        name: "sent_pkts",
-        unit: Unit::Packets,
-        help: "Packets that the scheduler handed to the link.",
-        value: Value::Count(|c, _| c.counts.sent_pkts - c.total.sent_pkts),
-    },
-    Column {
-        name: "sent_bytes",
-        unit: Unit::Bytes,
-        help: "Their bytes.",
-        value: Value::Count(|c, _| c.counts.sent_bytes - c.total.sent_bytes),
-    },
-    Column {
-        name: "dropped_limit_pkts",
-        unit: Unit::Packets,
-        help: "Packets dropped because a queue limit was reached.",
-        value: Value::Count(|c, _| c.counts.dropped_limit_pkts - c.total.dropped_limit_pkts),
-    },
-    Column {
-        name: "dropped_policy_pkts",
-        unit: Unit::Packets,
-        help: "Packets dropped by the policy.",
-        value: Value::Count(|c, _| c.counts.dropped_policy_pkts - c.total.dropped_policy_pkts),
-    },
-    Column {
-        name: "dropped_age_pkts",
-        unit: Unit::Packets,
-        help: "Packets dropped because they had waited longer than max_age.",
-        value: Value::Count(|c, _| c.counts.dropped_age_pkts - c.total.dropped_age_pkts),
-    },
-    Column {
-        name: "lost_link_pkts",
-        unit: Unit::Packets,
-        help: "Packets lost behind the scheduler.",
-        value: Value::Count(|c, _| c.counts.lost_link_pkts - c.total.lost_link_pkts),
-    },
-    Column {
-        name: "rate_bps",
-        unit: Unit::BitsPerSecond,
-        help: "Rate of the packets handed to the link.",
-        value: Value::Real(|c, totals| Some(c.sent_bps(&c.total, totals.span_s))),
-    },
-    Column {
-        name: "loss",
-        unit: Unit::None,
-        help: "Part of the packets that arrived which were dropped.",
-        value: Value::Real(loss),
-    },
-    Column {
-        name: "delay_mean_s",
-        unit: Unit::Seconds,
-        help: "Mean time that packets waited in the queue.",
-        value: Value::Real(|c, _| c.delay_mean_s(&c.total)),
-    },
-    Column {
-        name: "delay_p50_s",
-        unit: Unit::Seconds,
-        help: "Median of these times.",
-        value: Value::Real(|_, totals| totals.delays_s[0]),
-    },
-    Column {
-        name: "delay_p95_s",
-        unit: Unit::Seconds,
-        help: "Their 95th percentile.",
-        value: Value::Real(|_, totals| totals.delays_s[1]),
-    },
-    Column {
-        name: "delay_p99_s",
-        unit: Unit::Seconds,
-        help: "Their 99th percentile.",
-        value: Value::Real(|_, totals| totals.delays_s[2]),
-    },
-    Column {
-        name: "delay_max_s",
-        unit: Unit::Seconds,
-        help: "The longest of them.",
-        value: Value::Real(|c, _| c.delay_max_s(&c.total, c.total_max_ns)),
-    },
-    Column {
-        name: "jitter_mad_s",
-        unit: Unit::Seconds,
-        help: "Mean difference between the one-way delays of successive packets of a flow.",
-        value: Value::Real(|_, totals| totals.jitter.mean_s()),
-    },
-    Column {
-        name: "jitter_p50_s",
-        unit: Unit::Seconds,
-        help: "Median of these differences.",
-        value: Value::Real(|_, totals| totals.jitter.quantile_s(0.5)),
-    },
-    Column {
-        name: "jitter_p95_s",
-        unit: Unit::Seconds,
-        help: "Their 95th percentile.",
-        value: Value::Real(|_, totals| totals.jitter.quantile_s(0.95)),
-    },
-    Column {
-        name: "jitter_p99_s",
-        unit: Unit::Seconds,
-        help: "Their 99th percentile.",
-        value: Value::Real(|_, totals| totals.jitter.quantile_s(0.99)),
-    },
-    Column {
-        name: "backlog_mean_pkts",
-        unit: Unit::Packets,
-        help: "Packets waiting, on average over time.",
-        value: Value::Real(|c, totals| Some(backlog_mean_pkts(c, totals))),
-    },
-    Column {
-        name: "marked_pkts",
-        unit: Unit::Packets,
-        help: "Packets sent that the policy marked (ECN).",
-        value: Value::Count(|c, _| c.counts.marked_pkts - c.total.marked_pkts),
-    },
+    unitless("class", "Name of the class.").name(|c, _| &c.name),
+    packets("arrived_pkts", "Packets that arrived at the queue.")
+        .count(|c, _| c.counts.arrived_pkts - c.total.arrived_pkts),
+    bytes("arrived_bytes", "Their bytes.")
+        .count(|c, _| c.counts.arrived_bytes - c.total.arrived_bytes),
+    packets(
+        "sent_pkts",
+        "Packets that the scheduler handed to the link.",
+    )
+    .count(|c, _| c.counts.sent_pkts - c.total.sent_pkts),
+    bytes("sent_bytes", "Their bytes.").count(|c, _| c.counts.sent_bytes - c.total.sent_bytes),
+    packets(
+        "dropped_limit_pkts",
+        "Packets dropped because a queue limit was reached.",
+    )
+    .count(|c, _| c.counts.dropped_limit_pkts - c.total.dropped_limit_pkts),
+    packets("dropped_policy_pkts", "Packets dropped by the policy.")
+        .count(|c, _| c.counts.dropped_policy_pkts - c.total.dropped_policy_pkts),
+    packets(
+        "dropped_age_pkts",
+        "Packets dropped because they had waited longer than max_age.",
+    )
+    .count(|c, _| c.counts.dropped_age_pkts - c.total.dropped_age_pkts),
+    packets("lost_link_pkts", "Packets lost behind the scheduler.")
+        .count(|c, _| c.counts.lost_link_pkts - c.total.lost_link_pkts),
+    bits_per_second("rate_bps", "Rate of the packets handed to the link.")
+        .real(|c, totals| Some(c.sent_bps(&c.total, totals.span_s))),
+    unitless(
+        "loss",
+        "Part of the packets that arrived which were dropped.",
+    )
+    .real(loss),
+    seconds(
+        "delay_mean_s",
+        "Mean time that packets waited in the queue.",
+    )
+    .real(|c, _| c.delay_mean_s(&c.total)),
+    seconds("delay_p50_s", "Median of these times.").real(|_, totals| totals.delays_s[0]),
+    seconds("delay_p95_s", "Their 95th percentile.").real(|_, totals| totals.delays_s[1]),
+    seconds("delay_p99_s", "Their 99th percentile.").real(|_, totals| totals.delays_s[2]),
+    seconds("delay_max_s", "The longest of them.")
+        .real(|c, _| c.delay_max_s(&c.total, c.total_max_ns)),
+    seconds(
+        "jitter_mad_s",
+        "Mean difference between the one-way delays of successive packets of a flow.",
+    )
+    .real(|_, totals| totals.jitter.mean_s()),
+    seconds("jitter_p50_s", "Median of these differences.")
+        .real(|_, totals| totals.jitter.quantile_s(0.5)),
+    seconds("jitter_p95_s", "Their 95th percentile.")
+        .real(|_, totals| totals.jitter.quantile_s(0.95)),
+    seconds("jitter_p99_s", "Their 99th percentile.")
+        .real(|_, totals| totals.jitter.quantile_s(0.99)),
+    packets(
+        "backlog_mean_pkts",
+        "Packets waiting, on average over time.",
+    )
+    .real(|c, totals| Some(backlog_mean_pkts(c, totals))),
+    packets("marked_pkts", "Packets sent that the policy marked (ECN).")
+        .count(|c, _| c.counts.marked_pkts - c.total.marked_pkts),
 ];
 
 fn loss(class: &Class, totals: &ClassTotals) -> Option<f64> {

@@ -20,6 +20,14 @@ pub(super) enum Unit {
 }
 
 impl Unit {
+    const fn heading(self, name: &'static str, help: &'static str) -> Heading {
+        Heading {
+            name,
+            unit: self,
+            help,
+        }
+    }
+
     #[cfg(test)]
     pub(super) const ALL: [Unit; 8] = [
         Unit::Seconds,
@@ -47,6 +55,8 @@ impl Unit {
 }
 
 /// A column of a table with one row per `T`: how its value follows from that and from the context of the table, `C`.
+///
+/// It is written `unit(name, help).kind(function)`: `packets("sent_pkts", "Packets sent.").count(|class, _| class.sent)`.
 pub(super) struct Column<T, C: ?Sized> {
     pub(super) name: &'static str,
     pub(super) unit: Unit,
@@ -61,6 +71,85 @@ pub(super) enum Value<T, C: ?Sized> {
     Name(for<'t> fn(&'t T, &C) -> &'t str),
     /// A name that the context of the table has.
     Context(for<'c> fn(&T, &'c C) -> &'c str),
+}
+
+/// A column whose value is still missing.
+#[derive(Clone, Copy)]
+pub(super) struct Heading {
+    name: &'static str,
+    unit: Unit,
+    help: &'static str,
+}
+
+impl Heading {
+    /// The column of a number that may be undefined.
+    pub(super) const fn real<T, C: ?Sized>(self, value: fn(&T, &C) -> Option<f64>) -> Column<T, C> {
+        self.column(Value::Real(value))
+    }
+
+    /// The column of a number of packets, bytes or events.
+    pub(super) const fn count<T, C: ?Sized>(self, value: fn(&T, &C) -> u64) -> Column<T, C> {
+        self.column(Value::Count(value))
+    }
+
+    /// The column of a name that the item of a row has.
+    pub(super) const fn name<T, C: ?Sized>(
+        self,
+        value: for<'t> fn(&'t T, &C) -> &'t str,
+    ) -> Column<T, C> {
+        self.column(Value::Name(value))
+    }
+
+    /// The column of a name that the context of the table has.
+    pub(super) const fn context_name<T, C: ?Sized>(
+        self,
+        value: for<'c> fn(&T, &'c C) -> &'c str,
+    ) -> Column<T, C> {
+        self.column(Value::Context(value))
+    }
+
+    const fn column<T, C: ?Sized>(self, value: Value<T, C>) -> Column<T, C> {
+        let Heading { name, unit, help } = self;
+        Column {
+            name,
+            unit,
+            help,
+            value,
+        }
+    }
+}
+
+pub(super) const fn seconds(name: &'static str, help: &'static str) -> Heading {
+    Unit::Seconds.heading(name, help)
+}
+
+pub(super) const fn nanoseconds(name: &'static str, help: &'static str) -> Heading {
+    Unit::Nanoseconds.heading(name, help)
+}
+
+pub(super) const fn packets(name: &'static str, help: &'static str) -> Heading {
+    Unit::Packets.heading(name, help)
+}
+
+pub(super) const fn bytes(name: &'static str, help: &'static str) -> Heading {
+    Unit::Bytes.heading(name, help)
+}
+
+pub(super) const fn bits(name: &'static str, help: &'static str) -> Heading {
+    Unit::Bits.heading(name, help)
+}
+
+pub(super) const fn bits_per_second(name: &'static str, help: &'static str) -> Heading {
+    Unit::BitsPerSecond.heading(name, help)
+}
+
+pub(super) const fn decibels(name: &'static str, help: &'static str) -> Heading {
+    Unit::Decibels.heading(name, help)
+}
+
+/// Of a name, a part of something, or a number of times.
+pub(super) const fn unitless(name: &'static str, help: &'static str) -> Heading {
+    Unit::None.heading(name, help)
 }
 
 impl<T, C: ?Sized> Value<T, C> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! All columns of the result tables, and the tables that not every run has.
+//! All columns of the result tables, and these tables without rows.
 
 use crate::table::Table;
 
@@ -26,56 +26,50 @@ pub struct ColumnInfo {
     pub help: &'static str,
 }
 
-/// The columns of every table but `levels`, whose columns are the statistics of the policy.
-#[must_use]
-pub fn columns() -> Vec<ColumnInfo> {
-    let mut all = Vec::new();
-    describe("series", SERIES, &mut all);
-    describe("link", LINK, &mut all);
-    describe("flow_series", FLOW_SERIES, &mut all);
-    describe("classes", CLASSES, &mut all);
-    describe("flows", FLOWS, &mut all);
-    describe("harq", HARQ, &mut all);
-    describe("delays", DELAYS, &mut all);
-    describe("voice", VOICE, &mut all);
-    describe("packets", PACKETS, &mut all);
-    describe("channel", CHANNEL, &mut all);
-    describe("carrier", CARRIER, &mut all);
-    describe("terminals", TERMINALS, &mut all);
-    describe("transfers", TRANSFERS, &mut all);
-    describe("completions", COMPLETIONS, &mut all);
-    describe("video", VIDEO, &mut all);
-    all
+/// Every table but `levels`, whose columns are the statistics of the policy: without rows, and with its columns described.
+fn tables() -> Vec<(Table, Vec<ColumnInfo>)> {
+    vec![
+        described("series", SERIES),
+        described("link", LINK),
+        described("flow_series", FLOW_SERIES),
+        described("classes", CLASSES),
+        described("flows", FLOWS),
+        described("harq", HARQ),
+        described("delays", DELAYS),
+        described("voice", VOICE),
+        described("packets", PACKETS),
+        described("channel", CHANNEL),
+        described("carrier", CARRIER),
+        described("terminals", TERMINALS),
+        described("transfers", TRANSFERS),
+        described("completions", COMPLETIONS),
+        described("video", VIDEO),
+    ]
 }
 
-fn describe<T, C: ?Sized>(
+fn described<T, C: ?Sized>(
     table: &'static str,
-    columns: &[Column<T, C>],
-    all: &mut Vec<ColumnInfo>,
-) {
-    all.extend(columns.iter().map(|column| ColumnInfo {
+    columns: &'static [Column<T, C>],
+) -> (Table, Vec<ColumnInfo>) {
+    let infos = columns.iter().map(|column| ColumnInfo {
         table,
         name: column.name,
         unit: column.unit.suffix(),
         help: column.help,
-    }));
+    });
+    (TableOf::new(table, columns).into_table(), infos.collect())
 }
 
-/// The tables that not every run has, without rows.
+/// The columns of every table but `levels`, whose columns are the statistics of the policy.
 #[must_use]
-pub fn optional_tables() -> Vec<Table> {
-    vec![
-        TableOf::new("harq", HARQ).into_table(),
-        TableOf::new("delays", DELAYS).into_table(),
-        TableOf::new("voice", VOICE).into_table(),
-        TableOf::new("packets", PACKETS).into_table(),
-        TableOf::new("channel", CHANNEL).into_table(),
-        TableOf::new("carrier", CARRIER).into_table(),
-        TableOf::new("terminals", TERMINALS).into_table(),
-        TableOf::new("transfers", TRANSFERS).into_table(),
-        TableOf::new("completions", COMPLETIONS).into_table(),
-        TableOf::new("video", VIDEO).into_table(),
-    ]
+pub fn columns() -> Vec<ColumnInfo> {
+    tables().into_iter().flat_map(|(_, infos)| infos).collect()
+}
+
+/// The tables of [`columns`], without rows.
+#[must_use]
+pub fn empty_tables() -> Vec<Table> {
+    tables().into_iter().map(|(table, _)| table).collect()
 }
 
 #[cfg(test)]
@@ -95,5 +89,19 @@ mod tests {
                 |other: &ColumnInfo| (other.table, other.name) == (column.table, column.name);
             assert!(!all[..i].iter().any(same), "{column:?}");
         }
+    }
+
+    #[test]
+    fn every_described_table_can_be_had_without_rows() {
+        let described: Vec<(&str, &str)> = columns().iter().map(|c| (c.table, c.name)).collect();
+        let tables = empty_tables();
+        let empty: Vec<(&str, &str)> = tables
+            .iter()
+            .flat_map(|table| {
+                let names = table.columns.iter();
+                names.map(|(name, _)| (table.name, name.as_str()))
+            })
+            .collect();
+        assert_eq!(empty, described);
     }
 }

@@ -8,7 +8,7 @@ use linkweir_core::Distribution;
 
 use crate::table::Sink;
 
-use super::column::{Column, TableOf, Unit, Value};
+use super::column::{packets, seconds, unitless, Column, TableOf};
 
 /// One bucket of one distribution.
 #[derive(Debug, Default)]
@@ -24,42 +24,12 @@ pub(super) struct Bucket {
 
 /// Columns of table `delays`.
 pub(super) const DELAYS: &[Column<Bucket, ()>] = &[
-    Column {
-        name: "class",
-        unit: Unit::None,
-        help: "Name of the class.",
-        value: Value::Name(|b, ()| &b.class),
-    },
-    Column {
-        name: "flow",
-        unit: Unit::None,
-        help: "Name of the flow; empty for all flows of the class.",
-        value: Value::Name(|b, ()| &b.flow),
-    },
-    Column {
-        name: "kind",
-        unit: Unit::None,
-        help: "The delay: queueing (in the queue of the class) or one-way (from the source to the receiver).",
-        value: Value::Name(|b, ()| b.kind),
-    },
-    Column {
-        name: "lower_s",
-        unit: Unit::Seconds,
-        help: "Lower bound of the bucket, which belongs to it.",
-        value: Value::Real(|b, ()| Some(b.lower_ns as f64 / 1e9)),
-    },
-    Column {
-        name: "upper_s",
-        unit: Unit::Seconds,
-        help: "Upper bound of the bucket, which belongs to the next one.",
-        value: Value::Real(|b, ()| Some(b.upper_ns as f64 / 1e9)),
-    },
-    Column {
-        name: "count_pkts",
-        unit: Unit::Packets,
-        help: "Packets whose delay is in the bucket.",
-        value: Value::Count(|b, ()| b.pkts),
-    },
+    unitless("class", "Name of the class.").name(|b, ()| &b.class),
+    unitless("flow", "Name of the flow; empty for all flows of the class.").name(|b, ()| &b.flow),
+    unitless("kind", "The delay: queueing (in the queue of the class) or one-way (from the source to the receiver).").name(|b, ()| b.kind),
+    seconds("lower_s", "Lower bound of the bucket, which belongs to it.").real(|b, ()| Some(b.lower_ns as f64 / 1e9)),
+    seconds("upper_s", "Upper bound of the bucket, which belongs to the next one.").real(|b, ()| Some(b.upper_ns as f64 / 1e9)),
+    packets("count_pkts", "Packets whose delay is in the bucket.").count(|b, ()| b.pkts),
 ];
 
 /// The table, written distribution by distribution.

@@ -6,7 +6,7 @@ use crate::satellite::harq::ATTEMPTS;
 use crate::tcp;
 
 use super::class::Bin;
-use super::column::{Column, Unit, Value};
+use super::column::{bits, bits_per_second, bytes, packets, seconds, unitless, Column};
 use super::delay::Delays;
 use super::transfers::{Completions, Playback};
 
@@ -146,296 +146,140 @@ impl Flow {
 
 /// Columns of table `flow_series`.
 pub(super) const FLOW_SERIES: &[Column<Flow, Bin>] = &[
-    Column {
-        name: "t_s",
-        unit: Unit::Seconds,
-        help: "Start of the bin.",
-        value: Value::Real(|_, bin| Some(bin.t_s)),
-    },
-    Column {
-        name: "flow",
-        unit: Unit::None,
-        help: "Name of the flow.",
-        value: Value::Name(|f, _| &f.name),
-    },
-    Column {
-        name: "class",
-        unit: Unit::None,
-        help: "Name of its class.",
-        value: Value::Name(|f, _| &f.class_name),
-    },
-    Column {
-        name: "delivered_pkts",
-        unit: Unit::Packets,
-        help: "Packets that reached the receiver.",
-        value: Value::Count(|f, _| f.counts.delivered_pkts - f.bin.delivered_pkts),
-    },
-    Column {
-        name: "delivered_bytes",
-        unit: Unit::Bytes,
-        help: "Their bytes.",
-        value: Value::Count(|f, _| f.counts.delivered_bytes - f.bin.delivered_bytes),
-    },
-    Column {
-        name: "goodput_bps",
-        unit: Unit::BitsPerSecond,
-        help: "Rate of useful bytes: of TCP the payload in order, else whole packets.",
-        value: Value::Real(|f, bin| Some(f.good_bytes(&f.bin) * 8.0 / bin.span_s)),
-    },
-    Column {
-        name: "cwnd_pkts",
-        unit: Unit::Packets,
-        help: "TCP: congestion window at the end of the bin, segments.",
-        value: Value::Real(|f, _| f.window.map(|(cwnd, _)| cwnd)),
-    },
-    Column {
-        name: "srtt_s",
-        unit: Unit::Seconds,
-        help: "TCP: smoothed round-trip time at the end of the bin.",
-        value: Value::Real(|f, _| f.srtt_s()),
-    },
+    seconds("t_s", "Start of the bin.").real(|_, bin| Some(bin.t_s)),
+    unitless("flow", "Name of the flow.").name(|f, _| &f.name),
+    unitless("class", "Name of its class.").name(|f, _| &f.class_name),
+    packets("delivered_pkts", "Packets that reached the receiver.")
+        .count(|f, _| f.counts.delivered_pkts - f.bin.delivered_pkts),
+    bytes("delivered_bytes", "Their bytes.")
+        .count(|f, _| f.counts.delivered_bytes - f.bin.delivered_bytes),
+    bits_per_second(
+        "goodput_bps",
+        "Rate of useful bytes: of TCP the payload in order, else whole packets.",
+    )
+    .real(|f, bin| Some(f.good_bytes(&f.bin) * 8.0 / bin.span_s)),
+    packets(
+        "cwnd_pkts",
+        "TCP: congestion window at the end of the bin, segments.",
+    )
+    .real(|f, _| f.window.map(|(cwnd, _)| cwnd)),
+    seconds(
+        "srtt_s",
+        "TCP: smoothed round-trip time at the end of the bin.",
+    )
+    .real(|f, _| f.srtt_s()),
 ];
 
 /// Columns of table `flows`; the context is the time that totals cover, s.
 pub(super) const FLOWS: &[Column<Flow, f64>] = &[
-    Column {
-        name: "flow",
-        unit: Unit::None,
-        help: "Name of the flow.",
-        value: Value::Name(|f, _| &f.name),
-    },
-    Column {
-        name: "class",
-        unit: Unit::None,
-        help: "Name of its class.",
-        value: Value::Name(|f, _| &f.class_name),
-    },
-    Column {
-        name: "kind",
-        unit: Unit::None,
-        help: "Kind of the source.",
-        value: Value::Name(|f, _| f.kind),
-    },
-    Column {
-        name: "arrived_pkts",
-        unit: Unit::Packets,
-        help: "Packets that arrived at the queue.",
-        value: Value::Count(|f, _| f.counts.arrived_pkts - f.total.arrived_pkts),
-    },
-    Column {
-        name: "delivered_pkts",
-        unit: Unit::Packets,
-        help: "Packets that reached the receiver.",
-        value: Value::Count(|f, _| f.counts.delivered_pkts - f.total.delivered_pkts),
-    },
-    Column {
-        name: "delivered_bytes",
-        unit: Unit::Bytes,
-        help: "Their bytes.",
-        value: Value::Count(|f, _| f.counts.delivered_bytes - f.total.delivered_bytes),
-    },
-    Column {
-        name: "rate_bps",
-        unit: Unit::BitsPerSecond,
-        help: "Rate of the packets that reached the receiver.",
-        value: Value::Real(|f, span_s| {
+    unitless("flow", "Name of the flow.").name(|f, _| &f.name),
+    unitless("class", "Name of its class.").name(|f, _| &f.class_name),
+    unitless("kind", "Kind of the source.").name(|f, _| f.kind),
+    packets("arrived_pkts", "Packets that arrived at the queue.")
+        .count(|f, _| f.counts.arrived_pkts - f.total.arrived_pkts),
+    packets("delivered_pkts", "Packets that reached the receiver.")
+        .count(|f, _| f.counts.delivered_pkts - f.total.delivered_pkts),
+    bytes("delivered_bytes", "Their bytes.")
+        .count(|f, _| f.counts.delivered_bytes - f.total.delivered_bytes),
+    bits_per_second("rate_bps", "Rate of the packets that reached the receiver.").real(
+        |f, span_s| {
             Some((f.counts.delivered_bytes - f.total.delivered_bytes) as f64 * 8.0 / span_s)
-        }),
-    },
-    Column {
-        name: "goodput_bps",
-        unit: Unit::BitsPerSecond,
-        help: "Rate of useful bytes: of TCP the payload in order, else whole packets.",
-        value: Value::Real(|f, span_s| Some(f.good_bytes(&f.total) * 8.0 / span_s)),
-    },
-    Column {
-        name: "dropped_limit_pkts",
-        unit: Unit::Packets,
-        help: "Packets dropped because a queue limit was reached.",
-        value: Value::Count(|f, _| f.counts.dropped_limit_pkts - f.total.dropped_limit_pkts),
-    },
-    Column {
-        name: "dropped_policy_pkts",
-        unit: Unit::Packets,
-        help: "Packets dropped by the policy.",
-        value: Value::Count(|f, _| f.counts.dropped_policy_pkts - f.total.dropped_policy_pkts),
-    },
-    Column {
-        name: "dropped_age_pkts",
-        unit: Unit::Packets,
-        help: "Packets dropped because they had waited longer than max_age.",
-        value: Value::Count(|f, _| f.counts.dropped_age_pkts - f.total.dropped_age_pkts),
-    },
-    Column {
-        name: "lost_link_pkts",
-        unit: Unit::Packets,
-        help: "Packets lost behind the scheduler.",
-        value: Value::Count(|f, _| f.counts.lost_link_pkts - f.total.lost_link_pkts),
-    },
-    Column {
-        name: "delay_mean_s",
-        unit: Unit::Seconds,
-        help: "Mean one-way delay.",
-        value: Value::Real(|f, _| f.delays.mean_s()),
-    },
-    Column {
-        name: "delay_p50_s",
-        unit: Unit::Seconds,
-        help: "Median of the one-way delays.",
-        value: Value::Real(|f, _| f.delays.quantile_s(0.5)),
-    },
-    Column {
-        name: "delay_p95_s",
-        unit: Unit::Seconds,
-        help: "Their 95th percentile.",
-        value: Value::Real(|f, _| f.delays.quantile_s(0.95)),
-    },
-    Column {
-        name: "delay_p99_s",
-        unit: Unit::Seconds,
-        help: "Their 99th percentile.",
-        value: Value::Real(|f, _| f.delays.quantile_s(0.99)),
-    },
-    Column {
-        name: "delay_max_s",
-        unit: Unit::Seconds,
-        help: "The longest of them.",
-        value: Value::Real(|f, _| f.delays.max_s()),
-    },
-    Column {
-        name: "jitter_rfc3550_s",
-        unit: Unit::Seconds,
-        help: "Running estimate of the delay variation, RFC 3550.",
-        value: Value::Real(|f, _| f.delays.jitter_rfc3550_s()),
-    },
-    Column {
-        name: "jitter_mad_s",
-        unit: Unit::Seconds,
-        help: "Mean difference between the delays of successive packets.",
-        value: Value::Real(|f, _| f.delays.jitter.mean_s()),
-    },
-    Column {
-        name: "jitter_p50_s",
-        unit: Unit::Seconds,
-        help: "Median of these differences.",
-        value: Value::Real(|f, _| f.delays.jitter.quantile_s(0.5)),
-    },
-    Column {
-        name: "jitter_p95_s",
-        unit: Unit::Seconds,
-        help: "Their 95th percentile.",
-        value: Value::Real(|f, _| f.delays.jitter.quantile_s(0.95)),
-    },
-    Column {
-        name: "jitter_p99_s",
-        unit: Unit::Seconds,
-        help: "Their 99th percentile.",
-        value: Value::Real(|f, _| f.delays.jitter.quantile_s(0.99)),
-    },
-    Column {
-        name: "transmitted_pkts",
-        unit: Unit::Packets,
-        help: "TCP: segments sent, retransmissions included.",
-        value: Value::Real(|f, _| f.sender(|c| c.sent)),
-    },
-    Column {
-        name: "retransmitted_pkts",
-        unit: Unit::Packets,
-        help: "TCP: retransmissions.",
-        value: Value::Real(|f, _| f.sender(|c| c.retransmitted)),
-    },
-    Column {
-        name: "retransmitted_fast_pkts",
-        unit: Unit::Packets,
-        help: "TCP: retransmissions in fast recovery.",
-        value: Value::Real(|f, _| f.sender(|c| c.retransmitted_fast)),
-    },
-    Column {
-        name: "retransmitted_rto_pkts",
-        unit: Unit::Packets,
-        help: "TCP: retransmissions after a timeout.",
-        value: Value::Real(|f, _| f.sender(|c| c.retransmitted_rto)),
-    },
-    Column {
-        name: "spurious_pkts",
-        unit: Unit::Packets,
-        help: "TCP: segments that the receiver got twice, as far as the sender learned.",
-        value: Value::Real(|f, _| f.sender(|c| c.spurious)),
-    },
-    Column {
-        name: "timeouts",
-        unit: Unit::None,
-        help: "TCP: retransmission timeouts.",
-        value: Value::Real(|f, _| f.sender(|c| c.timeouts)),
-    },
-    Column {
-        name: "cwnd_mean_pkts",
-        unit: Unit::Packets,
-        help: "TCP: mean congestion window over time, segments.",
-        value: Value::Real(|f, _| f.cwnd_mean_pkts()),
-    },
-    Column {
-        name: "srtt_mean_s",
-        unit: Unit::Seconds,
-        help: "TCP: mean smoothed round-trip time over time.",
-        value: Value::Real(|f, _| f.srtt_mean_s()),
-    },
+        },
+    ),
+    bits_per_second(
+        "goodput_bps",
+        "Rate of useful bytes: of TCP the payload in order, else whole packets.",
+    )
+    .real(|f, span_s| Some(f.good_bytes(&f.total) * 8.0 / span_s)),
+    packets(
+        "dropped_limit_pkts",
+        "Packets dropped because a queue limit was reached.",
+    )
+    .count(|f, _| f.counts.dropped_limit_pkts - f.total.dropped_limit_pkts),
+    packets("dropped_policy_pkts", "Packets dropped by the policy.")
+        .count(|f, _| f.counts.dropped_policy_pkts - f.total.dropped_policy_pkts),
+    packets(
+        "dropped_age_pkts",
+        "Packets dropped because they had waited longer than max_age.",
+    )
+    .count(|f, _| f.counts.dropped_age_pkts - f.total.dropped_age_pkts),
+    packets("lost_link_pkts", "Packets lost behind the scheduler.")
+        .count(|f, _| f.counts.lost_link_pkts - f.total.lost_link_pkts),
+    seconds("delay_mean_s", "Mean one-way delay.").real(|f, _| f.delays.mean_s()),
+    seconds("delay_p50_s", "Median of the one-way delays.").real(|f, _| f.delays.quantile_s(0.5)),
+    seconds("delay_p95_s", "Their 95th percentile.").real(|f, _| f.delays.quantile_s(0.95)),
+    seconds("delay_p99_s", "Their 99th percentile.").real(|f, _| f.delays.quantile_s(0.99)),
+    seconds("delay_max_s", "The longest of them.").real(|f, _| f.delays.max_s()),
+    seconds(
+        "jitter_rfc3550_s",
+        "Running estimate of the delay variation, RFC 3550.",
+    )
+    .real(|f, _| f.delays.jitter_rfc3550_s()),
+    seconds(
+        "jitter_mad_s",
+        "Mean difference between the delays of successive packets.",
+    )
+    .real(|f, _| f.delays.jitter.mean_s()),
+    seconds("jitter_p50_s", "Median of these differences.")
+        .real(|f, _| f.delays.jitter.quantile_s(0.5)),
+    seconds("jitter_p95_s", "Their 95th percentile.").real(|f, _| f.delays.jitter.quantile_s(0.95)),
+    seconds("jitter_p99_s", "Their 99th percentile.").real(|f, _| f.delays.jitter.quantile_s(0.99)),
+    packets(
+        "transmitted_pkts",
+        "TCP: segments sent, retransmissions included.",
+    )
+    .real(|f, _| f.sender(|c| c.sent)),
+    packets("retransmitted_pkts", "TCP: retransmissions.")
+        .real(|f, _| f.sender(|c| c.retransmitted)),
+    packets(
+        "retransmitted_fast_pkts",
+        "TCP: retransmissions in fast recovery.",
+    )
+    .real(|f, _| f.sender(|c| c.retransmitted_fast)),
+    packets(
+        "retransmitted_rto_pkts",
+        "TCP: retransmissions after a timeout.",
+    )
+    .real(|f, _| f.sender(|c| c.retransmitted_rto)),
+    packets(
+        "spurious_pkts",
+        "TCP: segments that the receiver got twice, as far as the sender learned.",
+    )
+    .real(|f, _| f.sender(|c| c.spurious)),
+    unitless("timeouts", "TCP: retransmission timeouts.").real(|f, _| f.sender(|c| c.timeouts)),
+    packets(
+        "cwnd_mean_pkts",
+        "TCP: mean congestion window over time, segments.",
+    )
+    .real(|f, _| f.cwnd_mean_pkts()),
+    seconds(
+        "srtt_mean_s",
+        "TCP: mean smoothed round-trip time over time.",
+    )
+    .real(|f, _| f.srtt_mean_s()),
 ];
 
 /// Columns of table `harq`.
 pub(super) const HARQ: &[Column<Flow, ()>] = &[
-    Column {
-        name: "flow",
-        unit: Unit::None,
-        help: "Name of the flow.",
-        value: Value::Name(|f, ()| &f.name),
-    },
-    Column {
-        name: "class",
-        unit: Unit::None,
-        help: "Name of its class.",
-        value: Value::Name(|f, ()| &f.class_name),
-    },
-    Column {
-        name: "decoded_first_pkts",
-        unit: Unit::Packets,
-        help: "Packets decoded after attempt 1.",
-        value: Value::Count(|f, ()| f.decoded_pkts(0)),
-    },
-    Column {
-        name: "decoded_second_pkts",
-        unit: Unit::Packets,
-        help: "Packets decoded after attempt 2.",
-        value: Value::Count(|f, ()| f.decoded_pkts(1)),
-    },
-    Column {
-        name: "decoded_third_pkts",
-        unit: Unit::Packets,
-        help: "Packets decoded after attempt 3.",
-        value: Value::Count(|f, ()| f.decoded_pkts(2)),
-    },
-    Column {
-        name: "decoded_fourth_pkts",
-        unit: Unit::Packets,
-        help: "Packets decoded after attempt 4.",
-        value: Value::Count(|f, ()| f.decoded_pkts(3)),
-    },
-    Column {
-        name: "given_up_pkts",
-        unit: Unit::Packets,
-        help: "Packets not decoded after the last attempt.",
-        value: Value::Count(|f, ()| f.counts.given_up_pkts - f.total.given_up_pkts),
-    },
-    Column {
-        name: "coded_bits",
-        unit: Unit::Bits,
-        help: "Coded bits sent.",
-        value: Value::Count(|f, ()| f.counts.coded_bits - f.total.coded_bits),
-    },
-    Column {
-        name: "dropped_late_pkts",
-        unit: Unit::Packets,
-        help: "Decoded packets that the receiver's buffer dropped.",
-        value: Value::Count(|f, ()| f.counts.dropped_late_pkts - f.total.dropped_late_pkts),
-    },
+    unitless("flow", "Name of the flow.").name(|f, ()| &f.name),
+    unitless("class", "Name of its class.").name(|f, ()| &f.class_name),
+    packets("decoded_first_pkts", "Packets decoded after attempt 1.")
+        .count(|f, ()| f.decoded_pkts(0)),
+    packets("decoded_second_pkts", "Packets decoded after attempt 2.")
+        .count(|f, ()| f.decoded_pkts(1)),
+    packets("decoded_third_pkts", "Packets decoded after attempt 3.")
+        .count(|f, ()| f.decoded_pkts(2)),
+    packets("decoded_fourth_pkts", "Packets decoded after attempt 4.")
+        .count(|f, ()| f.decoded_pkts(3)),
+    packets(
+        "given_up_pkts",
+        "Packets not decoded after the last attempt.",
+    )
+    .count(|f, ()| f.counts.given_up_pkts - f.total.given_up_pkts),
+    bits("coded_bits", "Coded bits sent.").count(|f, ()| f.counts.coded_bits - f.total.coded_bits),
+    packets(
+        "dropped_late_pkts",
+        "Decoded packets that the receiver's buffer dropped.",
+    )
+    .count(|f, ()| f.counts.dropped_late_pkts - f.total.dropped_late_pkts),
 ];

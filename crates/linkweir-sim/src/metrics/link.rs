@@ -2,7 +2,7 @@
 //! The columns of table `link`.
 
 use super::class::Bin;
-use super::column::{Column, Unit, Value};
+use super::column::{bits_per_second, seconds, Column};
 
 /// Bits that the link offered and carried in a bin.
 #[derive(Debug)]
@@ -13,22 +13,12 @@ pub(super) struct LinkBin {
 
 /// Columns of table `link`.
 pub(super) const LINK: &[Column<LinkBin, Bin>] = &[
-    Column {
-        name: "t_s",
-        unit: Unit::Seconds,
-        help: "Start of the bin.",
-        value: Value::Real(|_, bin| Some(bin.t_s)),
-    },
-    Column {
-        name: "capacity_bps",
-        unit: Unit::BitsPerSecond,
-        help: "Rate that the link offered.",
-        value: Value::Real(|link, bin| Some(link.offered / bin.span_s)),
-    },
-    Column {
-        name: "used_bps",
-        unit: Unit::BitsPerSecond,
-        help: "Rate that it carried, the link's overhead included.",
-        value: Value::Real(|link, bin| Some(link.carried / bin.span_s)),
-    },
+    seconds("t_s", "Start of the bin.").real(|_, bin| Some(bin.t_s)),
+    bits_per_second("capacity_bps", "Rate that the link offered.")
+        .real(|link, bin| Some(link.offered / bin.span_s)),
+    bits_per_second(
+        "used_bps",
+        "Rate that it carried, the link's overhead included.",
+    )
+    .real(|link, bin| Some(link.carried / bin.span_s)),
 ];

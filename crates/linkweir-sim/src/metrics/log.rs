@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::table::Sink;
 
-use super::column::{Column, TableOf, Unit, Value};
+use super::column::{bytes, nanoseconds, unitless, Column, TableOf};
 use super::seen::{Address, Seen};
 
 /// A step of a packet's way.
@@ -136,64 +136,14 @@ impl PacketLog {
 
 /// Columns of table `packets`.
 pub(super) const PACKETS: &[Column<Step, Names>] = &[
-    Column {
-        name: "t_ns",
-        unit: Unit::Nanoseconds,
-        help: "Time.",
-        value: Value::Count(|s, _| s.t_ns),
-    },
-    Column {
-        name: "event",
-        unit: Unit::None,
-        help: "The step: created, enqueued, sent, delivered or dropped.",
-        value: Value::Name(|s, _| s.event),
-    },
-    Column {
-        name: "reason",
-        unit: Unit::None,
-        help: "Of a packet dropped: limit, policy, link, decoder or order; otherwise empty.",
-        value: Value::Name(|s, _| s.reason),
-    },
-    Column {
-        name: "class",
-        unit: Unit::None,
-        help: "Name of the class.",
-        value: Value::Context(|s, names| &names[s.flow].1),
-    },
-    Column {
-        name: "flow",
-        unit: Unit::None,
-        help: "Name of the flow.",
-        value: Value::Context(|s, names| &names[s.flow].0),
-    },
-    Column {
-        name: "connection",
-        unit: Unit::None,
-        help: "Of transfers, requests, web and video: number of the TCP connection in its flow, from 1; otherwise 0.",
-        value: Value::Count(|s, _| s.connection),
-    },
-    Column {
-        name: "number",
-        unit: Unit::None,
-        help: "Number of the packet among those of its flow, from 0; of TCP that of the segment in its connection.",
-        value: Value::Count(|s, _| s.number),
-    },
-    Column {
-        name: "retransmission",
-        unit: Unit::None,
-        help: "TCP: 1 for a segment that was sent before, otherwise 0.",
-        value: Value::Count(|s, _| u64::from(s.again)),
-    },
-    Column {
-        name: "size_bytes",
-        unit: Unit::Bytes,
-        help: "Its bytes, without the link's overhead.",
-        value: Value::Count(|s, _| u64::from(s.bytes)),
-    },
-    Column {
-        name: "created_ns",
-        unit: Unit::Nanoseconds,
-        help: "When it was created.",
-        value: Value::Count(|s, _| s.created_ns),
-    },
+    nanoseconds("t_ns", "Time.").count(|s, _| s.t_ns),
+    unitless("event", "The step: created, enqueued, sent, delivered or dropped.").name(|s, _| s.event),
+    unitless("reason", "Of a packet dropped: limit, policy, link, decoder or order; otherwise empty.").name(|s, _| s.reason),
+    unitless("class", "Name of the class.").context_name(|s, names| &names[s.flow].1),
+    unitless("flow", "Name of the flow.").context_name(|s, names| &names[s.flow].0),
+    unitless("connection", "Of transfers, requests, web and video: number of the TCP connection in its flow, from 1; otherwise 0.").count(|s, _| s.connection),
+    unitless("number", "Number of the packet among those of its flow, from 0; of TCP that of the segment in its connection.").count(|s, _| s.number),
+    unitless("retransmission", "TCP: 1 for a segment that was sent before, otherwise 0.").count(|s, _| u64::from(s.again)),
+    bytes("size_bytes", "Its bytes, without the link's overhead.").count(|s, _| u64::from(s.bytes)),
+    nanoseconds("created_ns", "When it was created.").count(|s, _| s.created_ns),
 ];

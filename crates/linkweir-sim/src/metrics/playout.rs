@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 
 use crate::experiment::{self, CALL_INTERVAL_NS as INTERVAL_NS};
 
-use super::column::{Column, Unit, Value};
+use super::column::{packets, seconds, unitless, Column};
 
 /// A longer time between two packets is a pause, and the second one begins a talk spurt.
 const PAUSE_NS: u64 = 100_000_000;
@@ -337,76 +337,45 @@ impl Adaptive {
 
 /// Columns of table `voice`.
 pub(super) const VOICE: &[Column<Receiver, ()>] = &[
-    Column {
-        name: "t_s",
-        unit: Unit::Seconds,
-        help: "Start of the interval of 10 s; the last one may be longer.",
-        value: Value::Real(|r, ()| r.interval_ns.map(|ns| ns as f64 / 1e9)),
-    },
-    Column {
-        name: "class",
-        unit: Unit::None,
-        help: "Name of the class.",
-        value: Value::Name(|r, ()| &r.class),
-    },
-    Column {
-        name: "flow",
-        unit: Unit::None,
-        help: "Name of the flow.",
-        value: Value::Name(|r, ()| &r.flow),
-    },
-    Column {
-        name: "buffer",
-        unit: Unit::None,
-        help: "The play-out buffer: its length, or adaptive.",
-        value: Value::Name(|r, ()| &r.name),
-    },
-    Column {
-        name: "due_pkts",
-        unit: Unit::Packets,
-        help: "Packets created in the interval whose time to be played has come.",
-        value: Value::Count(|r, ()| r.counts.due_pkts),
-    },
-    Column {
-        name: "lost_pkts",
-        unit: Unit::Packets,
-        help: "Those of them that were dropped or lost on the way.",
-        value: Value::Count(|r, ()| r.counts.lost_pkts),
-    },
-    Column {
-        name: "late_pkts",
-        unit: Unit::Packets,
-        help: "Those of them that came too late to be played.",
-        value: Value::Count(|r, ()| r.counts.late_pkts),
-    },
-    Column {
-        name: "gaps",
-        unit: Unit::None,
-        help: "Runs of packets that were not played.",
-        value: Value::Count(|r, ()| r.counts.gaps),
-    },
-    Column {
-        name: "loss",
-        unit: Unit::None,
-        help: "Part of the packets that were not played.",
-        value: Value::Real(|r, ()| Some(r.loss())),
-    },
-    Column {
-        name: "burst_r",
-        unit: Unit::None,
-        help: "BurstR of ITU-T G.107: mean length of the gaps over that of losses at random, at least 1.",
-        value: Value::Real(|r, ()| Some(r.burst_r())),
-    },
-    Column {
-        name: "delay_s",
-        unit: Unit::Seconds,
-        help: "Mean play-out delay: from a packet's creation to its turn to be played.",
-        value: Value::Real(|r, ()| {
-            let counts = &r.counts;
-            let known = counts.playout_pkts > 0;
-            known.then(|| counts.playout_ns as f64 / counts.playout_pkts as f64 / 1e9)
-        }),
-    },
+    seconds(
+        "t_s",
+        "Start of the interval of 10 s; the last one may be longer.",
+    )
+    .real(|r, ()| r.interval_ns.map(|ns| ns as f64 / 1e9)),
+    unitless("class", "Name of the class.").name(|r, ()| &r.class),
+    unitless("flow", "Name of the flow.").name(|r, ()| &r.flow),
+    unitless("buffer", "The play-out buffer: its length, or adaptive.").name(|r, ()| &r.name),
+    packets(
+        "due_pkts",
+        "Packets created in the interval whose time to be played has come.",
+    )
+    .count(|r, ()| r.counts.due_pkts),
+    packets(
+        "lost_pkts",
+        "Those of them that were dropped or lost on the way.",
+    )
+    .count(|r, ()| r.counts.lost_pkts),
+    packets(
+        "late_pkts",
+        "Those of them that came too late to be played.",
+    )
+    .count(|r, ()| r.counts.late_pkts),
+    unitless("gaps", "Runs of packets that were not played.").count(|r, ()| r.counts.gaps),
+    unitless("loss", "Part of the packets that were not played.").real(|r, ()| Some(r.loss())),
+    unitless(
+        "burst_r",
+        "BurstR of ITU-T G.107: mean length of the gaps over that of losses at random, at least 1.",
+    )
+    .real(|r, ()| Some(r.burst_r())),
+    seconds(
+        "delay_s",
+        "Mean play-out delay: from a packet's creation to its turn to be played.",
+    )
+    .real(|r, ()| {
+        let counts = &r.counts;
+        let known = counts.playout_pkts > 0;
+        known.then(|| counts.playout_ns as f64 / counts.playout_pkts as f64 / 1e9)
+    }),
 ];
 
 #[cfg(test)]

@@ -162,8 +162,13 @@ impl Matched {
         if own.rest && own.rules.is_empty() {
             return Ok(());
         }
-        if count > 1 {
-            let message = "is only for a single class: the same packets cannot belong to each copy; leave out count or match";
+        let addressed = |rule: &Rule| {
+            [&rule.addresses, &rule.sources, &rule.destinations]
+                .iter()
+                .any(|nets| !nets.is_empty())
+        };
+        if count > 1 && !own.rules.iter().all(addressed) {
+            let message = "must have address, source or destination in each rule, as the class has copies, of which each takes the next address";
             return Err(section.fault_at("match", message));
         }
         self.rules.extend(own.rules);

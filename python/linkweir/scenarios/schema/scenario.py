@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from linkweir.scenarios.declared import Row, kinds, rows, table_of
+from linkweir.scenarios.declared import Row, rows, table_of, traffic_kinds
 from linkweir.scenarios.policy import IN_SIMULATOR, policies
 from linkweir.scenarios.schema.matching import rules_of
 from linkweir.scenarios.schema.values import (
@@ -254,7 +254,7 @@ def only(keys: tuple[str, ...], forms: dict[str, Schema]) -> Schema:
 
 def _flow() -> Schema:
     shared = rows("flow")
-    tables = {kind: rows(table_of(kind)) for kind in kinds()}
+    tables = {kind: rows(table_of(kind)) for kind in traffic_kinds()}
     forms = {kind: {key: _key(row) for key, row in found.items()} for kind, found in tables.items()}
     rules = [
         {

@@ -62,7 +62,7 @@ def one_of(first: Schema, *more: Schema) -> Schema:
 
 
 def simple(row: Row) -> Schema | None:
-    """The schema of a key whose form needs no other table: a quantity, a number, a word, a text; None if it is none of these."""
+    """The schema of a quantity, a number, a word or a text; None if the form is none of these."""
     shape = row.shape
     assert shape is not None, row.key
     form = shape["form"]

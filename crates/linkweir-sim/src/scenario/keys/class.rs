@@ -61,7 +61,7 @@ keys! {
         COUNT "count": Number { min: 1, max: limits::CLASSES as u64 }, usual(1), CARRIED,
             "number of copies; the copies of a flow that names the class without a number are distributed over them in turn";
         MATCH "match": Special { shape: Shape::Rules }, otherwise("none"), OF_PACKETS,
-            "which packets belong to the class where the scenario is put to use, written as in [the gateway](gateway.md#scheduler-and-class). The simulator only keeps it: there each flow names its class. For a single class only";
+            "which packets belong to the class where the scenario is put to use, written as in [the gateway](gateway.md#scheduler-and-class). The simulator only keeps it: there each flow names its class. With `count`, each rule needs an address, of which each copy takes the next";
         LIMIT "limit": Special { shape: Shape::Limit(limits::QUEUED_PKTS) }, otherwise("1000p, or none with limit_bytes"), OF_A_LENGTH,
             "packets the queue holds; a packet that arrives when it is full is dropped. Or the time in which the link carries what the queue holds";
         LIMIT_BYTES "limit_bytes": Whole { kind: Kind::Size, min: 1, max: limits::QUEUED_BYTES }, otherwise("none"), CARRIED,

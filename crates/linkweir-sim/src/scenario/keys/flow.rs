@@ -33,13 +33,13 @@ keys! {
     FLOW "flow" since "0.1" {
         KIND "kind": Words { of: &sources::KIND_NAMES }, required("\"cbr\""), OF_A_SOURCE,
             "kind of traffic; each kind has the further keys below";
-        NAME "name": Text { what: "text" }, otherwise("the kind and the entry's number"), OF_A_SOURCE,
+        NAME "name": Text { what: "text" }, computed("the kind and the entry's number"), OF_A_SOURCE,
             "shown in results; copies are numbered";
         CLASS "class": Text { what: "name of a class" }, required("\"voice\""), OF_A_SOURCE,
             "the queue its packets join";
         START "start": Whole { kind: Kind::Time, min: 0, max: limits::DURATION_NS }, usual(0), OF_A_SOURCE,
             "time from which packets are created";
-        STOP "stop": Whole { kind: Kind::Time, min: 0, max: limits::DURATION_NS }, otherwise("duration"), OF_A_SOURCE,
+        STOP "stop": Whole { kind: Kind::Time, min: 0, max: limits::DURATION_NS }, computed("duration"), OF_A_SOURCE,
             "time after which no packet is created";
         ACCESS_DELAY "access_delay": Whole { kind: Kind::Time, min: 0, max: limits::DELAY_NS }, usual(0), BEFORE_THE_QUEUE,
             "one-way delay between source and queue; acknowledgements take it too, in addition to the link's `return_delay`; not with a satellite's delays";

@@ -38,7 +38,7 @@ keys! {
             "rate";
         CBR_JITTER "jitter": Real { min: 0.0, max: 1.0 }, usual(0.0), IN_STEP,
             "each gap is multiplied by a uniform random number of 1 - jitter .. 1 + jitter";
-        CBR_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, otherwise("`\"1500B\"`"), OF_A_KIND,
+        CBR_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, computed("`\"1500B\"`"), OF_A_KIND,
             "packet size";
     }
 }
@@ -48,7 +48,7 @@ keys! {
     POISSON "flow.poisson" since "0.1" {
         POISSON_RATE "rate": Values { kind: Kind::Rate, min: 0.0, max: limits::RATE_BPS as f64 }, required("\"20Mbit\""), VARIES,
             "mean rate";
-        POISSON_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, otherwise("`\"1500B\"`"), OF_A_KIND,
+        POISSON_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, computed("`\"1500B\"`"), OF_A_KIND,
             "packet size";
     }
 }
@@ -66,7 +66,7 @@ keys! {
             "distribution of both";
         ONOFF_SHAPE "shape": Real { min: 1.01, max: 100.0 }, usual(1.5), OF_A_KIND,
             "Pareto's shape; only with pareto";
-        ONOFF_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, otherwise("`\"1500B\"`"), OF_A_KIND,
+        ONOFF_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, computed("`\"1500B\"`"), OF_A_KIND,
             "packet size";
     }
 }
@@ -76,7 +76,7 @@ keys! {
     GREEDY "flow.greedy" since "0.1" {
         GREEDY_BACKLOG "backlog": Small { kind: Kind::Packets, min: 1, max: limits::QUEUED_PKTS as u32 }, usual(20), OF_A_KIND,
             "packets that the source keeps in its queue; the class's limit must not be smaller";
-        GREEDY_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, otherwise("`\"1500B\"`"), OF_A_KIND,
+        GREEDY_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, computed("`\"1500B\"`"), OF_A_KIND,
             "packet size";
     }
 }
@@ -180,7 +180,7 @@ keys! {
             "bytes of a response";
         REQUESTS_THINK "think": Special { shape: shapes::PAUSE }, required("\"5s\""), OF_A_KIND,
             "time from the end of a response to the next request";
-        REQUESTS_SERVER_TIME "server_time": Special { shape: shapes::PAUSE }, otherwise("`\"0s\"`"), OF_A_KIND,
+        REQUESTS_SERVER_TIME "server_time": Special { shape: shapes::PAUSE }, computed("`\"0s\"`"), OF_A_KIND,
             "time from the request's arrival to the response";
     }
 }
@@ -198,7 +198,7 @@ keys! {
             "largest number of connections of a page";
         WEB_THINK "think": Special { shape: shapes::PAUSE }, required("\"5s\""), OF_A_KIND,
             "time from the end of a page to the next one";
-        WEB_SERVER_TIME "server_time": Special { shape: shapes::PAUSE }, otherwise("`\"0s\"`"), OF_A_KIND,
+        WEB_SERVER_TIME "server_time": Special { shape: shapes::PAUSE }, computed("`\"0s\"`"), OF_A_KIND,
             "time from a request's arrival to its response";
     }
 }
@@ -212,7 +212,7 @@ keys! {
             "playing time of a segment";
         VIDEO_BUFFER "buffer": Whole { kind: Kind::Time, min: 1_000_000, max: limits::DELAY_NS }, usual(240_000_000_000), OF_A_KIND,
             "capacity of the play-out buffer, in playing time; the player requests the next segment only when it fits";
-        VIDEO_STARTUP "startup": Whole { kind: Kind::Time, min: 1_000_000, max: limits::DELAY_NS }, otherwise("segment"), OF_A_KIND,
+        VIDEO_STARTUP "startup": Whole { kind: Kind::Time, min: 1_000_000, max: limits::DELAY_NS }, computed("segment"), OF_A_KIND,
             "playing time that must be in the buffer before playing begins, and before it resumes after a stall";
         VIDEO_ADAPTATION "adaptation": Words { of: &["bba0", "throughput"] }, usual(0), OF_A_KIND,
             "how the player chooses the rate of the next segment, see below";
@@ -224,7 +224,7 @@ keys! {
             "throughput: number of segments over which the mean is taken";
         VIDEO_SAFETY "safety": Real { min: 0.01, max: 1.0 }, otherwise("0.85"), OF_A_KIND,
             "throughput: fraction of the mean that the rate may reach";
-        VIDEO_SERVER_TIME "server_time": Special { shape: shapes::PAUSE }, otherwise("`\"0s\"`"), OF_A_KIND,
+        VIDEO_SERVER_TIME "server_time": Special { shape: shapes::PAUSE }, computed("`\"0s\"`"), OF_A_KIND,
             "time from a request's arrival to its segment";
     }
 }

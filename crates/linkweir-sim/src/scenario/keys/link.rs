@@ -63,15 +63,15 @@ const REPORTED: Hosts = Hosts {
 keys! {
     /// The one bottleneck link, with the scheduler in front of it.
     LINK "link" since "0.1" after [&keys::link::CAPACITY, &trace::keys::DESCRIBED] {
-        NOMINAL "nominal": Whole { kind: Kind::Rate, min: limits::NOMINAL_MIN_BPS, max: limits::RATE_BPS }, otherwise("the mean capacity"), CARRIED,
+        NOMINAL "nominal": Whole { kind: Kind::Rate, min: limits::NOMINAL_MIN_BPS, max: limits::RATE_BPS }, computed("the mean capacity"), CARRIED,
             "capacity that the scheduler is configured with";
         FOLLOW "follow": Flag {}, usual(false), REPORTED,
             "whether the scheduler is notified of every change of the capacity; not with `satellite`";
         DELAY "delay": Values { kind: Kind::Seconds, min: 0.0, max: limits::DELAY_S }, usual(Signal::Constant(0.0)), OF_THE_PATH,
             "one-way propagation delay; packets never overtake each other; not with a satellite's delays";
-        RETURN_DELAY "return_delay": Whole { kind: Kind::Time, min: 0, max: limits::DELAY_NS }, otherwise("the delay at the start"), RETURN,
+        RETURN_DELAY "return_delay": Whole { kind: Kind::Time, min: 0, max: limits::DELAY_NS }, computed("the delay at the start"), RETURN,
             "propagation delay of acknowledgements; not with a satellite's delays";
-        LOSS "loss": Special { shape: Shape::Losses(&BURSTS) }, otherwise("`0.0`"), LOSSES,
+        LOSS "loss": Special { shape: Shape::Losses(&BURSTS) }, computed("`0.0`"), LOSSES,
             "probability that a packet is lost on the link, after the scheduler; not with `satellite`";
         REORDER "reorder": Special { shape: Shape::Nested(&REORDERED) }, otherwise("none"), LOSSES,
             "holds some packets back so that later ones overtake them, see [below](#losses-in-bursts-and-reordering); not with `satellite` and `beam`";

@@ -26,13 +26,13 @@ const OF_RANDOM_NUMBERS: Hosts = Hosts {
 keys! {
     /// The top level of a scenario.
     TOP "" since "0.1" {
-        NAME "name": Text { what: "text" }, otherwise("the file's name"), OF_THE_RUN,
+        NAME "name": Text { what: "text" }, computed("the file's name"), OF_THE_RUN,
             "shown in reports";
         DURATION "duration": Whole { kind: Kind::Time, min: 1_000, max: limits::DURATION_NS }, required("\"100s\""), OF_THE_RUN,
             "simulated time";
         WARMUP "warmup": Whole { kind: Kind::Time, min: 0, max: limits::DURATION_NS }, usual(0), OF_THE_RUN,
             "totals and percentiles exclude this time; series do not", values "0s, below duration";
-        INTERVAL "interval": Whole { kind: Kind::Time, min: 1_000, max: limits::DURATION_NS }, otherwise("1s, or duration if shorter"), OF_THE_RUN,
+        INTERVAL "interval": Whole { kind: Kind::Time, min: 1_000, max: limits::DURATION_NS }, computed("1s, or duration if shorter"), OF_THE_RUN,
             "width of the bins of every series", values "1us, at most duration";
         SEED "seed": Number { min: 0, max: i64::MAX as u64 }, usual(1), OF_RANDOM_NUMBERS,
             "seed of every random number; the same seed gives the same results";

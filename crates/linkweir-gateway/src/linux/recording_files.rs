@@ -41,7 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a recorder writes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RecordingFolder {
     /// The folder.
     pub(crate) folder: PathBuf,
     /// The device, with which file names begin.
@@ -108,7 +108,7 @@ pub(crate) struct Status {
 /// The thread that writes.
 #[derive(Debug)]
 pub(crate) struct Recordings {
-    pub(crate) place: Place,
+    pub(crate) place: RecordingFolder,
     pub(crate) status: Arc<Status>,
     /// Beginnings and peers for which there was no room; none of them may be lost.
     first: VecDeque<Job>,
@@ -148,7 +148,7 @@ pub(crate) fn make_folder(folder: &Path, user: Option<&str>) -> Result<(), Strin
 
 impl Recordings {
     /// Writes to a place.
-    pub(crate) fn new(place: Place) -> Recordings {
+    pub(crate) fn new(place: RecordingFolder) -> Recordings {
         let status = Arc::new(Status::default());
         let (jobs, given) = mpsc::sync_channel(WAITING);
         let mut files = Files::new(place.clone(), status.clone());
@@ -268,7 +268,7 @@ impl Open {
 
 /// The files, as the thread has them.
 struct Files {
-    place: Place,
+    place: RecordingFolder,
     status: Arc<Status>,
     /// What each file of the section begins with.
     head: Vec<u8>,
@@ -287,7 +287,7 @@ struct Files {
 }
 
 impl Files {
-    fn new(place: Place, status: Arc<Status>) -> Files {
+    fn new(place: RecordingFolder, status: Arc<Status>) -> Files {
         Files {
             place,
             status,
@@ -483,7 +483,7 @@ impl Files {
     /// Begins the next file, with this as its first content.
     fn begin(&mut self, most_bytes: u64, content: &[u8]) -> io::Result<()> {
         self.make_room(most_bytes)?;
-        let Place { folder, device, .. } = &self.place;
+        let RecordingFolder { folder, device, .. } = &self.place;
         let (name, file) = loop {
             self.number += 1;
             let name = format!("{device}-{}-{:06}{ENDING}", self.time, self.number);
@@ -573,8 +573,8 @@ mod tests {
         folder
     }
 
-    fn place(folder: &Path, size_bytes: u64) -> Place {
-        Place {
+    fn place(folder: &Path, size_bytes: u64) -> RecordingFolder {
+        RecordingFolder {
             folder: folder.to_path_buf(),
             device: "lw0".into(),
             size_bytes,
@@ -979,7 +979,7 @@ mod tests {
         let done = std::process::Command::new("prlimit")
             .arg(format!("--fsize={most_bytes}"))
             .arg(std::env::current_exe().unwrap())
-            .args(["--exact", &format!("linux::recordings::tests::{test}")])
+            .args(["--exact", &format!("linux::recording_files::tests::{test}")])
             .env(CHILD, &folder)
             .output()
             .unwrap();

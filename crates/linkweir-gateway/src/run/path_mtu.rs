@@ -15,7 +15,7 @@ use super::station::{count_all, Station};
 use super::Gateway;
 use crate::config::Peer;
 use crate::linux::journal::{tell, Event};
-use crate::linux::underlay::Underlay;
+use crate::linux::tunnel_socket::TunnelSocket;
 
 /// Room for what encryption adds, and more, bytes.
 const SEAL_BYTES: usize = 128;
@@ -26,7 +26,7 @@ impl Peers {
         &mut self,
         now_ns: u64,
         at: usize,
-        underlay: &mut Underlay,
+        socket: &mut TunnelSocket,
         configured: &[Peer],
     ) -> Option<u64> {
         let station = &mut self.stations[at];
@@ -52,7 +52,7 @@ impl Peers {
                 packet.resize(packet.len().max(length as usize), 0);
                 let mut room = vec![0; packet.len() + SEAL_BYTES];
                 if let Some(datagram) = session.seal(&packet, &mut room) {
-                    let _ = underlay.send(datagram, to, station.source, 0);
+                    let _ = socket.send(datagram, to, station.source, 0);
                 }
             }
         }

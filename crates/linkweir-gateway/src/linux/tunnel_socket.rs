@@ -12,7 +12,7 @@ use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrLike, SockaddrStorage,
 };
 
-use linkweir_plane::bytes::outbox::{Outbox, Source, Way};
+use linkweir_plane::bytes::outbox::{Destination, Outbox, Source};
 
 use crate::linux::journal::log;
 use crate::linux::paths;
@@ -23,7 +23,7 @@ const RECEIVE_BYTES: usize = 4 << 20;
 const ERRORS: usize = 64;
 
 /// A UDP socket that never blocks, and sends and receives the differentiated services field.
-pub struct Underlay {
+pub struct TunnelSocket {
     socket: UdpSocket,
     v6: bool,
     /// Whether a socket of IPv6 carries IPv4, too.
@@ -98,20 +98,20 @@ impl Received {
     }
 }
 
-impl Underlay {
+impl TunnelSocket {
     /// A socket bound to an address.
     ///
     /// # Errors
     /// Those of the system.
-    pub fn bind(listen: SocketAddr) -> io::Result<Underlay> {
-        Underlay::bind_with(listen, true)
+    pub fn bind(listen: SocketAddr) -> io::Result<TunnelSocket> {
+        TunnelSocket::bind_with(listen, true)
     }
 
     /// As [`Underlay::bind`]; without `offloads` every datagram is a system call of its own.
     ///
     /// # Errors
     /// Those of the system.
-    pub fn bind_with(listen: SocketAddr, offloads: bool) -> io::Result<Underlay> {
+    pub fn bind_with(listen: SocketAddr, offloads: bool) -> io::Result<TunnelSocket> {
         let any_address = listen.ip().is_unspecified();
         // A kernel without IPv6 still carries the IPv4 of a socket for both.
         let has_v6 = socket::socket(
@@ -167,7 +167,7 @@ impl Underlay {
         if offloads {
             let _ = setsockopt(&socket, sockopt::UdpGroSegment, &true);
         }
-        Ok(Underlay {
+        Ok(TunnelSocket {
             socket: socket.into(),
             v6,
             dual,
@@ -302,13 +302,13 @@ impl Underlay {
         from: Source,
         tos: u8,
     ) -> io::Result<()> {
-        let way = Way {
+        let destination = Destination {
             station: 0,
             to,
             from,
             tos,
         };
-        self.send_parts(&[IoSlice::new(datagram)], None, way)
+        self.send_parts(&[IoSlice::new(datagram)], None, destination)
     }
 
     /// Sends what an outbox holds until there is no room below; `lost` is called with what could not be sent: the peer, the
@@ -323,14 +323,14 @@ impl Underlay {
         mut lost: impl FnMut(usize, usize, &'static str),
     ) -> io::Result<()> {
         while let Some(call) = outbox.call() {
-            let way = call.way;
+            let destination = call.destination;
             let count = if self.segments { call.datagrams } else { 1 };
-            let mut sent = self.send_call(outbox, count, way);
+            let mut sent = self.send_call(outbox, count, destination);
             let error = sent.as_ref().err().and_then(io::Error::raw_os_error);
             let full = [Some(nix::libc::EAGAIN), Some(nix::libc::ENOBUFS)];
             if self.reports_drops && error.is_some() && !full.contains(&error) {
                 // The error may be about an earlier datagram, so the call is tried again.
-                sent = self.send_call(outbox, count, way);
+                sent = self.send_call(outbox, count, destination);
             }
             if count > 1 {
                 let error = sent.as_ref().err().and_then(io::Error::raw_os_error);
@@ -348,7 +348,7 @@ impl Underlay {
                     Some(nix::libc::EMSGSIZE) => "too_big",
                     _ => "underlay_down",
                 };
-                lost(way.station, count, reason);
+                lost(destination.station, count, reason);
                 outbox.given_up(count);
             } else {
                 outbox.sent(count);
@@ -371,10 +371,15 @@ impl Underlay {
     }
 
     /// Sends the first `count` datagrams of the next call.
-    fn send_call(&mut self, outbox: &Outbox, count: usize, way: Way) -> io::Result<()> {
+    fn send_call(
+        &mut self,
+        outbox: &Outbox,
+        count: usize,
+        destination: Destination,
+    ) -> io::Result<()> {
         let parts = outbox.parts(count);
         let segment_bytes = outbox.call().map_or(0, |call| call.segment_bytes) as u16;
-        self.send_parts(&parts, (count > 1).then_some(segment_bytes), way)
+        self.send_parts(&parts, (count > 1).then_some(segment_bytes), destination)
     }
 
     /// Sends a datagram in parts, or several datagrams that the kernel cuts at each `segment_bytes`. An address to send
@@ -383,7 +388,7 @@ impl Underlay {
         &mut self,
         parts: &[IoSlice<'_>],
         segment_bytes: Option<u16>,
-        way: Way,
+        destination: Destination,
     ) -> io::Result<()> {
         /// What the kernel says of a source that is no address of this end, or that cannot reach the destination.
         const NO_SOURCE: [i32; 3] = [
@@ -391,14 +396,14 @@ impl Underlay {
             nix::libc::EADDRNOTAVAIL,
             nix::libc::ENETUNREACH,
         ];
-        self.set_tos(way.to, way.tos)?;
-        let address = way.from.address;
+        self.set_tos(destination.to, destination.tos)?;
+        let address = destination.from.address;
         let named = address.filter(|from| self.any_address && self.gone != Some(*from));
         let from = Source {
             address: named,
-            ..way.from
+            ..destination.from
         };
-        let sent = self.send_from(parts, segment_bytes, way.to, from);
+        let sent = self.send_from(parts, segment_bytes, destination.to, from);
         match (&sent, named) {
             (Err(error), Some(gone))
                 if error
@@ -409,7 +414,7 @@ impl Underlay {
                     address: None,
                     ..from
                 };
-                let sent = self.send_from(parts, segment_bytes, way.to, without);
+                let sent = self.send_from(parts, segment_bytes, destination.to, without);
                 if sent.is_ok() {
                     self.gone = Some(gone);
                 }
@@ -539,7 +544,7 @@ impl Underlay {
     }
 }
 
-impl AsFd for Underlay {
+impl AsFd for TunnelSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -582,8 +587,8 @@ mod tests {
     #[test]
     fn datagrams_keep_their_services_field_both_ways() {
         for listen in ["127.0.0.1:0", "[::1]:0"] {
-            let mut one = Underlay::bind(listen.parse().unwrap()).unwrap();
-            let mut two = Underlay::bind(listen.parse().unwrap()).unwrap();
+            let mut one = TunnelSocket::bind(listen.parse().unwrap()).unwrap();
+            let mut two = TunnelSocket::bind(listen.parse().unwrap()).unwrap();
             let to = two.local().unwrap();
             let mut buffer = [0; 100];
             assert_eq!(
@@ -611,7 +616,7 @@ mod tests {
     }
 
     /// Everything received until `count` datagrams are complete.
-    fn receive_all(underlay: &mut Underlay, count: usize) -> (Vec<Vec<u8>>, usize) {
+    fn receive_all(underlay: &mut TunnelSocket, count: usize) -> (Vec<Vec<u8>>, usize) {
         let mut buffer = vec![0; 65_536];
         let (mut datagrams, mut calls) = (Vec::new(), 0);
         while datagrams.len() < count {
@@ -630,9 +635,9 @@ mod tests {
         for listen in ["127.0.0.1:0", "[::1]:0"] {
             for (sends, receives) in [(true, true), (true, false), (false, true), (false, false)] {
                 let listen = listen.parse().unwrap();
-                let mut one = Underlay::bind_with(listen, sends).unwrap();
-                let mut two = Underlay::bind_with(listen, receives).unwrap();
-                let way = Way {
+                let mut one = TunnelSocket::bind_with(listen, sends).unwrap();
+                let mut two = TunnelSocket::bind_with(listen, receives).unwrap();
+                let destination = Destination {
                     station: 3,
                     to: two.local().unwrap(),
                     from: Source::default(),
@@ -643,7 +648,7 @@ mod tests {
                     .map(|at| vec![at; if at % 30 == 29 { 700 } else { 1000 }])
                     .collect();
                 for datagram in &sent {
-                    outbox.add_clear(way, (&datagram[..]).into());
+                    outbox.add_clear(destination, (&datagram[..]).into());
                 }
                 one.send_all(&mut outbox, |_, _, reason| panic!("lost: {reason}"))
                     .unwrap();
@@ -661,11 +666,11 @@ mod tests {
 
     #[test]
     fn a_socket_of_any_ipv6_address_carries_ipv4_too() {
-        let mut any = Underlay::bind("[::]:0".parse().unwrap()).unwrap();
+        let mut any = TunnelSocket::bind("[::]:0".parse().unwrap()).unwrap();
         let port = any.local().unwrap().port();
         let mut buffer = [0; 100];
         for (listen, other) in [("127.0.0.1:0", "127.0.0.2"), ("[::1]:0", "::1")] {
-            let mut one = Underlay::bind(listen.parse().unwrap()).unwrap();
+            let mut one = TunnelSocket::bind(listen.parse().unwrap()).unwrap();
             let from = one.local().unwrap();
             let address: IpAddr = other.parse().unwrap();
             one.send(b"there", (address, port).into(), Source::default(), 184)
@@ -689,7 +694,7 @@ mod tests {
             ("[::]:0", [true, true]),
             ("[::1]:0", [false, true]),
         ] {
-            let mut socket = Underlay::bind(listen.parse().unwrap()).unwrap();
+            let mut socket = TunnelSocket::bind(listen.parse().unwrap()).unwrap();
             assert_eq!(to.map(|to| socket.carries(&to)), carried, "{listen}");
             // What it does not carry the system refuses, too.
             let refused = [nix::libc::EAFNOSUPPORT, nix::libc::ENETUNREACH];
@@ -703,7 +708,7 @@ mod tests {
 
     #[test]
     fn a_limit_below_is_applied_or_refused() {
-        let mut one = Underlay::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let mut one = TunnelSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         // Beyond what the system allows by itself.
         let most: usize = std::fs::read_to_string("/proc/sys/net/core/wmem_max")
             .unwrap()
@@ -724,9 +729,9 @@ mod tests {
     #[test]
     fn refused_datagrams_are_reported_and_the_rest_is_sent() {
         let listen = "127.0.0.1:0".parse().unwrap();
-        let mut one = Underlay::bind(listen).unwrap();
-        let mut two = Underlay::bind(listen).unwrap();
-        let way = |station, to| Way {
+        let mut one = TunnelSocket::bind(listen).unwrap();
+        let mut two = TunnelSocket::bind(listen).unwrap();
+        let destination = |station, to| Destination {
             station,
             to,
             from: Source::default(),
@@ -736,11 +741,11 @@ mod tests {
         let here = two.local().unwrap();
         // Nobody sends to port 0.
         let nowhere = "127.0.0.1:0".parse().unwrap();
-        outbox.add_clear(way(1, here), (&[1; 10][..]).into());
+        outbox.add_clear(destination(1, here), (&[1; 10][..]).into());
         for _ in 0..3 {
-            outbox.add_clear(way(2, nowhere), (&[2; 10][..]).into());
+            outbox.add_clear(destination(2, nowhere), (&[2; 10][..]).into());
         }
-        outbox.add_clear(way(1, here), (&[3; 10][..]).into());
+        outbox.add_clear(destination(1, here), (&[3; 10][..]).into());
         let mut lost = Vec::new();
         one.send_all(&mut outbox, |station, count, reason| {
             lost.push((station, count, reason))

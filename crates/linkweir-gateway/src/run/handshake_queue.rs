@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use crate::linux::underlay::Local;
+use crate::linux::tunnel_socket::Local;
 use crate::tunnel::seal::{self, INITIATION_BYTES};
 
 /// Most beginnings of handshakes that wait to be opened.

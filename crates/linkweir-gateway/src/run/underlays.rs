@@ -12,7 +12,7 @@ use crate::linux::paths;
 use crate::show::figures::UnderlayShow;
 
 /// Where a way leads.
-struct Place {
+struct UnderlayPath {
     endpoint: SocketAddr,
     /// Name of the device, and its number.
     device: Option<String>,
@@ -22,34 +22,34 @@ struct Place {
 }
 
 /// The ways to a peer.
-pub(super) struct Ways {
-    pub(super) underlays: Underlays,
-    places: Vec<Place>,
+pub(super) struct PeerUnderlays {
+    pub(super) choice: Underlays,
+    underlay_paths: Vec<UnderlayPath>,
 }
 
-impl Ways {
+impl PeerUnderlays {
     /// The ways to a peer as they are configured; none: there is but one.
-    pub(super) fn new(now_ns: u64, peer: &Peer) -> Option<Ways> {
+    pub(super) fn new(now_ns: u64, peer: &Peer) -> Option<PeerUnderlays> {
         let probing = peer.probing?;
-        let place = |underlay: &crate::config::Way| Place {
+        let path = |underlay: &crate::config::Underlay| UnderlayPath {
             endpoint: underlay.endpoint,
             device: underlay.device.clone(),
             number: 0,
             is_looped: None,
         };
-        let mut ways = Ways {
-            underlays: Underlays::new(now_ns, probing, peer.underlays.len()),
-            places: peer.underlays.iter().map(place).collect(),
+        let mut found = PeerUnderlays {
+            choice: Underlays::new(now_ns, probing, peer.underlays.len()),
+            underlay_paths: peer.underlays.iter().map(path).collect(),
         };
-        ways.find_devices();
-        Some(ways)
+        found.find_devices();
+        Some(found)
     }
 
     /// Finds the numbers of the devices, which may have come or gone.
     pub(super) fn find_devices(&mut self) {
-        for place in &mut self.places {
-            place.is_looped = None;
-            place.number = match &place.device {
+        for path in &mut self.underlay_paths {
+            path.is_looped = None;
+            path.number = match &path.device {
                 Some(name) => paths::number_or_none(name),
                 None => 0,
             };
@@ -58,24 +58,24 @@ impl Ways {
 
     /// Where the way in use leads.
     pub(super) fn endpoint(&self) -> SocketAddr {
-        self.places[self.underlays.in_use()].endpoint
+        self.underlay_paths[self.choice.in_use()].endpoint
     }
 
     /// What the way in use sends from.
     pub(super) fn source(&self) -> Source {
-        self.source_of(self.underlays.in_use())
+        self.source_of(self.choice.in_use())
     }
 
     /// Where a way leads, and what it sends from.
-    pub(super) fn place(&self, way: usize) -> (SocketAddr, Source) {
-        (self.places[way].endpoint, self.source_of(way))
+    pub(super) fn path(&self, way: usize) -> (SocketAddr, Source) {
+        (self.underlay_paths[way].endpoint, self.source_of(way))
     }
 
     /// Whether a way leads into the tunnel itself.
     pub(super) fn is_looped(&mut self, way: usize, own: &Own) -> bool {
-        let (to, from) = self.place(way);
-        let place = &mut self.places[way];
-        *place
+        let (to, from) = self.path(way);
+        let path = &mut self.underlay_paths[way];
+        *path
             .is_looped
             .get_or_insert_with(|| own.leads_into_itself(to, from))
     }
@@ -83,27 +83,27 @@ impl Ways {
     fn source_of(&self, way: usize) -> Source {
         Source {
             address: None,
-            device: self.places[way].number,
+            device: self.underlay_paths[way].number,
         }
     }
 
     /// The endpoints of all ways that lead past the tunnel, and what they send from.
     pub(super) fn all(&mut self, own: &Own) -> Vec<(SocketAddr, Source)> {
-        let ways = 0..self.places.len();
+        let ways = 0..self.underlay_paths.len();
         let past: Vec<usize> = ways.filter(|way| !self.is_looped(*way, own)).collect();
-        past.into_iter().map(|way| self.place(way)).collect()
+        past.into_iter().map(|way| self.path(way)).collect()
     }
 
     /// Their figures.
     pub(super) fn show(&self, peer: &Peer) -> Vec<UnderlayShow> {
         let numbered = peer.underlays.iter().enumerate();
-        let show = |(way, configured): (usize, &crate::config::Way)| {
-            let (answers, rtt_ns) = self.underlays.answers(way);
+        let show = |(way, configured): (usize, &crate::config::Underlay)| {
+            let (answers, rtt_ns) = self.choice.answers(way);
             UnderlayShow {
                 name: configured.name.clone(),
                 endpoint: configured.endpoint,
-                in_use: way == self.underlays.in_use(),
-                answers_now: self.underlays.is_good(way),
+                in_use: way == self.choice.in_use(),
+                answers_now: self.choice.is_good(way),
                 answers,
                 rtt_ns,
             }

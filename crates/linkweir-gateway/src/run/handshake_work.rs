@@ -3,14 +3,14 @@
 
 use linkweir_plane::bytes::outbox::Source;
 
-use super::handshakes::{Incoming, Turn};
+use super::handshake_queue::{Incoming, Turn};
 use super::peers::Peers;
 use super::station::count;
 use super::Gateway;
 use crate::config::Peer;
 use crate::linux::journal::{tell, Event};
 use crate::linux::poll;
-use crate::linux::underlay::Underlay;
+use crate::linux::tunnel_socket::TunnelSocket;
 use crate::tunnel::seal::{self, Opened};
 
 impl Gateway {
@@ -23,7 +23,7 @@ impl Gateway {
             Some(Turn::Incoming(incoming)) => self.open_incoming(&incoming),
             Some(Turn::Ask(at)) => {
                 let peer = &self.config.peers[at];
-                self.peers.ask(now_ns, at, &mut self.underlay, peer);
+                self.peers.ask(now_ns, at, &mut self.socket, peer);
             }
             None => {}
         }
@@ -61,14 +61,14 @@ impl Gateway {
         let source = to.map(Source::from).unwrap_or_default();
         match session.open(datagram, *from, scratch) {
             Opened::Answer(answer) => {
-                let _ = self.underlay.send(answer, *from, source, 0);
+                let _ = self.socket.send(answer, *from, source, 0);
                 *endpoints_changed |= station.came(*from, *to, &self.config.peers[at].name);
                 self.peers.wakes.wake(at);
             }
             Opened::Unproven(answer) => {
                 count(&mut station.dropped, "handshake_unproven");
                 if let Some(answer) = answer {
-                    let _ = self.underlay.send(answer, *from, source, 0);
+                    let _ = self.socket.send(answer, *from, source, 0);
                 }
             }
             Opened::Refused | Opened::Nothing | Opened::Packet(_) => {
@@ -80,7 +80,7 @@ impl Gateway {
 
 impl Peers {
     /// Asks a peer for a session.
-    fn ask(&mut self, now_ns: u64, at: usize, underlay: &mut Underlay, peer: &Peer) {
+    fn ask(&mut self, now_ns: u64, at: usize, socket: &mut TunnelSocket, peer: &Peer) {
         let (Some(identity), station) = (&self.identity, &mut self.stations[at]) else {
             return;
         };
@@ -100,14 +100,14 @@ impl Peers {
             let Some(to) = station.endpoint else {
                 return;
             };
-            match &mut station.ways {
+            match &mut station.underlays {
                 None if is_looped => {}
-                None => drop(underlay.send(datagram, to, station.source, 0)),
+                None => drop(socket.send(datagram, to, station.source, 0)),
                 // Which of them works is not known yet.
-                Some(ways) => ways
+                Some(underlays) => underlays
                     .all(&self.own)
                     .into_iter()
-                    .for_each(|(to, from)| drop(underlay.send(datagram, to, from, 0))),
+                    .for_each(|(to, from)| drop(socket.send(datagram, to, from, 0))),
             }
         }
     }

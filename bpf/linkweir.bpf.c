@@ -1,0 +1,784 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * linkweir.bpf.c - one policy of the core as a queueing discipline in BPF (struct_ops of Qdisc_ops).
+ *
+ * Packets wait in the map `packets`. All else is in an arena (plane.h): which place of the map belongs to which class, the view, the
+ * policy's state, settings and counters. The kernel calls enqueue and dequeue under the lock of the discipline.
+ *
+ * The loader gives commands by running `linkweir_command`, which has no lock. So a change is written to the settings at `next_at` and
+ * applied by the next enqueue or dequeue.
+ *
+ * Global functions (those without `static`) are verified once each, for any arguments. Arrivals and departures follow the protocol of
+ * linkweir/policy.h.
+ */
+#include "kernel.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARENA);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);         /* pages; the loader says how many */
+} arena SEC(".maps");
+
+/* Tells the verifier that the program uses the arena. */
+#define lw_use_arena() asm volatile("" : : "r"(&arena))
+
+#include "core.h"
+#include "plane.h"
+
+#define LW_NAME_(name) #name
+#define LW_NAME(name) LW_NAME_(name)
+#define LW_PAGE_BYTES 4096u
+
+/* A kernel without BPF qdiscs can own no packet. It can still replay vectors, with an object for which LW_OWNED is empty. */
+#ifndef LW_OWNED
+#define LW_OWNED __kptr
+#endif
+
+struct lw_waiting {
+	struct sk_buff LW_OWNED *skb;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);         /* as above */
+	__type(key, __u32);
+	__type(value, struct lw_waiting);
+} packets SEC(".maps");
+
+struct lw_exchange {
+	__u64 words[LW_EXCHANGE_WORDS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct lw_exchange);
+} exchange SEC(".maps");
+
+/* The text of the settings, for the loader: it outlives it. */
+struct lw_notes {
+	char text[LW_NOTES_BYTES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct lw_notes);
+} notes SEC(".maps");
+
+char lw_license[] SEC("license") = "GPL";
+
+static char __arena *lw_base;
+static uint32_t lw_pages;
+static volatile uint32_t lw_place;
+
+static __always_inline void *lw_at(uint32_t offset)
+{
+	return (void *)(lw_base + offset);
+}
+
+static __always_inline struct lw_plane *lw_plane(void)
+{
+	return (struct lw_plane *)lw_base;
+}
+
+static __always_inline struct lw_queue *lw_queues(const struct lw_plane *plane)
+{
+	return (struct lw_queue *)lw_at(plane->queues_at);
+}
+
+static __always_inline struct lw_class *lw_classes(const struct lw_plane *plane)
+{
+	return (struct lw_class *)lw_at(plane->classes_at);
+}
+
+static __always_inline struct lw_slot *lw_slots(const struct lw_plane *plane)
+{
+	return (struct lw_slot *)lw_at(plane->slots_at);
+}
+
+static __always_inline struct lw_settings *lw_now(const struct lw_plane *plane)
+{
+	return (struct lw_settings *)lw_at(plane->now_at);
+}
+
+static __always_inline struct lw_class_settings *lw_class_settings(const struct lw_plane *plane)
+{
+	return (struct lw_class_settings *)lw_at(plane->now_at + sizeof(struct lw_settings));
+}
+
+static __always_inline uint64_t *lw_qparams(const struct lw_plane *plane)
+{
+	return (uint64_t *)lw_at(plane->now_at + sizeof(struct lw_settings) + plane->nqueues * sizeof(struct lw_class_settings));
+}
+
+static __always_inline void *lw_state(const struct lw_plane *plane)
+{
+	return lw_at(plane->state_at);
+}
+
+static __always_inline struct lw_view lw_view(const struct lw_plane *plane, uint64_t now_ns)
+{
+	struct lw_view view = { now_ns, plane->link_bps, lw_queues(plane), plane->nqueues };
+
+	return view;
+}
+
+/* ---- calls of the policy, each verified by itself ---- */
+
+LW_VERIFIED uint32_t lw_pick(uint64_t now_ns)
+{
+	struct lw_view view;
+	struct lw_plane *plane;
+	uint64_t retry_ns = LW_NEVER;
+
+	lw_use_arena();
+	plane = lw_plane();
+	view = lw_view(plane, now_ns);
+	return lw_policy.pick(lw_state(plane), &view, &retry_ns);
+}
+
+#define LW_EVENT(event)                                                         \
+	LW_VERIFIED int lw_##event(uint64_t now_ns, uint32_t q, uint32_t bytes)  \
+	{                                                                       \
+		struct lw_view view;                                            \
+		struct lw_plane *plane;                                         \
+										\
+		lw_use_arena();                                                 \
+		plane = lw_plane();                                             \
+		view = lw_view(plane, now_ns);                                  \
+		if (lw_policy.event)                                            \
+			lw_policy.event(lw_state(plane), &view, q, bytes);      \
+		return 0;                                                       \
+	}
+
+LW_EVENT(enqueued)
+LW_EVENT(sent)
+LW_EVENT(dropped)
+
+LW_VERIFIED uint32_t lw_victim(uint64_t now_ns, uint32_t q, uint32_t bytes)
+{
+	struct lw_view view;
+	struct lw_plane *plane;
+
+	lw_use_arena();
+	plane = lw_plane();
+	view = lw_view(plane, now_ns);
+	return lw_policy.victim ? lw_policy.victim(lw_state(plane), &view, q, bytes) : LW_NONE;
+}
+
+LW_VERIFIED uint32_t lw_leaving(uint64_t now_ns, uint32_t q, uint32_t ecn)
+{
+	struct lw_view view;
+	struct lw_plane *plane;
+
+	lw_use_arena();
+	plane = lw_plane();
+	view = lw_view(plane, now_ns);
+	return lw_policy.leaving ? (uint32_t)lw_policy.leaving(lw_state(plane), &view, q, ecn) : LW_PASS;
+}
+
+LW_VERIFIED uint32_t lw_expired(uint64_t now_ns, uint32_t q)
+{
+	struct lw_view view;
+	struct lw_plane *plane;
+
+	lw_use_arena();
+	plane = lw_plane();
+	view = lw_view(plane, now_ns);
+	return lw_policy.expired && lw_policy.expired(lw_state(plane), &view, q);
+}
+
+LW_VERIFIED int lw_rated(uint64_t now_ns)
+{
+	struct lw_view view;
+	struct lw_plane *plane;
+
+	lw_use_arena();
+	plane = lw_plane();
+	view = lw_view(plane, now_ns);
+	if (lw_policy.rated)
+		lw_policy.rated(lw_state(plane), &view);
+	return 0;
+}
+
+LW_VERIFIED int lw_change(uint64_t now_ns)
+{
+	struct lw_view view;
+	struct lw_plane *plane;
+
+	lw_use_arena();
+	plane = lw_plane();
+	view = lw_view(plane, now_ns);
+	if (lw_policy.change)
+		lw_policy.change(lw_state(plane), &view, lw_now(plane)->params, lw_qparams(plane));
+	return 0;
+}
+
+LW_VERIFIED int lw_init(uint64_t now_ns)
+{
+	struct lw_view view;
+	struct lw_plane *plane;
+
+	lw_use_arena();
+	plane = lw_plane();
+	view = lw_view(plane, now_ns);
+	lw_policy.init(lw_state(plane), &view, lw_now(plane)->params, lw_qparams(plane));
+	return 0;
+}
+
+/* ---- the shaper: as linkweir_occupy() and linkweir_set_bandwidth() of kernel/ ---- */
+
+#define LW_LATE_NS 1000000ull
+#define LW_OWED_NS 10000000ull
+#define LW_SHORTER 7
+
+static __always_inline void lw_occupy(struct lw_pacer *pacer, uint64_t now_ns, uint32_t bytes, bool more)
+{
+	uint64_t begin_ns = now_ns, work, long_ns, shorter_ns;
+
+	if (pacer->busy && pacer->free_ns + LW_LATE_NS < begin_ns) {
+		pacer->owed_ns += begin_ns - LW_LATE_NS - pacer->free_ns;
+		if (pacer->owed_ns > LW_OWED_NS)
+			pacer->owed_ns = LW_OWED_NS;
+		begin_ns -= LW_LATE_NS;
+	} else if (pacer->busy) {
+		begin_ns = pacer->free_ns;
+	}
+	work = bytes * pacer->of.mult + pacer->frac;
+	long_ns = work >> pacer->of.shift;
+	pacer->frac = work & ((1ull << pacer->of.shift) - 1);
+	shorter_ns = long_ns >> LW_SHORTER;
+	if (shorter_ns > pacer->owed_ns)
+		shorter_ns = pacer->owed_ns;
+	pacer->owed_ns -= shorter_ns;
+	pacer->free_ns = begin_ns + long_ns - shorter_ns;
+	pacer->busy = more;
+}
+
+LW_VERIFIED int lw_set_bandwidth(uint64_t now_ns, uint64_t bandwidth_bps)
+{
+	struct lw_pacer *pacer;
+	uint64_t left_ns;
+
+	lw_use_arena();
+	pacer = &lw_plane()->pacer;
+	if (pacer->bandwidth_bps == bandwidth_bps)
+		return 0;
+	if (!pacer->bandwidth_bps || !bandwidth_bps) {
+		pacer->free_ns = now_ns;
+		pacer->busy = pacer->owed_ns = 0;
+	} else if (pacer->free_ns > now_ns) {
+		left_ns = lw_mul_div(pacer->free_ns - now_ns, pacer->bandwidth_bps, bandwidth_bps);
+		pacer->free_ns = now_ns + (left_ns < LW_MAX_NOW_NS ? left_ns : LW_MAX_NOW_NS);
+	}
+	pacer->bandwidth_bps = bandwidth_bps;
+	pacer->of = lw_pace_of(bandwidth_bps);
+	pacer->frac = 0;
+	return 0;
+}
+
+/* ---- settings ---- */
+
+/* The rates of all channels and of the link, and the bandwidth, from the settings in force. */
+static __always_inline void lw_follow(struct lw_plane *plane, uint64_t now_ns)
+{
+	struct lw_settings *set = lw_now(plane);
+	uint32_t q;
+
+	plane->link_bps = set->link_bps;
+	for (q = 0; q < plane->nqueues && lw_again(); q++) {
+		uint64_t rate_bps = lw_class_settings(plane)[q].rate_bps;
+
+		lw_queues(plane)[q].rate_bps = rate_bps != LW_UNSET ? rate_bps : set->link_bps ? set->link_bps : LW_MAX_RATE_BPS;
+	}
+	lw_set_bandwidth(now_ns, set->bandwidth_bps);
+}
+
+/* Settings that the loader has handed over. */
+LW_VERIFIED int lw_apply(uint64_t now_ns)
+{
+	struct lw_plane *plane;
+	uint64_t *now, *next;
+	uint32_t word;
+
+	lw_use_arena();
+	plane = lw_plane();
+	if (__sync_val_compare_and_swap(&((struct lw_plane __arena *)lw_base)->turn, LW_READY, LW_APPLYING) != LW_READY)
+		return 0;
+	now = (uint64_t *)lw_at(plane->now_at);
+	next = (uint64_t *)lw_at(plane->next_at);
+	for (word = 0; word < plane->settings_words && lw_again(); word++)
+		now[word] = next[word];
+	lw_follow(plane, now_ns);
+	lw_rated(now_ns);
+	lw_change(now_ns);
+	plane->applied++;
+	__sync_lock_test_and_set(&((struct lw_plane __arena *)lw_base)->turn, LW_IDLE);
+	return 0;
+}
+
+/* ---- packets ---- */
+
+static __always_inline uint32_t lw_code_point(struct sk_buff *skb)
+{
+	uint32_t offset = (uint32_t)((uint64_t)skb->head + skb->network_header - (uint64_t)skb->data);
+	struct bpf_dynptr packet;
+	uint8_t room[2], *head;
+
+	if (skb->protocol != __builtin_bswap16(ETH_P_IP) && skb->protocol != __builtin_bswap16(ETH_P_IPV6))
+		return LW_CODE_POINTS;
+	if (bpf_dynptr_from_skb(skb, 0, &packet))
+		return LW_CODE_POINTS;
+	head = bpf_dynptr_slice(&packet, offset, room, sizeof(room));
+	if (!head)
+		return LW_CODE_POINTS;
+	return skb->protocol == __builtin_bswap16(ETH_P_IP) ? head[1] >> 2 : (head[0] << 2 | head[1] >> 6) & 63;
+}
+
+static __always_inline uint32_t lw_classify(const struct lw_plane *plane, struct sk_buff *skb)
+{
+	const struct lw_settings *set = lw_now(plane);
+	uint32_t code = lw_code_point(skb);
+	uint64_t q = code < LW_CODE_POINTS ? set->class_of[code] : set->default_class;
+
+	return q < plane->nqueues ? (uint32_t)q : 0;
+}
+
+/* Takes the packet at one end of a class, which is not empty, out of all lists. Returns its place. */
+static __always_inline uint32_t lw_unlink(struct lw_plane *plane, uint32_t q, bool head)
+{
+	struct lw_class *class = lw_classes(plane) + q;
+	struct lw_queue *queue = lw_queues(plane) + q;
+	struct lw_slot *slots = lw_slots(plane);
+	uint32_t slot = head ? class->first : class->last;
+
+	queue->backlog_bytes -= slots[slot].bytes;
+	if (--queue->backlog_pkts) {
+		if (head) {
+			class->first = slots[slot].next;
+			queue->head_arrival_ns = slots[class->first].arrival_ns;
+			queue->head_bytes = slots[class->first].bytes;
+		} else {
+			class->last = slots[slot].before;
+		}
+	}
+	slots[slot].next = plane->free;
+	plane->free = slot;
+	plane->used--;
+	return slot;
+}
+
+/* The packet in a place, which is empty afterwards. */
+static __always_inline struct sk_buff *lw_take(uint32_t slot)
+{
+	struct lw_waiting *waiting = bpf_map_lookup_elem(&packets, &slot);
+
+	return waiting ? bpf_kptr_xchg(&waiting->skb, NULL) : NULL;
+}
+
+/* Takes a packet that is to be dropped. The caller frees it. */
+static __always_inline struct sk_buff *lw_evict(struct lw_plane *plane, struct Qdisc *sch, uint64_t now_ns, uint32_t q, bool head,
+						enum lw_reason reason)
+{
+	uint32_t slot = lw_unlink(plane, q, head), bytes = lw_slots(plane)[slot].bytes;
+
+	lw_classes(plane)[q].dropped_pkts[reason]++;
+	sch->q.qlen--;
+	sch->qstats.backlog -= bytes;
+	sch->qstats.drops++;
+	lw_dropped(now_ns, q, bytes);
+	return lw_take(slot);
+}
+
+static __always_inline void lw_drop(struct lw_plane *plane, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free, uint64_t now_ns, uint32_t q,
+				    bool head, enum lw_reason reason)
+{
+	struct sk_buff *skb = lw_evict(plane, sch, now_ns, q, head, reason);
+
+	if (skb)
+		bpf_qdisc_skb_drop(skb, to_free);
+	else
+		plane->lost++;
+}
+
+static __always_inline bool lw_has_room(const struct lw_plane *plane, uint32_t q, uint32_t bytes)
+{
+	const struct lw_class_settings *limits = lw_class_settings(plane) + q;
+	const struct lw_queue *queue = lw_queues(plane) + q;
+
+	return queue->backlog_pkts < limits->limit_pkts && queue->backlog_bytes + bytes <= limits->limit_bytes;
+}
+
+static __always_inline bool lw_make_room(struct lw_plane *plane, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free, uint64_t now_ns,
+					 uint32_t q, uint32_t bytes)
+{
+	uint32_t drops;
+
+	if (!lw_policy.expired)
+		return lw_has_room(plane, q, bytes);
+	for (drops = 0; drops < LW_MOST_DROPS && lw_again(); drops++) {
+		if (lw_has_room(plane, q, bytes))
+			return true;
+		if (!lw_queues(plane)[q].backlog_pkts || !lw_expired(now_ns, q))
+			return false;
+		lw_drop(plane, sch, to_free, now_ns, q, true, LW_EXPIRED);
+	}
+	return lw_has_room(plane, q, bytes);
+}
+
+/* Puts a packet into a free place at the tail of its class. */
+static __always_inline void lw_push(struct lw_plane *plane, struct Qdisc *sch, uint64_t now_ns, uint32_t q, uint32_t slot, uint32_t bytes)
+{
+	struct lw_class *class = lw_classes(plane) + q;
+	struct lw_queue *queue = lw_queues(plane) + q;
+	struct lw_slot *slots = lw_slots(plane);
+
+	plane->free = slots[slot].next;
+	plane->used++;
+	slots[slot].arrival_ns = now_ns;
+	slots[slot].bytes = bytes;
+	if (!queue->backlog_pkts++) {
+		queue->head_arrival_ns = now_ns;
+		queue->head_bytes = bytes;
+		class->first = slot;
+	} else {
+		slots[class->last].next = slot;
+		slots[slot].before = class->last;
+	}
+	class->last = slot;
+	queue->backlog_bytes += bytes;
+	sch->q.qlen++;
+	sch->qstats.backlog += bytes;
+}
+
+SEC("struct_ops/linkweir_enqueue")
+int linkweir_enqueue(u64 *ctx)
+{
+	struct sk_buff *skb = (struct sk_buff *)ctx[0], *old;
+	struct Qdisc *sch = (struct Qdisc *)ctx[1];
+	struct bpf_sk_buff_ptr *to_free = (struct bpf_sk_buff_ptr *)ctx[2];
+	uint64_t now_ns = bpf_ktime_get_ns();
+	struct lw_waiting *waiting;
+	struct lw_plane *plane;
+	uint32_t q, bytes, slot, drops, victim;
+
+	lw_use_arena();
+	plane = lw_plane();
+	if (plane->turn == LW_READY)
+		lw_apply(now_ns);
+	bytes = ((struct qdisc_skb_cb *)skb->cb)->pkt_len;
+	if (bytes >= LW_MAX_PACKET_BYTES)
+		bytes = LW_MAX_PACKET_BYTES - 1;
+	q = lw_classify(plane, skb);
+	slot = plane->free;
+	if (!lw_make_room(plane, sch, to_free, now_ns, q, bytes))
+		goto refuse;
+	waiting = bpf_map_lookup_elem(&packets, &slot);
+	if (!waiting)                   /* no place is free */
+		goto refuse;
+	old = bpf_kptr_xchg(&waiting->skb, skb);
+	if (old) {
+		plane->lost++;
+		bpf_qdisc_skb_drop(old, to_free);
+	}
+	lw_push(plane, sch, now_ns, q, slot, bytes);
+	lw_enqueued(now_ns, q, bytes);
+	if (lw_policy.victim) {
+		for (drops = 0; drops < LW_MOST_DROPS && lw_again(); drops++) {
+			victim = lw_victim(now_ns, q, bytes);
+			if (victim == LW_NONE)
+				break;
+			lw_drop(plane, sch, to_free, now_ns, victim & ~LW_FROM_HEAD, victim & LW_FROM_HEAD, LW_VICTIM);
+		}
+	}
+	return NET_XMIT_SUCCESS;
+refuse:
+	lw_classes(plane)[q].dropped_pkts[LW_LIMIT]++;
+	sch->qstats.drops++;
+	bpf_qdisc_skb_drop(skb, to_free);
+	return NET_XMIT_DROP;
+}
+
+/* The queue whose head leaves now, or LW_NONE. Heads that the policy drops are gone. */
+static __always_inline uint32_t lw_choose(struct lw_plane *plane, struct Qdisc *sch, uint64_t now_ns)
+{
+	uint32_t drops, q = LW_NONE;
+
+	if (!lw_policy.leaving)
+		return lw_pick(now_ns);
+	for (drops = 0; drops < LW_MOST_DROPS && lw_again(); drops++) {
+		struct sk_buff *skb;
+
+		q = lw_pick(now_ns);
+		if (q == LW_NONE || lw_leaving(now_ns, q, false) != LW_DROP)
+			return q;
+		skb = lw_evict(plane, sch, now_ns, q, true, LW_LEAVING);
+		if (skb)
+			bpf_kfree_skb(skb);
+		else
+			plane->lost++;
+	}
+	bpf_qdisc_watchdog_schedule(sch, now_ns, 0);
+	return LW_NONE;
+}
+
+SEC("struct_ops/linkweir_dequeue")
+struct sk_buff *linkweir_dequeue(u64 *ctx)
+{
+	struct Qdisc *sch = (struct Qdisc *)ctx[0];
+	uint64_t now_ns = bpf_ktime_get_ns(), sojourn_ns;
+	struct lw_class *class;
+	struct lw_plane *plane;
+	struct lw_slot *slots;
+	struct sk_buff *skb;
+	uint32_t q, slot, bytes;
+
+	lw_use_arena();
+	plane = lw_plane();
+	if (plane->turn == LW_READY)
+		lw_apply(now_ns);
+	if (plane->pacer.bandwidth_bps && plane->pacer.free_ns > now_ns) {
+		if (!plane->used)
+			return NULL;
+		plane->pacer.busy = true;
+		sch->qstats.overlimits++;
+		bpf_qdisc_watchdog_schedule(sch, plane->pacer.free_ns, 0);
+		return NULL;
+	}
+	q = lw_choose(plane, sch, now_ns);
+	if (q >= plane->nqueues || !lw_queues(plane)[q].backlog_pkts) {
+		plane->pacer.busy = plane->pacer.owed_ns = 0;
+		return NULL;
+	}
+	slot = lw_unlink(plane, q, true);
+	slots = lw_slots(plane);
+	class = lw_classes(plane) + q;
+	bytes = slots[slot].bytes;
+	sojourn_ns = now_ns - slots[slot].arrival_ns;
+	class->sojourn_ns += sojourn_ns;
+	if (sojourn_ns > class->sojourn_max_ns)
+		class->sojourn_max_ns = sojourn_ns;
+	class->sent_pkts++;
+	class->sent_bytes += bytes;
+	sch->q.qlen--;
+	sch->qstats.backlog -= bytes;
+	if (plane->pacer.bandwidth_bps)
+		lw_occupy(&plane->pacer, now_ns, bytes, plane->used);
+	lw_sent(now_ns, q, bytes);
+	skb = lw_take(slot);
+	if (!skb) {
+		plane->lost++;
+		return NULL;
+	}
+	bpf_qdisc_bstats_update(sch, skb);
+	return skb;
+}
+
+SEC("struct_ops/linkweir_init")
+int linkweir_init(u64 *ctx)
+{
+	struct Qdisc *sch = (struct Qdisc *)ctx[0];
+
+	lw_use_arena();
+	if (sch->parent != TC_H_ROOT)
+		return -EOPNOTSUPP;     /* each queue below mq has a lock of its own */
+	if (!lw_base)
+		return -ENOMEM;         /* the loader has not made the state */
+	if (__sync_val_compare_and_swap(&((struct lw_plane __arena *)lw_base)->attached, 0, 1))
+		return -EBUSY;
+	return 0;
+}
+
+SEC("struct_ops/linkweir_reset")
+void linkweir_reset(u64 *ctx)
+{
+	struct Qdisc *sch = (struct Qdisc *)ctx[0];
+	uint64_t now_ns = bpf_ktime_get_ns();
+	struct lw_plane *plane;
+	struct sk_buff *skb;
+	uint32_t q;
+
+	lw_use_arena();
+	if (!lw_base)
+		return;
+	plane = lw_plane();
+	for (q = 0; q < plane->nqueues && lw_again(); q++) {
+		while (lw_queues(plane)[q].backlog_pkts && lw_again()) {
+			skb = lw_evict(plane, sch, now_ns, q, true, LW_RESET);
+			if (skb)
+				bpf_kfree_skb(skb);
+			else
+				plane->lost++;
+		}
+	}
+	plane->pacer.free_ns = now_ns;
+	plane->pacer.busy = plane->pacer.owed_ns = 0;
+}
+
+SEC("struct_ops/linkweir_destroy")
+void linkweir_destroy(u64 *ctx)
+{
+	lw_use_arena();
+	if (lw_base)
+		__sync_lock_test_and_set(&((struct lw_plane __arena *)lw_base)->attached, 0);
+}
+
+SEC(".struct_ops.link")
+struct Qdisc_ops linkweir = {
+	.id = "linkweir",
+	.enqueue = (void *)linkweir_enqueue,
+	.dequeue = (void *)linkweir_dequeue,
+	.init = (void *)linkweir_init,
+	.reset = (void *)linkweir_reset,
+	.destroy = (void *)linkweir_destroy,
+};
+
+/* ---- commands of the loader ---- */
+
+static __always_inline uint32_t lw_round(uint32_t bytes)
+{
+	return (bytes + 63) & ~63u;
+}
+
+LW_VERIFIED int lw_layout(uint32_t nqueues, uint32_t nslots, uint32_t state_bytes)
+{
+	uint32_t settings = sizeof(struct lw_settings) + nqueues * (uint32_t)sizeof(struct lw_class_settings) +
+			    nqueues * lw_policy.nqparams * 8;
+	uint32_t end = lw_round(sizeof(struct lw_plane)), slot;
+	struct lw_plane *plane;
+	struct lw_slot *slots;
+	char __arena *base;
+	uint32_t pages = lw_round(sizeof(struct lw_plane)) + lw_round(nqueues * sizeof(struct lw_queue)) +
+			 lw_round(nqueues * sizeof(struct lw_class)) + lw_round(nslots * sizeof(struct lw_slot)) + lw_round(state_bytes) +
+			 2 * lw_round(settings) + LW_MOST_STATS * 8;
+
+	lw_use_arena();
+	pages = (pages + LW_PAGE_BYTES - 1) / LW_PAGE_BYTES;
+	if (lw_base) {                  /* only where vectors are replayed */
+		bpf_arena_free_pages(&arena, lw_base, lw_pages);
+		lw_base = NULL;
+	}
+	base = bpf_arena_alloc_pages(&arena, NULL, pages, -1, 0);
+	if (!base)
+		return -ENOMEM;
+	plane = (struct lw_plane *)base;
+	plane->nqueues = nqueues;
+	plane->nslots = nslots;
+	plane->settings_words = settings / 8;
+	plane->queues_at = end;
+	end += lw_round(nqueues * sizeof(struct lw_queue));
+	plane->classes_at = end;
+	end += lw_round(nqueues * sizeof(struct lw_class));
+	plane->slots_at = end;
+	end += lw_round(nslots * sizeof(struct lw_slot));
+	plane->state_at = end;
+	end += lw_round(state_bytes);
+	plane->now_at = end;
+	end += lw_round(settings);
+	plane->next_at = end;
+	end += lw_round(settings);
+	plane->stats_at = end;
+	slots = (struct lw_slot *)(base + plane->slots_at);
+	for (slot = 0; slot < nslots && lw_again(); slot++)
+		slots[slot].next = slot + 1;    /* the last one's has no place in `packets` */
+	lw_base = base;
+	lw_pages = pages;
+	return 0;
+}
+
+static __always_inline int lw_carry(struct lw_command *command)
+{
+	uint32_t zero = 0, word, words = command->words;
+	struct lw_exchange *buffer = bpf_map_lookup_elem(&exchange, &zero);
+	uint64_t *memory = (uint64_t *)lw_at((uint32_t)command->offset);
+	bool write = command->op == LW_OP_WRITE;
+
+	if (!buffer)
+		return -ENOMEM;
+	for (word = 0; word < words && lw_again(); word++) {
+		uint32_t place;
+
+		lw_place = word;        /* the verifier does not know it when it comes back, so it need not follow `word` */
+		place = lw_place & (LW_EXCHANGE_WORDS - 1);
+		if (write)
+			memory[word] = buffer->words[place];
+		else
+			buffer->words[place] = memory[word];
+	}
+	return 0;
+}
+
+LW_VERIFIED int lw_observe(uint64_t now_ns, uint32_t q)
+{
+	struct lw_view view;
+	struct lw_plane *plane;
+
+	lw_use_arena();
+	plane = lw_plane();
+	view = lw_view(plane, now_ns);
+	if (lw_policy.observe)
+		lw_policy.observe(lw_state(plane), &view, q, (int64_t *)lw_at(plane->stats_at));
+	return 0;
+}
+
+SEC("syscall")
+int linkweir_command(struct lw_command *command)
+{
+	uint64_t now_ns = command->now_ns;
+	uint32_t q = command->q, bytes = command->bytes;
+	struct lw_plane *plane;
+
+	lw_use_arena();
+	if (command->op == LW_OP_LAYOUT)
+		return lw_layout(command->nqueues, command->nslots, bytes);
+	if (!lw_base)
+		return -ENOMEM;
+	plane = lw_plane();
+	switch (command->op) {
+	case LW_OP_START:
+		lw_follow(plane, now_ns);
+		return lw_init(now_ns);
+	case LW_OP_READ:
+	case LW_OP_WRITE:
+		return lw_carry(command);
+	case LW_OP_TURN:
+		command->answer = __sync_val_compare_and_swap(&((struct lw_plane __arena *)lw_base)->turn, command->from, command->to);
+		return 0;
+	}
+	/* calls of the policy, to replay vectors */
+	plane->link_bps = command->link_bps;
+	if (q < plane->nqueues)
+		lw_queues(plane)[q] = command->row;
+	switch (command->op) {
+	case LW_OP_PICK:
+		command->answer = lw_pick(now_ns);
+		return 0;
+	case LW_OP_ENQUEUED:
+		return lw_enqueued(now_ns, q, bytes);
+	case LW_OP_SENT:
+		return lw_sent(now_ns, q, bytes);
+	case LW_OP_DROPPED:
+		return lw_dropped(now_ns, q, bytes);
+	case LW_OP_RATED:
+		return lw_rated(now_ns);
+	case LW_OP_CHANGE:
+		return lw_change(now_ns);
+	case LW_OP_VICTIM:
+		command->answer = lw_victim(now_ns, q, bytes);
+		return 0;
+	case LW_OP_LEAVING:
+		command->answer = lw_leaving(now_ns, q, bytes);
+		return 0;
+	case LW_OP_EXPIRED:
+		command->answer = lw_expired(now_ns, q);
+		return 0;
+	case LW_OP_OBSERVE:
+		return lw_observe(now_ns, q);
+	case LW_OP_INIT:
+		return lw_init(now_ns);
+	}
+	return -EOPNOTSUPP;
+}

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# rates.sh - pss keeps a reservation and loses no packet of EF, also after a fade and a change; packets are conserved.
+. /guest/checks.sh
+wire
+af='rate = "4Mbit"
+low_level = 4'
+settings pss 10Mbit "$af"
+holds "add" linkweir-bpf add v0 /tmp/pss.toml
+begin
+sleep 1
+rates 5
+within "EF gets what it sends, kbit/s" "$ef" 980 1010
+within "AF gets its reservation" "$af" 3950 4080
+within "BE gets the rest" "$be" 4900 5060
+holds "the link fades" linkweir-bpf link v0 5.2Mbit
+sleep 1
+rates 5
+within "EF after a fade" "$ef" 980 1010
+within "AF after a fade" "$af" 3900 4080
+within "BE after a fade" "$be" 100 320
+holds "the link comes back" linkweir-bpf link v0 10Mbit
+settings pss 10Mbit 'rate = "2Mbit"
+low_level = 4'
+holds "a change" linkweir-bpf change v0 /tmp/pss.toml
+sleep 1
+rates 5
+within "AF gets its new reservation" "$af" 1950 2080
+within "BE gets more" "$be" 6850 7080
+quiet
+conserved
+same "EF lost nothing" "$(of ef limit)" 0
+holds "del" linkweir-bpf del v0
+settings strict 10Mbit ''
+holds "strict" linkweir-bpf add v0 /tmp/strict.toml
+begin
+sleep 1
+rates 3
+within "strict: AF gets all it sends" "$af" 5850 6100
+quiet
+conserved
+holds "del strict" linkweir-bpf del v0

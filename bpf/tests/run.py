@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Boots the newest kernel of Debian 13's backports, unmodified, and runs guest scripts with the BPF disciplines in it.
+
+    python3 run.py [SCRIPT...]
+
+The kernel is fetched once as packages, with lists of apt of its own, into ~/.cache/linkweir/bpf (or
+$XDG_CACHE_HOME). Exit codes: 0, every check held and the kernel log is clean; 1, something failed; 3, the kernel
+cannot be obtained.
+
+The guest has one processor, whose clock counts instructions, unless a script's name ends in "-real".
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BPF = HERE.parent
+ROOT = BPF.parent
+sys.path[:0] = [str(ROOT / "kernel/tests"), str(ROOT / "machines")]
+import bare  # noqa: E402
+from run import BAD_LOG, boot, copy  # noqa: E402
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "linkweir/bpf"
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+SUITE = "trixie-backports"
+MODULES = ("veth", "dummy", "sch_tbf")
+SECONDS = {"vectors": 3000}
+DEFAULT_SECONDS = 1800
+
+
+class MissingError(Exception):
+    """Something cannot be obtained here."""
+
+
+def apt(*words: str, folder: Path | None = None) -> str:
+    """Runs a program of apt with lists of its own.
+
+    Raises:
+        MissingError: it failed.
+    """
+    lists = CACHE / "apt"
+    for name in ("state/lists/partial", "cache/archives/partial"):
+        (lists / name).mkdir(parents=True, exist_ok=True)
+    source = lists / "sources.list"
+    mirror = bare.mirror("Debian") or bare.MIRROR
+    source.write_text(f"deb [signed-by={KEYRING}] {mirror} {SUITE} main\n")
+    options = [f"Dir::Etc::sourcelist={source}", "Dir::Etc::sourceparts=/dev/null", f"Dir::State={lists}/state"]
+    options += [f"Dir::Cache={lists}/cache", "Dir::State::status=/dev/null", "APT::Sandbox::User=root"]
+    command = [words[0], *(word for option in options for word in ("-o", option)), *words[1:]]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise MissingError(f"{' '.join(words)}: {done.stderr.strip()[-500:]}")
+    return done.stdout
+
+
+def kernel() -> tuple[str, Path]:
+    """The release of the newest kernel and the folder with its packages unpacked, which are fetched if need be.
+
+    Raises:
+        MissingError: they cannot be had.
+    """
+    root = CACHE / "root"
+    complete = CACHE / "complete"
+    if not complete.exists():
+        if not KEYRING.exists():
+            raise MissingError(f"{KEYRING} is missing: install debian-archive-keyring")
+        apt("apt-get", "update", "-qq")
+        image = re.search(r"linux-image-[^ ]*-cloud-amd64", apt("apt-cache", "depends", "linux-image-cloud-amd64"))
+        if not image:
+            raise MissingError(f"{SUITE} has no linux-image-cloud-amd64")
+        release = image[0].removeprefix("linux-image-")
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            known = apt("apt-cache", "search", "--names-only", f"^linux-(image|binary|modules)-{re.escape(release)}$")
+            apt("apt-get", "download", "-qq", *(line.split()[0] for line in known.splitlines()), folder=folder)
+            shutil.rmtree(root, ignore_errors=True)
+            for package in folder.glob("*.deb"):
+                subprocess.run(["dpkg-deb", "-x", package, root], check=True)
+        complete.write_text(release)
+    return complete.read_text(), root
+
+
+def find(root: Path, release: str, name: str) -> Path:
+    """A file of a kernel: its image is in /boot or with the modules, depending on the age of its packages."""
+    found = [path for folder in ("boot", "lib/modules", "usr/lib/modules") for path in (root / folder).rglob(name)]
+    if not found:
+        raise MissingError(f"{release} has no {name}")
+    return found[0]
+
+
+def make_initramfs(release: str, modroot: Path, script: str, out: Path) -> None:
+    """Puts the programs, the objects and a script into an archive that the guest starts from."""
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        for folder in ("bin", "proc", "sys", "dev", "tmp", "run", "etc", "guest", "modules"):
+            (root / folder).mkdir()
+        shutil.copy("/bin/busybox", root / "bin/busybox")
+        applets = subprocess.run(["/bin/busybox", "--list"], capture_output=True, text=True, check=True).stdout
+        for applet in applets.split():
+            if applet not in ("ip", "tc", "sh", "busybox"):
+                (root / "bin" / applet).symlink_to("busybox")
+        loader = ROOT / "target/debug/linkweir-bpf"
+        (root / "bin/sh").symlink_to("dash")  # busybox's own shell would prefer its own ip
+        for tool in (loader, Path("/bin/dash"), Path("/sbin/tc"), Path("/sbin/ip"), BPF / "build/guest/traffic"):
+            shutil.copy(tool.resolve(), root / "bin" / tool.name)
+            shown = subprocess.run(["ldd", tool], capture_output=True, text=True).stdout
+            for word in shown.split():
+                if word.startswith("/"):
+                    copy(Path(word), root, Path(word))
+        for module in MODULES:
+            path = find(modroot, release, f"{module}.ko*")
+            data = path.read_bytes()
+            if path.suffix == ".xz":
+                data = subprocess.run(["xz", "-dc", path], capture_output=True, check=True).stdout
+            (root / "modules" / f"{module}.ko").write_bytes(data)
+        for path in (BPF / "build").glob("*.bpf.o"):
+            shutil.copy(path, root / "guest")
+        for path in (HERE / "guest").iterdir():
+            shutil.copy(path, root / "guest")
+        if script == "vectors":
+            shutil.copytree(ROOT / "vectors", root / "guest/vectors")
+        (root / "guest/script").write_text(f"{script}\n")
+        shutil.copy(HERE / "guest/init", root / "init")
+        (root / "init").chmod(0o755)
+        files = "\n".join(sorted(str(path.relative_to(root)) for path in root.rglob("*")))
+        cpio = ["/bin/busybox", "cpio", "-o", "-H", "newc", "-R", "0:0"]
+        archive = subprocess.run(cpio, cwd=root, input=files.encode(), capture_output=True, check=True).stdout
+        out.write_bytes(archive)
+
+
+def main() -> int:
+    """Runs the scripts that are named, or all."""
+    scripts = sys.argv[1:] or sorted(path.stem for path in (HERE / "guest").glob("*.sh") if path.stem != "checks")
+    try:
+        release, root = kernel()
+        image = find(root, release, "vmlinuz*")
+    except MissingError as error:
+        print(f"bpf: NOT TESTED: {error}", file=sys.stderr)
+        return 3
+    failed = 0
+    for script in scripts:
+        initramfs = BPF / f"build/{script}.cpio"
+        log = BPF / f"build/{script}.log"
+        make_initramfs(release, root, script, initramfs)
+        processors = 4 if script.endswith("-real") else 1
+        text = boot(image, initramfs, log, SECONDS.get(script, DEFAULT_SECONDS), "all", processors)
+        initramfs.unlink()
+        held = len(re.findall(r"^ok - ", text, re.M))
+        wrong = re.findall(r"^not ok - .*$", text, re.M) + [line for line in text.splitlines() if BAD_LOG.search(line)]
+        if f"ended {script}" not in text:
+            wrong.append("the guest did not reach its end")
+        print("\n".join(re.findall(r"^# .*$", text, re.M) + wrong))
+        print(f"bpf: {release} {script}: {held} checks held, {len(wrong)} failed; the log is {log}")
+        failed += bool(wrong or not held)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

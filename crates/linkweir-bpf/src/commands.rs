@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The commands. Each holds the lock of all loaders while it works, so two never change a device at once.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command as Program;
+
+use linkweir_bpf::kernel::{self, Loaded};
+use linkweir_bpf::layout::{
+    halves, turn, Command, Counters, Op, Plane, CLASS_WORDS, PLANE_WORDS, REASONS,
+};
+use linkweir_bpf::replay::{self, Compared, Objects};
+use linkweir_bpf::settings::{self, Settings};
+use linkweir_bpf::Failure;
+use linkweir_config::units::{self, Kind};
+use linkweir_core::{state_size, MAX_RATE_BPS, MIN_RATE_BPS};
+use nix::fcntl::{Flock, FlockArg};
+
+const PINS: &str = "/sys/fs/bpf/linkweir";
+const LOCK: &str = "/run/linkweir-bpf.lock";
+/// Most bytes of a name of a discipline.
+const ID_BYTES: usize = 15;
+/// How often a change tries to begin while the discipline applies an earlier one, which takes microseconds.
+const TRIES: u32 = 1000;
+
+type Done = Result<(), Failure>;
+
+pub(super) fn run(words: &[&str]) -> Done {
+    match *words {
+        ["add", device, file] => add(&Device::new(device)?, Path::new(file)),
+        ["change", device, file] => {
+            let (text, _) = settings::load(Path::new(file))?;
+            change(&Device::new(device)?, &text, Path::new(file), None)
+        }
+        ["link", device, rate] => link(&Device::new(device)?, rate),
+        ["show", device] => show(&Device::new(device)?),
+        ["del", device] => del(&Device::new(device)?),
+        ["check", file] => settings::load(Path::new(file)).map(|_| ()),
+        ["replay", ref files @ ..] if !files.is_empty() => replay_all(files),
+        ["cost", ref policies @ ..] if !policies.is_empty() => cost(policies),
+        _ => Err(Failure::Input(format!(
+            "\"{}\" is no command; linkweir-bpf help lists them",
+            words.join(" ")
+        ))),
+    }
+}
+
+/// A network device of this namespace, under the lock of all loaders.
+struct Device {
+    name: String,
+    index: u32,
+    pins: PathBuf,
+    _lock: Flock<File>,
+}
+
+impl Device {
+    fn new(name: &str) -> Result<Device, Failure> {
+        let index = nix::net::if_::if_nametoindex(name).map_err(|_| {
+            Failure::Input(format!("there is no device {name}; ip link lists them"))
+        })?;
+        let file = File::create(LOCK)
+            .map_err(|error| Failure::Kernel(format!("{LOCK}: {error}; run this as root")))?;
+        let lock = Flock::lock(file, FlockArg::LockExclusive)
+            .map_err(|(_, error)| Failure::Kernel(format!("{LOCK}: {error}")))?;
+        Ok(Device {
+            name: name.to_owned(),
+            index,
+            pins: Path::new(PINS).join(format!("{}-{index}", namespace()?)),
+            _lock: lock,
+        })
+    }
+
+    fn tc(&self, words: &[&str]) -> Result<String, Failure> {
+        let mut all = vec!["qdisc", words[0], "dev", &self.name];
+        all.extend(&words[1..]);
+        let done = Program::new("tc")
+            .args(&all)
+            .output()
+            .map_err(|error| Failure::Kernel(format!("tc: {error}; install iproute2")))?;
+        if done.status.success() {
+            return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+        }
+        let text = String::from_utf8_lossy(&done.stderr)
+            .trim()
+            .replace('\n', "; ");
+        Err(Failure::Kernel(format!("tc {}: {text}", all.join(" "))))
+    }
+
+    /// The kind of the discipline at the root.
+    fn root(&self) -> Result<String, Failure> {
+        let shown = self.tc(&["show", "root"])?;
+        Ok(shown
+            .split_whitespace()
+            .nth(1)
+            .unwrap_or_default()
+            .to_owned())
+    }
+
+    /// Whether a discipline that a loader made is the root of this device.
+    fn is_ours(&self) -> Result<bool, Failure> {
+        let root = self.root()?;
+        Ok(root.starts_with(&format!("lw{}_", self.index))
+            || root.starts_with(&format!("lw{}x", self.index)))
+    }
+
+    fn open(&self) -> Result<Loaded, Failure> {
+        if !self.pins.exists() || !self.is_ours()? {
+            return Err(Failure::Kernel(format!(
+                "{} has no discipline of linkweir-bpf; make one with add",
+                self.name
+            )));
+        }
+        // all objects have the same program for commands, as far as it is used here
+        Loaded::reopen(&objects().join("strict.bpf.o"), &self.pins)
+    }
+}
+
+/// A number for the network namespace of this process: devices of two of them may have the same index.
+fn namespace() -> Result<u64, Failure> {
+    use std::os::unix::fs::MetadataExt;
+
+    let path = "/proc/self/ns/net";
+    let data = fs::metadata(path).map_err(|error| Failure::Kernel(format!("{path}: {error}")))?;
+    Ok(data.ino())
+}
+
+fn objects() -> PathBuf {
+    std::env::var_os("LINKWEIR_BPF_OBJECTS")
+        .map_or_else(|| PathBuf::from("/usr/lib/linkweir/bpf"), PathBuf::from)
+}
+
+fn object_of(policy: &str) -> Result<PathBuf, Failure> {
+    let file = objects().join(format!("{policy}.bpf.o"));
+    if file.exists() {
+        return Ok(file);
+    }
+    let known: Vec<String> = fs::read_dir(objects())
+        .map(|found| {
+            let names = found
+                .flatten()
+                .map(|entry| entry.file_name().to_string_lossy().into_owned());
+            names
+                .filter_map(|name| name.strip_suffix(".bpf.o").map(str::to_owned))
+                .collect()
+        })
+        .unwrap_or_default();
+    Err(Failure::Input(format!(
+        "{} is missing: {policy} is not offered in BPF, or LINKWEIR_BPF_OBJECTS names the wrong folder; offered: {}",
+        file.display(),
+        known.join(", ")
+    )))
+}
+
+fn arena_bytes(settings: &Settings, slots: u32) -> usize {
+    let n = settings.classes.len();
+    let state = state_size(settings.info, n, &settings.params);
+    let rows = n * (32 + CLASS_WORDS * 8 + 2 * 24 + 2 * 8 * settings.info.qparams.len());
+    PLANE_WORDS * 8
+        + 64
+        + rows
+        + 24 * slots as usize
+        + state
+        + 2 * 8 * (3 + 16 + 64 + 1)
+        + 16 * 8
+        + 8 * 64
+}
+
+fn add(device: &Device, file: &Path) -> Done {
+    let (text, settings) = settings::load(file)?;
+    if device.pins.exists() {
+        if device.is_ours()? {
+            return Err(Failure::Kernel(format!(
+                "{} has a discipline of linkweir-bpf already; change its settings with change, or remove it with del",
+                device.name
+            )));
+        }
+        kernel::unpin(&device.pins)?; // a loader that was killed left them
+    }
+    let object = object_of(settings.info.name)?;
+    if !Path::new(PINS).exists() {
+        fs::create_dir(PINS).map_err(|error| {
+            Failure::Kernel(format!("{PINS}: {error}; mount -t bpf bpf /sys/fs/bpf"))
+        })?;
+    }
+    fs::create_dir(&device.pins)
+        .map_err(|error| Failure::Kernel(format!("{}: {error}", device.pins.display())))?;
+    let done = make(device, &object, &text, &settings);
+    if done.is_err() {
+        kernel::unpin(&device.pins)?;
+    }
+    done
+}
+
+fn make(device: &Device, object: &Path, text: &str, settings: &Settings) -> Done {
+    let slots = settings.slots();
+    let n = settings.classes.len();
+    let mut id = format!("lw{}_{}", device.index, settings.info.name);
+    id.truncate(ID_BYTES);
+    let mut loaded = Loaded::new(object, &id, slots, arena_bytes(settings, slots))?;
+    let state = state_size(settings.info, n, &settings.params);
+    let plane = loaded.lay_out(n as u32, slots, state)?;
+    loaded.write(plane.now_at, &settings.words(0))?;
+    let start = Command {
+        now_ns: now_ns()?,
+        ..Command::default()
+    };
+    loaded.command(Op::Start, &start)?;
+    loaded.keep_notes(0, text)?;
+    loaded.register(&device.pins)?;
+    device
+        .tc(&["add", "root", &id])
+        .map(drop)
+        .map_err(|failure| {
+            Failure::Kernel(format!(
+                "{failure}; if {} has a root of its own, remove it: tc qdisc del dev {} root",
+                device.name, device.name
+            ))
+        })
+}
+
+/// The clock that the program reads, CLOCK_MONOTONIC.
+fn now_ns() -> Result<u64, Failure> {
+    let text = fs::read_to_string("/proc/uptime")
+        .map_err(|error| Failure::Kernel(format!("/proc/uptime: {error}")))?;
+    let seconds: f64 = text
+        .split_whitespace()
+        .next()
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(0.0);
+    Ok((seconds * 1e9) as u64)
+}
+
+fn change(device: &Device, text: &str, file: &Path, rate_bps: Option<u64>) -> Done {
+    let loaded = device.open()?;
+    let (old_rate, old_text) = loaded.notes()?;
+    let old = Settings::parse(&old_text, file, (old_rate != 0).then_some(old_rate))?;
+    let new = Settings::parse(text, file, rate_bps)?;
+    if new.info.name != old.info.name || new.classes.len() != old.classes.len() {
+        return Err(Failure::Input(format!(
+            "{}: a change keeps the policy ({}) and the number of classes ({}); to have others, del and add",
+            file.display(),
+            old.info.name,
+            old.classes.len()
+        )));
+    }
+    for ((param, was), is) in new.info.params.iter().zip(&old.params).zip(&new.params) {
+        if param.at_init && was != is {
+            return Err(Failure::Input(format!(
+                "{}: scheduler.{} is fixed when the discipline is made: del and add",
+                file.display(),
+                param.name
+            )));
+        }
+    }
+    let plane = begin(&loaded)?;
+    let best_bps = loaded.read(plane.now_at + 16, 1)?[0];
+    loaded.write(plane.next_at, &new.words(best_bps))?;
+    loaded.keep_notes(rate_bps.unwrap_or(0), text)?;
+    turn_to(&loaded, turn::WRITING, turn::READY)?;
+    Ok(())
+}
+
+fn turn_to(loaded: &Loaded, from: u32, to: u32) -> Result<u32, Failure> {
+    let command = Command {
+        from,
+        to,
+        ..Command::default()
+    };
+    loaded.command(Op::Turn, &command).map(|was| was as u32)
+}
+
+/// Takes the settings that are next, even from a change that was not applied yet, or from a loader that was killed.
+fn begin(loaded: &Loaded) -> Result<Plane, Failure> {
+    for _ in 0..TRIES {
+        let plane = loaded.plane()?;
+        if plane.turn == turn::WRITING {
+            return Ok(plane);
+        }
+        if plane.turn != turn::APPLYING && turn_to(loaded, plane.turn, turn::WRITING)? == plane.turn
+        {
+            return Ok(plane);
+        }
+    }
+    Err(Failure::Kernel(
+        "the discipline does not finish an earlier change; try again".to_owned(),
+    ))
+}
+
+fn link(device: &Device, rate: &str) -> Done {
+    let parsed =
+        units::parse(rate, Kind::Rate).map_err(|what| Failure::Input(format!("{rate}: {what}")))?;
+    let bps = parsed
+        .whole()
+        .map(|(bps, _)| bps)
+        .filter(|bps| (MIN_RATE_BPS..=MAX_RATE_BPS).contains(bps));
+    let Some(bps) = bps else {
+        return Err(Failure::Input(format!(
+            "{rate}: a rate is {MIN_RATE_BPS} bit .. 1Tbit, like 12Mbit"
+        )));
+    };
+    let (_, text) = device.open()?.notes()?;
+    change(device, &text, Path::new("the settings in force"), Some(bps))
+}
+
+fn show(device: &Device) -> Done {
+    let loaded = device.open()?;
+    let (rate, text) = loaded.notes()?;
+    let settings = Settings::parse(
+        &text,
+        Path::new("the settings in force"),
+        (rate != 0).then_some(rate),
+    )?;
+    let plane = loaded.plane()?;
+    let waits = if plane.turn == turn::READY {
+        ", a change waits for the next packet"
+    } else {
+        ""
+    };
+    println!(
+        "{} {} link {} {} of {} places used, {} changes{waits}",
+        device.name,
+        settings.info.name,
+        units::show_whole(plane.link_bps, Kind::Rate),
+        plane.used,
+        plane.nslots,
+        plane.applied
+    );
+    if plane.lost != 0 {
+        println!("  FAULT: {} packets without a place", plane.lost);
+    }
+    let n = settings.classes.len();
+    let classes = loaded.read(plane.classes_at, n * CLASS_WORDS)?;
+    let queues = loaded.read(plane.queues_at, n * 4)?;
+    for (q, class) in settings.classes.iter().enumerate() {
+        let counters = Counters::new(&classes[q * CLASS_WORDS..]);
+        let (pkts, _) = halves(queues[q * 4 + 3]);
+        let mean_ns = counters
+            .sojourn_ns
+            .checked_div(counters.sent_pkts)
+            .unwrap_or(0);
+        print!(
+            "  {}: sent {} bytes {} pkt, backlog {} bytes {} pkt, sojourn {} mean {} max, dropped",
+            class.name,
+            counters.sent_bytes,
+            counters.sent_pkts,
+            queues[q * 4],
+            pkts,
+            units::show_whole(mean_ns, Kind::Time),
+            units::show_whole(counters.sojourn_max_ns, Kind::Time),
+        );
+        for (name, count) in REASONS.iter().zip(counters.dropped_pkts) {
+            print!(" {name} {count}");
+        }
+        println!();
+    }
+    Ok(())
+}
+
+fn del(device: &Device) -> Done {
+    let ours = device.is_ours()?;
+    if !ours && !device.pins.exists() {
+        return Err(Failure::Kernel(format!(
+            "{} has no discipline of linkweir-bpf",
+            device.name
+        )));
+    }
+    if ours {
+        device.tc(&["del", "root"])?;
+    }
+    kernel::unpin(&device.pins)
+}
+
+fn replay_all(files: &[&str]) -> Done {
+    let mut objects = Objects::new(&objects());
+    let mut compared = Compared::default();
+    let mut wrong = 0;
+    for file in files {
+        if let Err(failure) = replay::replay(&mut objects, Path::new(file), &mut compared) {
+            println!("not ok - {failure}");
+            wrong += 1;
+        }
+    }
+    println!(
+        "{} files, {} with refusals only, {wrong} wrong: {} picks, {} drops, {} verdicts, {} observed values",
+        compared.files, compared.skipped, compared.picks, compared.drops, compared.verdicts, compared.observed
+    );
+    if wrong == 0 {
+        return Ok(());
+    }
+    Err(Failure::Kernel(format!(
+        "{wrong} of {} files are wrong",
+        files.len()
+    )))
+}
+
+fn cost(policies: &[&str]) -> Done {
+    let mut refused = 0;
+    for policy in policies {
+        match Loaded::new(&object_of(policy)?, "lw_cost", 1000, 16 << 20) {
+            Ok(loaded) => {
+                let counts: Vec<String> = loaded
+                    .verified()
+                    .iter()
+                    .map(|(name, count)| {
+                        format!("{} {count}", name.trim_start_matches("linkweir_"))
+                    })
+                    .collect();
+                println!("{policy}: {}", counts.join(", "));
+            }
+            Err(failure) => {
+                println!("{policy}: {failure}");
+                refused += 1;
+            }
+        }
+    }
+    if refused == 0 {
+        return Ok(());
+    }
+    Err(Failure::Kernel(format!(
+        "{refused} of {} policies are refused",
+        policies.len()
+    )))
+}

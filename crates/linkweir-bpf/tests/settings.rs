@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Settings of a discipline: what is read, what is refused, and the words that the program gets.
+
+use std::path::Path;
+
+use linkweir_bpf::layout::{halves, join, Command, Op, ANSWER_AT};
+use linkweir_bpf::settings::Settings;
+use linkweir_core::UNSET;
+
+const GOOD: &str = r#"
+[link]
+rate = "10Mbit"
+[scheduler]
+policy = "pss"
+[[class]]
+name = "ef"
+match = [{ dscp = "EF" }]
+limit = "100p"
+[[class]]
+name = "af"
+match = [{ dscp = ["AF11", "AF12"] }]
+rate = "4Mbit"
+low_level = 4
+limit_bytes = "15kB"
+[[class]]
+name = "be"
+"#;
+
+fn read(text: &str) -> Result<Settings, String> {
+    Settings::parse(text, Path::new("up.toml"), None).map_err(|fault| fault.to_string())
+}
+
+#[test]
+fn settings_become_the_words_of_plane_h() {
+    let settings = read(GOOD).unwrap();
+    let words = settings.words(12_000_000);
+    assert_eq!(words[..3], [10_000_000, 10_000_000, 12_000_000]);
+    // three parameters of pss, then room for more
+    assert_eq!(words[3..7], [0, 0, 0, 0]);
+    let class_of = &words[19..83];
+    assert_eq!(
+        (class_of[46], class_of[10], class_of[12], class_of[0]),
+        (0, 1, 1, 2)
+    );
+    assert_eq!(words[83], 2, "packets without code point");
+    let limits = &words[84..93];
+    assert_eq!(limits[..3], [u64::MAX, UNSET, 100]);
+    assert_eq!(limits[3..6], [15_000, UNSET, u64::MAX]);
+    assert_eq!(limits[6..9], [u64::MAX, UNSET, 1000]);
+    let af = &words[93 + settings.info.qparams.len()..];
+    assert_eq!(af[1..3], [4, 4_000_000], "low_level and rate");
+    assert_eq!(words.len(), 93 + 3 * settings.info.qparams.len());
+}
+
+#[test]
+fn a_rate_reported_later_takes_the_place_of_the_file_s() {
+    let settings = Settings::parse(GOOD, Path::new("up.toml"), Some(6_000_000)).unwrap();
+    assert_eq!(
+        settings.words(10_000_000)[..3],
+        [6_000_000, 6_000_000, 10_000_000]
+    );
+}
+
+#[test]
+fn what_a_discipline_cannot_do_is_refused_with_key_and_cure() {
+    for (change, by, told) in [
+        (
+            r#"{ dscp = "EF" }"#,
+            r#"{ protocol = "udp", port = 5060 }"#,
+            "reads code points only",
+        ),
+        (
+            r#"limit = "100p""#,
+            r#"limit = "100ms""#,
+            "packets and bytes only",
+        ),
+        (
+            r#"limit = "100p""#,
+            r#"max_age = "100ms""#,
+            "packets and bytes only",
+        ),
+        (
+            r#"rate = "4Mbit""#,
+            r#"rate = "40Mbit""#,
+            "below the link's capacity",
+        ),
+        (r#"policy = "pss""#, r#"policy = "psss""#, "pss"),
+        (r#"rate = "10Mbit""#, r#"rate = "10""#, "needs a unit"),
+        (
+            "name = \"be\"",
+            "name = \"be\"\nmatch = [{ dscp = \"LE\" }]",
+            "one class must take what no other does",
+        ),
+        (
+            "name = \"be\"",
+            "name = \"ef\"",
+            "two classes have this name",
+        ),
+        ("name = \"be\"", "name = \"be\"\nburts = \"3p\"", "burts"),
+    ] {
+        let text = GOOD.replacen(change, by, 1);
+        assert_ne!(text, GOOD);
+        let fault = read(&text).unwrap_err();
+        assert!(
+            fault.contains(told) && fault.starts_with("up.toml"),
+            "{by}: {fault}"
+        );
+    }
+}
+
+#[test]
+fn a_command_has_the_layout_of_the_c_structure() {
+    let command = Command {
+        q: 7,
+        to: 2,
+        now_ns: 9,
+        link_bps: 11,
+        ..Command::default()
+    };
+    let bytes = command.bytes(Op::Init);
+    let small = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
+    let large = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
+    assert_eq!((small(0), small(4), small(28)), (15, 7, 2));
+    assert_eq!((large(32), large(48), large(ANSWER_AT)), (9, 11, 0));
+    assert_eq!(halves(join(3, 4)), (3, 4));
+}

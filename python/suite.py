@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""`make test` and `make check`: runs the parts two at a time and ends with one table: part, tests, seconds.
+
+    python/suite.py test|check [PART...]
+
+What a part prints is in build/suite/PART.log. After the table come what was not checked, and of each part that failed
+the end of its log. The parts of a lane run one after another; the two lanes share the cores, as each of them leaves a
+core idle at times (virtual machines, the linker, gateways in real time).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LOGS = ROOT / "build/suite"
+PYTEST = f"{sys.executable} -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder --durations=10"
+RUST = "cargo test --locked --workspace --quiet --no-fail-fast -- --skip long::"
+PASSED = r"^(?:test result: \w+\. |\d+ failed, )?(\d+) passed"
+HAS_SITE = sys.version_info >= (3, 11)
+SITE = "make site" if HAS_SITE else "echo 'site: NOT CHECKED: make site, which needs Python 3.11'"
+LAST_LINES = 60
+UNCHECKED = re.compile(r"\bNOT [A-Z]{2,}|\bNO [A-Z]{2,}|^SKIPPED \[|^setup: missing: ")
+FAILURES = re.compile(r"^(?:=+ (?:FAILURES|ERRORS) =+|failures:)$", re.MULTILINE)
+"""Where the report of failures begins in what pytest and Rust's tests print."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Commands of one line in the table.
+
+    Attributes:
+        name: of the line, and of the log.
+        command: for the shell.
+        tests: pattern of a line that counts tests; its groups are added.
+        after: the part that must have ended before.
+        optional: a failure is only named as something that was not checked.
+    """
+
+    name: str
+    command: str
+    tests: str = ""
+    after: str = ""
+    optional: bool = False
+
+
+SUITES: dict[str, tuple[tuple[Part, ...], ...]] = {
+    "test": (
+        (
+            Part("lab", "make lab", optional=True),
+            Part("kernel", "make -C kernel test", r"^\S+: (\d+) checks held"),
+            Part("core", "make -j 2 -C core check", r"^(\d+) (?:files, 0 bad|lives of the corpus held)"),
+            Part("proofs", "make -C core prove-quick", r"^rocq \S+ +(\d+) theorems"),
+            Part("site", SITE, r"^site: (\d+) pages are in order"),
+        ),
+        (
+            Part("rust", RUST, PASSED),
+            Part("python", f'{PYTEST} -m "not long" oracle python/tests', PASSED, after="kernel"),
+        ),
+    ),
+    "check": (
+        (
+            Part("lint", "make lint"),
+            Part("core", "make -C core quick", r"^(\d+) (?:files, 0 bad|lives of the corpus held)"),
+        ),
+        (
+            Part("rust", RUST, PASSED),
+            Part("python", f'{PYTEST} -m "not slow and not long" oracle python/tests', PASSED),
+        ),
+    ),
+}
+
+
+@dataclass
+class Result:
+    """How a part went."""
+
+    part: Part
+    code: int
+    seconds: float
+    processor_seconds: float
+    text: str
+
+    @property
+    def failed(self) -> bool:
+        """Whether the suite fails because of it."""
+        return self.code != 0 and not self.part.optional
+
+    @property
+    def tests(self) -> int:
+        """How many tests it counted."""
+        found = re.findall(self.part.tests, self.text, re.MULTILINE) if self.part.tests else []
+        return sum(map(int, found))
+
+    def unchecked(self) -> list[str]:
+        """The lines that name what was not checked; one more if nothing was."""
+        lines = unchecked_in(self.text)
+        if self.code and self.part.optional:
+            lines.append(f"NOT DONE, exit code {self.code}: {self.part.command}; see {log_of(self.part)}")
+        return lines
+
+    def failures(self) -> str:
+        """The report of failures in the log, or else its end."""
+        begun = FAILURES.search(self.text)
+        return self.text[begun.start() :] if begun else "\n".join(self.text.splitlines()[-LAST_LINES:])
+
+
+@dataclass
+class Suite:
+    """Parts being run."""
+
+    lanes: tuple[tuple[Part, ...], ...]
+    results: list[Result] = field(default_factory=list)
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    ended: dict[str, threading.Event] = field(default_factory=dict)
+    stopped: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def run(self) -> None:
+        """Runs all parts; an interrupt ends those that run."""
+        LOGS.mkdir(parents=True, exist_ok=True)
+        self.ended = {part.name: threading.Event() for lane in self.lanes for part in lane}
+        threads = [threading.Thread(target=self._lane, args=(lane,), daemon=True) for lane in self.lanes]
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            with self.lock:  # no part is begun at this moment
+                self.stopped = True
+                for process in self.running.values():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGTERM)
+
+    def _lane(self, lane: tuple[Part, ...]) -> None:
+        for part in lane:
+            if part.after in self.ended:
+                self.ended[part.after].wait()
+            self._part(part)
+            self.ended[part.name].set()
+
+    def _part(self, part: Part) -> None:
+        begun = time.monotonic()
+        with log_of(part).open("wb") as log:
+            with self.lock:
+                if self.stopped:
+                    return
+                process = subprocess.Popen(
+                    ["sh", "-c", part.command],
+                    cwd=ROOT,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+                self.running[part.name] = process
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        with self.lock:
+            del self.running[part.name]
+        text = log_of(part).read_text(errors="replace")
+        seconds = time.monotonic() - begun
+        self.results.append(Result(part, process.returncode, seconds, used.ru_utime + used.ru_stime, text))
+        if not self.stopped:
+            print(row(self.results[-1]), flush=True)
+
+
+def log_of(part: Part) -> Path:
+    """The file with what the part printed."""
+    return LOGS / f"{part.name}.log"
+
+
+def row(result: Result) -> str:
+    """A line of the table."""
+    said = "FAILED" if result.failed else "not done" if result.code else "passed"
+    tests = str(result.tests) if result.part.tests else "-"
+    return f"{result.part.name:10} {tests:>7} {result.seconds:8.0f} {result.processor_seconds:11.0f}   {said}"
+
+
+def unchecked_in(text: str) -> list[str]:
+    """The lines that name what was not checked."""
+    return [line for line in dict.fromkeys(text.splitlines()) if UNCHECKED.search(line)]
+
+
+def report(suite: str, parts: int, results: list[Result], setup: str, seconds: float) -> int:
+    """Prints what the suite of so many parts found; the exit code."""
+    failed = [result for result in results if result.failed]
+    unchecked = dict.fromkeys(unchecked_in(setup), "setup")
+    unchecked |= {line: result.part.name for result in results for line in result.unchecked()}
+    processor_s = sum(result.processor_seconds for result in results)
+    tests = sum(result.tests for result in results)
+    print(f"\n{'part':10} {'tests':>7} {'seconds':>8} {'processor s':>11}")
+    for result in results:
+        print(row(result))
+    print(f"{'all':10} {tests:7} {seconds:8.0f} {processor_s:11.0f}")
+    if unchecked:
+        print("\nNot checked here:")
+        for line, part in unchecked.items():
+            print(f"  {part}: {line.strip()}")
+    for result in failed:
+        print(f"\n--- {result.part.name} failed, exit code {result.code}: {result.part.command}; {log_of(result.part)}")
+        print(result.failures())
+    if failed or len(results) < parts:
+        names = ", ".join(result.part.name for result in failed) or "a part did not run"
+        print(f"\n{suite}: FAILED: {names}")
+        return 1
+    print(f"\n{suite}: all passed: {tests} tests in {seconds:.0f} s")
+    return 0
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("suite", choices=SUITES)
+    parser.add_argument("parts", nargs="*", metavar="PART", help="only these")
+    asked = parser.parse_args()
+    lanes = SUITES[asked.suite]
+    unknown = set(asked.parts) - {part.name for lane in lanes for part in lane}
+    if unknown:
+        parser.error(f"no part is called {', '.join(sorted(unknown))}")
+    if asked.parts:
+        lanes = tuple(tuple(part for part in lane if part.name in asked.parts) for lane in lanes)
+    os.environ.pop("MAKEFLAGS", None)  # each part has jobs of its own
+    begun = time.monotonic()
+    setup = subprocess.run(["./setup.sh", asked.suite], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    print(setup.stdout, end="", flush=True)
+    if setup.returncode:
+        return setup.returncode
+    suite = Suite(lanes)
+    print(f"{asked.suite}: what the parts print is in {LOGS.relative_to(ROOT)}", flush=True)
+    try:
+        suite.run()
+    except KeyboardInterrupt:
+        print(f"\n{asked.suite}: interrupted", file=sys.stderr)
+        return 130
+    parts = sum(map(len, lanes))
+    return report(asked.suite, parts, suite.results, setup.stdout, time.monotonic() - begun)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
