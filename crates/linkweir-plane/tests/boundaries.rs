@@ -11,12 +11,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What the crate depends on. A new one must have neither clock nor socket nor file.
-const DEPENDENCIES: [&str; 5] = [
+const DEPENDENCIES: [&str; 6] = [
     "hdrhistogram",
     "ipnet",
     "linkweir-config",
     "linkweir-core",
     "rand_pcg",
+    "smallvec",
 ];
 /// Packages that must not come in through others. The lock file also lists what only tests of those need, such as libc.
 const FORBIDDEN_PACKAGES: [&str; 8] = [
