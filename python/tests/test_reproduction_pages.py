@@ -584,7 +584,7 @@ def test_the_summary_counts_what_the_pages_compare() -> None:
     assert printed.tally(rest) in verdicts
     assert f"print {len(every)} numbers" in verdicts
     silent = [name for name, of in of_figures() if not of.numbers]
-    assert f"Of {len(silent)} of the {len(of_figures())} figures and tables" in verdicts
+    assert f"{len(silent)} of the {len(of_figures())} figures and tables give no number" in verdicts
     for one in every:
         if one.holds is False:
             outside = rf"{re.escape(one.number.text)}; ours( reach)? {one.ours:g}\b"
