@@ -69,7 +69,13 @@ class Commands:
     """The commands of the page, each of which must be run."""
 
     def __init__(self) -> None:
-        sections = ("Commands", "From a file of wg-quick", "Run it as a service", "Try it on an emulated link")
+        sections = (
+            "In ten lines",
+            "Commands",
+            "From a wg-quick file",
+            "Run it as a service",
+            "Try it on an emulated link",
+        )
         blocks = [block(section) for section in sections] + [block("Run it as a service", at=at) for at in (1, 2)]
         lines = "".join(blocks).splitlines()
         self.all = [re.split(r"  +#", line)[0].strip() for line in lines]
@@ -111,7 +117,7 @@ class Sites(Trial):
     def install(self, place: Path, name: str) -> None:
         (place / "root/build").mkdir()
         shutil.copy(self.options.deb, place / "root/build/linkweir-gateway.deb")
-        self.step(place, f"{name}: the package", self.commands.like("apt install *"))
+        self.step(place, f"{name}: the package", self.commands.like("apt-get install *"))
         self.step(place, "", self.commands.like("mkdir *"))
         made = self.step(
             place, "", self.commands.like("linkweir-gateway keygen */key") + "; linkweir-gateway --version"
@@ -186,7 +192,7 @@ class Sites(Trial):
         self.note(what, "packets cross in both directions, of IPv4 and IPv6")
 
     def by_hand(self, ground: Container, ship: Container) -> None:
-        """The commands at the head of the page."""
+        """The commands of the page, without systemd."""
         run = self.commands.like
         self.do(ground, run("linkweir-gateway check *"))
         self.do(ship, run("linkweir-gateway check *").replace("ground", "ship"))
@@ -243,6 +249,8 @@ class Sites(Trial):
         self.do(ground, run("systemctl enable --now linkweir-gateway@ground"))
         self.do(ship, run("systemctl enable --now linkweir-gateway@ground").replace("ground", "ship"))
         self.passes(ground, ship, "gateways as services")
+        self.do(ground, run("ping *"))
+        self.do(ship, run("ping *").replace("10.77.0.2", "10.77.0.1"))
         self.do(ground, run("systemctl reload *"))
         self.passes(ground, ship, "the service reloaded")
         for unit in ("metrics", "page"):

@@ -8,7 +8,7 @@
     vectors/NAME/                  vectors by hand; the random ones are generated
     docs/reference/policies/NAME.md, kernel/man/tc-NAME.8    its pages
 
-and adds its line to core/include/linkweir/policies.def and to the tables of policies in README.md and
+and adds its line to core/include/linkweir/policies.def and to the tables of policies in docs/howto/choose.md and
 docs/howto/kernel.md. It overwrites nothing; core/src/NAME.c may be there already. Places to fill in are marked FILL IN.
 """
 
@@ -40,7 +40,10 @@ PLACES = {
 BROUGHT = "policy.c"
 """May be there already: a file that its author used with `policy = { c = "NAME.c" }`, which stays as it is."""
 ROWS = {
-    "README.md": ("| policy | guarantees | source |", "| `NAME` | FILL IN | FILL IN |"),
+    "docs/howto/choose.md": (
+        "| policy | guarantees | source |",
+        "| [NAME](../reference/policies/NAME.md) | FILL IN | FILL IN |",
+    ),
     "docs/howto/kernel.md": ("| policies | in the module | why |", "| `NAME` | yes | Linux has nothing like it |"),
 }
 """Tables that list the policies: the head of each, and the row of a new one."""

@@ -62,7 +62,7 @@ def test_the_docs_say_which_policies_are_qdiscs() -> None:
     assert stated == {name: name not in LEFT_OUT for name in (*POLICIES, *MQ_NAMES)}
     page = (REPOSITORY / "docs" / "howto" / "choose.md").read_text()
     table = page.split("| policy | guarantees | source |")[1].split("\n\n")[0]
-    names = [name for row in table.split("\n")[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    names = [name for row in table.split("\n")[2:] for name in re.findall(r"\[(\w+)\]\(", row.split("|")[1])]
     assert sorted(names) == sorted(POLICIES)
     package = (KERNEL / "debian" / "control").read_text().split("with a qdisc", 1)[1].split("and others", 1)[0]
     named = re.findall(r"\b\w+\b", package.split("(")[1])

@@ -97,14 +97,13 @@ def test_the_picture_of_a_fade_shows_what_is_said(pictures: ModuleType) -> None:
 
 
 def test_the_plot_of_a_guaranteed_rate_shows_what_is_said(pictures: ModuleType) -> None:
-    reserved, link, under_pss, up_to, from_, to = figures(described("figure-6.svg"))
+    reserved, link, least, most, under_pss, from_, to = figures(described("figure-6.svg"))
     assert (reserved, link) == (pictures.K_AF * (1 - pictures.EXPECTED_SHARE) * 20, 20)
-    first, last = pictures.LOADS_MBPS[0], pictures.LOADS_MBPS[-1]
-    for load in (first, 10, up_to):
+    for load in (pictures.LOADS_MBPS[0], least, 10, most):
         assert pictures.af_rate_mbps("pss", load) == pytest.approx(under_pss, abs=0.01)
-    assert pictures.af_rate_mbps("pss", up_to + 1) < under_pss - 0.5
-    assert pictures.af_rate_mbps("dwrr", first) == pytest.approx(from_, abs=0.01)
-    assert pictures.af_rate_mbps("dwrr", last) == pytest.approx(to, abs=0.01)
+    assert pictures.af_rate_mbps("pss", most + 1) < under_pss - 0.5
+    assert pictures.af_rate_mbps("dwrr", least) == pytest.approx(from_, abs=0.01)
+    assert pictures.af_rate_mbps("dwrr", most) == pytest.approx(to, abs=0.01)
 
 
 def test_the_plot_of_speed_shows_what_was_measured(pictures: ModuleType) -> None:
