@@ -216,7 +216,7 @@ def row(result: Result) -> str:
 
 
 def unchecked_in(text: str) -> list[str]:
-    """The lines that name what was not checked. If setup.sh installs packages, its last line names those still missing."""
+    """The lines that name what was not checked. After installing packages, setup.sh names those still missing."""
     lines = dict.fromkeys(text.splitlines())
     missing = "setup: continuing without:" if INSTALLS in lines else "setup: missing:"
     return [line for line in lines if UNCHECKED.search(line) or line.startswith(missing)]
