@@ -47,7 +47,7 @@ class Row:
         return self.default == "required"
 
     def matters(self, value: Any) -> bool:
-        """Whether a host must do something about a value: it differs from the default or, without one, from none and 0."""
+        """Whether a host must do something about a value: it is not the default or, without one, neither none nor 0."""
         if value is None or (self.form == "limit" and value.endswith("p")):
             return False
         amount = self._amount(value)
