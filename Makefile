@@ -5,6 +5,7 @@
 # make test-long  the long ones: those marked `long` in Python, those in modules named `long` in Rust
 # make quick   format, lint, and the tests of what was changed since the main branch (a minute once built; SINCE=COMMIT)
 # make lint    format and lint
+# make lint-rust  the same of Rust alone (PACKAGES="-p linkweir-sim" for some of its crates)
 # make check   format, lint and the fast tests (minutes)
 # make site    the documentation as a site in build/site, checked in a browser (minutes)
 # make notebooks  runs the notebooks of the documentation and keeps what they show
@@ -51,7 +52,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long quick lint check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks keys names ns3 ns3-dist bpf
+.PHONY: help demo test test-long quick lint lint-rust check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks keys names ns3 ns3-dist bpf
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -103,7 +104,8 @@ test-long: $(VENV)/.built $(VENV)/.test-packages
 # Rust's lints and format change with its version. Warnings and format fail the check with the version of development only;
 # with every version, code that does not compile or parse fails it.
 RUST_OF_DEVELOPMENT := 1.95
-CLIPPY := cargo clippy --locked --workspace --all-targets --quiet --
+PACKAGES := --workspace
+CLIPPY := cargo clippy --locked $(PACKAGES) --all-targets --quiet --
 SHOWN_ONLY = echo "check: the warnings above, if any, are from $$(rustc --version); only Rust $(RUST_OF_DEVELOPMENT) warnings fail the check"
 
 # $(call by-rust,fmt or clippy,COMMAND WITH THE RUST OF DEVELOPMENT,COMMAND WITH ANOTHER)
@@ -123,8 +125,10 @@ endef
 quick: $(VENV)/.built $(VENV)/.test-packages
 	@$(PYTHON) python/quick.py $(if $(SINCE),--since $(SINCE))
 
-lint: $(VENV)/.built $(VENV)/.test-packages
+lint-rust:
 	$(lint-rust)
+
+lint: $(VENV)/.built $(VENV)/.test-packages lint-rust
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/lint-imports --no-logo --no-cache

@@ -16,8 +16,14 @@ cp -R "$root"/ns3/. "$work/linkweir/"
 cp -R "$root/core/include" "$root/core/src" "$work/linkweir/core/"
 cp "$root/core/tests/plane.h" "$root/core/tests/vector.h" "$root/core/tests/replay.c" "$work/linkweir/core/tests/"
 sh "$root/vectors/make.sh"
-cp -R "$root/vectors" "$work/linkweir/vectors"
-rm -rf "$work/linkweir/vectors/queues"          # limits of classes as other hosts have them
+mkdir "$work/linkweir/vectors"
+cp "$root"/vectors/*.* "$work/linkweir/vectors/"
+for folder in "$root"/vectors/*/; do
+	name=$(basename "$folder")
+	[ "$name" != queues ] || continue # limits of classes as other hosts have them
+	mkdir "$work/linkweir/vectors/$name"
+	cp "$folder"* "$work/linkweir/vectors/$name/" # no names with a dot in front: another process may be making these
+done
 cp "$root/LICENSES/GPL-2.0-only.txt" "$root/LICENSES/BSD-3-Clause.txt" "$work/linkweir/LICENSES/"
 tar --create --gzip --sort=name --owner=0 --group=0 --numeric-owner --file "$out/linkweir-ns3-$version.tar.gz" -C "$work" linkweir
 echo "$out/linkweir-ns3-$version.tar.gz"

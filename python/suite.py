@@ -31,7 +31,8 @@ PASSED = r"^(?:test result: \w+\. |\d+ failed, )?(\d+) passed"
 HAS_SITE = sys.version_info >= (3, 11)
 SITE = "make site" if HAS_SITE else "echo 'site: NOT CHECKED: make site, which needs Python 3.11'"
 LAST_LINES = 60
-UNCHECKED = re.compile(r"\bNOT [A-Z]{2,}|\bNO [A-Z]{2,}|^SKIPPED \[|^setup: missing: ")
+UNCHECKED = re.compile(r"\bNOT [A-Z]{2,}|\bNO [A-Z]{2,}|^SKIPPED \[")
+INSTALLS = "setup: installing with apt-get"
 FAILURES = re.compile(r"^(?:=+ (?:FAILURES|ERRORS) =+|failures:)$", re.MULTILINE)
 """Where the report of failures begins in what pytest and Rust's tests print."""
 
@@ -103,11 +104,18 @@ class Result:
         found = re.findall(self.part.tests, self.text, re.MULTILINE) if self.part.tests else []
         return sum(map(int, found))
 
+    @property
+    def without_tests(self) -> bool:
+        """Whether it ended well without a single test, though it has some."""
+        return self.code == 0 and bool(self.part.tests) and self.tests == 0
+
     def unchecked(self) -> list[str]:
         """The lines that name what was not checked; one more if nothing was."""
         lines = unchecked_in(self.text)
         if self.code and self.part.optional:
             lines.append(f"NOT DONE, exit code {self.code}: {self.part.command}; see {log_of(self.part)}")
+        if self.without_tests and not lines:
+            lines.append(f"NOT TESTED: {self.part.command} counted no test; see {log_of(self.part)}")
         return lines
 
     def failures(self) -> str:
@@ -125,32 +133,47 @@ class Suite:
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     ended: dict[str, threading.Event] = field(default_factory=dict)
     stopped: bool = False
+    error: Exception | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self) -> None:
-        """Runs all parts; an interrupt ends those that run."""
+        """Runs all parts. An interrupt, or an error such as a full disk, ends those that run."""
         LOGS.mkdir(parents=True, exist_ok=True)
         self.ended = {part.name: threading.Event() for lane in self.lanes for part in lane}
         threads = [threading.Thread(target=self._lane, args=(lane,), daemon=True) for lane in self.lanes]
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP
+                signal.signal(number, lambda number, _: sys.exit(128 + number))
         try:
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
         finally:
-            with self.lock:  # no part is begun at this moment
-                self.stopped = True
-                for process in self.running.values():
-                    with contextlib.suppress(ProcessLookupError):
-                        os.killpg(process.pid, signal.SIGTERM)
+            self._stop()
+        if self.error:
+            raise self.error
+
+    def _stop(self) -> None:
+        with self.lock:  # no part is begun at this moment
+            self.stopped = True
+            for process in self.running.values():
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGTERM)
 
     def _lane(self, lane: tuple[Part, ...]) -> None:
-        for part in lane:
-            if part.after in self.ended:
-                self.ended[part.after].wait()
-            self._part(part)
-            self.ended[part.name].set()
+        try:
+            for part in lane:
+                if part.after in self.ended:
+                    self.ended[part.after].wait()
+                self._part(part)
+                self.ended[part.name].set()
+        except Exception as error:
+            self.error = error
+            self._stop()
+        finally:  # the other lane may wait for one of these
+            for part in lane:
+                self.ended[part.name].set()
 
     def _part(self, part: Part) -> None:
         begun = time.monotonic()
@@ -185,18 +208,22 @@ def log_of(part: Part) -> Path:
 
 def row(result: Result) -> str:
     """A line of the table."""
-    said = "FAILED" if result.failed else "not done" if result.code else "passed"
+    said = "not checked" if result.without_tests else "passed"
+    if result.code:
+        said = "FAILED" if result.failed else "not done"
     tests = str(result.tests) if result.part.tests else "-"
     return f"{result.part.name:10} {tests:>7} {result.seconds:8.0f} {result.processor_seconds:11.0f}   {said}"
 
 
 def unchecked_in(text: str) -> list[str]:
-    """The lines that name what was not checked."""
-    return [line for line in dict.fromkeys(text.splitlines()) if UNCHECKED.search(line)]
+    """The lines that name what was not checked. After installing packages, setup.sh names those still missing."""
+    lines = dict.fromkeys(text.splitlines())
+    missing = "setup: continuing without:" if INSTALLS in lines else "setup: missing:"
+    return [line for line in lines if UNCHECKED.search(line) or line.startswith(missing)]
 
 
 def report(suite: str, parts: int, results: list[Result], setup: str, seconds: float) -> int:
-    """Prints what the suite of so many parts found; the exit code."""
+    """Prints what so many parts of the suite found; the exit code."""
     failed = [result for result in results if result.failed]
     unchecked = dict.fromkeys(unchecked_in(setup), "setup")
     unchecked |= {line: result.part.name for result in results for line in result.unchecked()}
@@ -217,7 +244,10 @@ def report(suite: str, parts: int, results: list[Result], setup: str, seconds: f
         names = ", ".join(result.part.name for result in failed) or "a part did not run"
         print(f"\n{suite}: FAILED: {names}")
         return 1
-    print(f"\n{suite}: all passed: {tests} tests in {seconds:.0f} s")
+    whole = parts == sum(map(len, SUITES[suite]))
+    passed = "all" if whole else " and ".join(result.part.name for result in results)
+    but = f"; what was not checked is listed above ({len(unchecked)})" if unchecked else ""
+    print(f"\n{suite}: {passed} passed: {tests} tests in {seconds:.0f} s{but}")
     return 0
 
 
@@ -246,6 +276,9 @@ def main() -> int:
     except KeyboardInterrupt:
         print(f"\n{asked.suite}: interrupted", file=sys.stderr)
         return 130
+    except OSError as error:
+        print(f"\n{asked.suite}: ended before all parts had run: {error}", file=sys.stderr)
+        return 1
     parts = sum(map(len, lanes))
     return report(asked.suite, parts, suite.results, setup.stdout, time.monotonic() - begun)
 

@@ -11,6 +11,9 @@ complete() { # complete FOLDER: its random files are those listed, no fewer, no 
 	(cd "$1" && sha256sum random-* 2>/dev/null | cmp -s - SHA256SUMS)
 }
 
+# unfinished files of a generator that was killed; find fails if another one renames a file at this moment
+find . -name '.random-*' -mmin +60 -exec rm -f {} + 2>/dev/null || :
+
 missing=
 for folder in */; do
 	folder=${folder%/}

@@ -125,7 +125,7 @@ def make_initramfs(release: str, modroot: Path, script: str, out: Path) -> None:
         for path in (HERE / "guest").iterdir():
             shutil.copy(path, root / "guest")
         if script == "vectors":
-            shutil.copytree(ROOT / "vectors", root / "guest/vectors")
+            shutil.copytree(ROOT / "vectors", root / "guest/vectors", ignore=shutil.ignore_patterns(".random-*"))
         (root / "guest/script").write_text(f"{script}\n")
         shutil.copy(HERE / "guest/init", root / "init")
         (root / "init").chmod(0o755)

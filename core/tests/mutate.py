@@ -374,7 +374,7 @@ class Bench:
         self.quick = Build(self, "quick", ["-O0"], ("replay",))
         self.plain = Build(self, "plain", ["-O2"], ("property", "limits"))
         self.sanitized = Build(self, "sanitized", ["-O1", *SANITIZE], ("replay", "limits"))
-        shutil.copytree(ROOT / "vectors", self.path / "vectors")
+        shutil.copytree(ROOT / "vectors", self.path / "vectors", ignore=shutil.ignore_patterns(".random-*"))
 
     def vectors(self, policies):
         return [str(path) for policy in policies for path in sorted((self.path / "vectors" / policy).glob("*.vec"))]

@@ -16,7 +16,6 @@ and `voice` rate the delay and loss behind these buffers.
 from __future__ import annotations
 
 import math
-import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -407,11 +406,6 @@ class _Call:
 
 def _codecs_of(result: RunTables) -> dict[str, str]:
     """The codecs that the scenario names, by flow."""
-    if sys.version_info >= (3, 11):
-        pass
-    else:
-        pass
-
     found = {}
     for flow in result.scenario.native.tables()["flows"]:
         if flow["kind"] == "voice":

@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command import REPOSITORY
 
-from linkweir import Scenario
+from linkweir import Scenario, _native
 from linkweir.bounds.answer import bounds
 from linkweir.deploy.imported import imported
-from linkweir.scenarios.declared import rows, traffic_kinds, treated
+from linkweir.deploy.ns3 import ns3_program
+from linkweir.deploy.script import tc_scripts
+from linkweir.lab.world import world
+from linkweir.scenarios.declared import Row, rows, told, traffic_kinds, treated
 
 HOSTS = {"laboratory", "gateway", "tc", "ns3", "bounds"}
 
@@ -61,6 +65,65 @@ def test_users_see_words_for_what_a_host_leaves_out_or_refuses() -> None:
             assert all(words for _, words in treated(path, host, "adapted", "left_out", "refused")), (path, host)
 
 
+def zeros(row: Row) -> list[Any]:
+    """The ways to write 0 as the value of a key, if it may be 0."""
+    assert row.shape is not None
+    if row.shape.get("least", 0) > 0:
+        return []
+    if row.form in ("number", "real"):
+        return [0]
+    units = _native.units()[row.shape["noun"]] if "noun" in row.shape else []
+    return [f"{zero}{unit}" for zero in ("0", "0.0") for unit in units] + ([0.0] if units else [])
+
+
+@pytest.mark.parametrize("path", [table["path"] for table in _native.tables("scenario")])
+def test_nothing_matters_of_a_key_that_is_0_by_default_or_has_no_default(path: str) -> None:
+    for key, row in rows(path).items():
+        if row.default.startswith("`") and not re.fullmatch(r'`"?0(\.0)?[a-zB]*"?`', row.default):
+            continue
+        for zero in zeros(row):
+            assert not row.matters(zero), (path, key, zero)
+
+
+def test_a_value_that_is_not_the_default_matters_even_if_it_is_0_or_false() -> None:
+    assert rows("flow.tcp")["delayed_ack"].default == "`true`"
+    assert rows("flow.tcp")["delayed_ack"].matters(False)
+    assert not rows("flow.tcp")["delayed_ack"].matters(True)
+    assert rows("flow")["delays"].matters(True)
+    assert not rows("flow")["delays"].matters(False)
+    assert rows("flow.voice")["header"].default == '`"40B"`'
+    assert rows("flow.voice")["header"].matters("0B")
+    assert not rows("flow.voice")["header"].matters("0.04kB")
+    assert rows("link")["overhead"].matters("-20B")
+    assert rows("link")["loss"].matters(0.01)
+    assert rows("class")["least"].matters("1%")
+    assert rows("class")["limit"].matters("100ms")
+    assert not rows("class")["limit"].matters("50p")
+    assert not rows("class")["flows"].matters(None)
+
+
+@pytest.mark.parametrize("host", sorted(HOSTS))
+def test_a_least_share_of_0_is_none_for_every_host(host: str) -> None:
+    scenario = scenario_of({"kind": "cbr", "class": "all", "rate": "1Mbit"}, least="0%")
+    (entry,) = scenario.native.written()["class"]
+    assert entry["least"] == "0%"
+    assert "least" not in dict(told("class", host, entry, "left_out", "refused"))
+
+
+def test_a_least_share_of_0_runs_in_the_laboratory_and_is_not_mentioned_by_exports() -> None:
+    scenario = scenario_of({"kind": "cbr", "class": "all", "rate": "1Mbit"}, least="0%")
+    assert world(scenario, frozenset({"fifo"})).classes == ("all",)
+    for notes in (ns3_program(scenario).notes, tc_scripts(scenario, "eth0").notes):
+        assert not [note for note in notes if "least" in note]
+
+
+def test_a_class_with_a_least_share_of_0_has_the_bounds_of_one_without() -> None:
+    flow = {"kind": "cbr", "class": "all", "rate": "1Mbit"}
+    (without,), (found,) = bounds(scenario_of(flow)), bounds(scenario_of(flow, least="0%"))
+    assert found == without
+    assert found.delay_s is not None
+
+
 def test_bounds_know_what_to_do_with_every_kind_of_traffic() -> None:
     """A kind that is declared to have bounds has an arrival curve; of any other the words say why not."""
     own = {
@@ -89,13 +152,13 @@ def test_packets_from_a_size_to_a_size_count_with_their_own_lengths() -> None:
     assert found.sizes_bits == (8 * 64, 8 * 9000)
 
 
-def scenario_of(flow: dict[str, Any]) -> Scenario:
+def scenario_of(flow: dict[str, Any], **of_the_class: Any) -> Scenario:
     return Scenario.from_dict(
         {
             "duration": "10s",
             "link": {"rate": "20Mbit"},
             "scheduler": {"policy": "fifo"},
-            "class": [{"name": "all"}],
+            "class": [{"name": "all", **of_the_class}],
             "flow": [flow],
         }
     )

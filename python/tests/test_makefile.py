@@ -108,10 +108,8 @@ def lint(folder: Path, *, rust: str, cargo: str) -> subprocess.CompletedProcess[
     for name, answer in answers.items():
         (folder / name).write_text(f"#!/bin/sh\n{answer}\n")
         (folder / name).chmod(0o755)
-    rules = f"include {REPOSITORY}/Makefile\nlint-rust:\n\t$(lint-rust)\n"
     return subprocess.run(
-        ["make", "--no-print-directory", "-f", "-", "lint-rust"],
-        input=rules,
+        ["make", "--no-print-directory", "lint-rust"],
         cwd=REPOSITORY,
         env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
         capture_output=True,

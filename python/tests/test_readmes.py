@@ -47,6 +47,8 @@ def test_the_commands_of_a_folder_are_there(folder: str) -> None:
         assert not test or (place / "tests" / f"{test}.rs").exists() or (place / "tests" / test).is_dir(), test
     for name in re.findall(r"\b(?:python3|pytest -q(?: -m \"[^\"]*\")?) ((?:[\w/.-]+\.py ?|oracle\b)+)", text):
         assert [path for path in name.split() if not (REPOSITORY / path).exists()] == [], name
+    for script in re.findall(r"\bpython3? ([\w/-]+\.py)\b", text):
+        assert "__main__" in (REPOSITORY / script).read_text(), f"python3 {script} does nothing"
 
 
 def test_the_architecture_links_the_readme_of_each_folder() -> None:

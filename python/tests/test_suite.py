@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -82,6 +83,79 @@ def test_what_was_not_checked_is_repeated_and_an_optional_part_may_fail(
     assert "python: SKIPPED [1] test_wheel.py:3: NOT INSTALLED" in shown
     assert "lab: NOT DONE, exit code 2: exit 2" in shown
     assert "5 checks" not in shown
+    assert re.search(r"^test: all passed: 0 tests in \d+ s; what was not checked is listed above \(4\)$", shown, re.M)
+
+
+def without_a_compiler(folder: Path) -> str:
+    """What the core prints where a compiler is missing."""
+    command = ["make", "--no-print-directory", "-C", REPOSITORY / "core", "missing", "MISSING=clang++", f"B={folder}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stderr.strip()
+
+
+def without_root(_: Path) -> str:
+    """What the gateway's tests in network namespaces print without root."""
+    source = (REPOSITORY / "crates/linkweir-gateway/tests/namespaces/main.rs").read_text()
+    [line] = re.findall(r'eprintln!\("(.*)\{why\}"\);', source)
+    return f"{line}gateways in network namespaces; missing: root"
+
+
+@pytest.mark.parametrize("printed", [without_a_compiler, without_root])
+def test_missing_compilers_and_namespaces_are_repeated(
+    suite: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    printed: Callable[[Path], str],
+) -> None:
+    line = printed(tmp_path / "core")
+    assert "missing: root" in line or "clang++" in line
+    assert run(suite, monkeypatch, (suite.Part("one", f"echo '{line}'"),)) == 0
+    assert f"Not checked here:\n  one: {line}\n" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("said", "listed"),
+    [
+        ("guarantee: NOT CHECKED: coqc not installed", "guarantee: NOT CHECKED: coqc not installed"),
+        ("made", "NOT TESTED: echo 'made' counted no test; see "),
+    ],
+)
+def test_a_part_without_a_test_has_not_passed(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], said: str, listed: str
+) -> None:
+    assert run(suite, monkeypatch, (suite.Part("proofs", f"echo '{said}'", r"^rocq (\d+) theorems"),)) == 0
+    shown = capfd.readouterr().out
+    assert re.search(r"^proofs +0 .* not checked$", shown, re.M)
+    assert not re.search(r"^proofs .* passed$", shown, re.M)
+    assert f"Not checked here:\n  proofs: {listed}" in shown
+
+
+def test_what_setup_installs_is_not_missing_afterwards(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        "setup: missing: clang (the core with a second compiler)",
+        "setup: missing: chromium (pages in a browser)",
+        "setup: installing with apt-get",
+        "setup: continuing without: chromium (steps that need them are skipped, with a message)",
+    ]
+    source = (REPOSITORY / "setup.sh").read_text()
+    words = ("setup: missing: ", "setup: installing with apt-get", "setup: continuing without:")
+    assert [word for word in words if word not in source] == []
+    setup = "\n".join(f"echo '{line}'" for line in lines)
+    assert run(suite, monkeypatch, (suite.Part("one", "true"),), setup=setup) == 0
+    shown = capfd.readouterr().out.split("Not checked here:\n")[1]
+    assert shown.splitlines()[0] == f"  setup: {lines[-1]}"
+    assert "clang" not in shown
+
+
+def test_the_last_line_names_the_parts_if_only_some_were_asked_for(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(suite.SUITES, "test", ((suite.Part("core", "true"), suite.Part("rust", "false")),))
+    monkeypatch.setattr(sys, "argv", ["suite.py", "test", "core"])
+    assert suite.main() == 0
+    assert re.fullmatch(r"test: core passed: 0 tests in \d+ s", capfd.readouterr().out.splitlines()[-1])
 
 
 def test_a_setup_that_lacks_what_must_be_there_ends_the_suite(
@@ -98,26 +172,75 @@ def test_a_part_waits_for_the_one_it_needs(suite: ModuleType, monkeypatch: pytes
     assert run(suite, monkeypatch, (kernel,), (python,)) == 0
 
 
-def test_an_ended_suite_ends_its_parts(tmp_path: Path) -> None:
+def program(folder: Path, lanes: str) -> Path:
+    """A copy of the program with these lanes, and nothing to set up."""
     text = (REPOSITORY / "python/suite.py").read_text()
-    (tmp_path / "python").mkdir()
-    program = tmp_path / "python/suite.py"
     begin, end = text.index("SUITES: dict"), text.index("@dataclass\nclass Result")
-    sleep = f"echo $$ >{tmp_path}/pid; exec sleep 60"
-    program.write_text(f"{text[:begin]}SUITES = {{'test': ((Part('one', {sleep!r}),),)}}\n\n\n{text[end:]}")
-    (tmp_path / "setup.sh").write_text("#!/bin/sh\n")
-    (tmp_path / "setup.sh").chmod(0o755)
-    running = subprocess.Popen([sys.executable, program, "test"], stdout=subprocess.DEVNULL)
-    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
+    (folder / "setup.sh").write_text("#!/bin/sh\n")
+    (folder / "setup.sh").chmod(0o755)
+    (folder / "python").mkdir()
+    copy = folder / "python/suite.py"
+    copy.write_text(f"{text[:begin]}SUITES = {{'test': {lanes}}}\n\n\n{text[end:]}")
+    return copy
+
+
+def sleeps(folder: Path) -> str:
+    """A part that writes its process id to the file pid and sleeps."""
+    return f"echo $$ >{folder}/pid; exec sleep 60"
+
+
+def process(folder: Path) -> int:
+    """The process id that the part has written, as soon as it has."""
+    while not (folder / "pid").exists() or not (folder / "pid").read_text().strip():
         time.sleep(0.01)
-    running.send_signal(signal.SIGTERM)
-    assert running.wait(10) == 143
-    status = Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/status")
+    return int((folder / "pid").read_text())
+
+
+def ends(pid: int) -> bool:
+    """Whether this process ends within ten seconds."""
     for _ in range(1000):
         try:
-            if "State:\tZ" in status.read_text():  # it has ended, and nobody has asked for its exit code
-                return
+            if "State:\tZ" in Path(f"/proc/{pid}/status").read_text():  # it has ended, but its parent has not waited
+                return True
         except (FileNotFoundError, ProcessLookupError):
-            return
+            return True
         time.sleep(0.01)
-    pytest.fail("the part goes on")
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_an_ended_suite_ends_its_parts(tmp_path: Path, number: signal.Signals) -> None:
+    copy = program(tmp_path, f"((Part('one', {sleeps(tmp_path)!r}),),)")
+    command = ["env", f"--default-signal={number.name[3:]}", sys.executable, copy, "test"]  # these tests may ignore it
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    pid = process(tmp_path)
+    running.send_signal(number)
+    assert running.wait(10) == 128 + number
+    assert ends(pid)
+
+
+def test_a_suite_below_nohup_outlives_its_terminal(tmp_path: Path) -> None:
+    copy = program(tmp_path, f"((Part('one', 'kill -HUP $PPID; touch {tmp_path}/ran'),),)")
+    command = f"trap '' HUP; exec {sys.executable} {copy} test"
+    assert subprocess.run(["sh", "-c", command], stdout=subprocess.DEVNULL, check=False).returncode == 0
+    assert (tmp_path / "ran").exists()
+
+
+def test_a_suite_that_cannot_print_ends_its_parts_and_fails(tmp_path: Path) -> None:
+    waits = f"until test -e {tmp_path}/closed; do sleep 0.01; done"
+    one, two = f"Part('one', {waits!r})", "Part('two', 'true')"
+    three, four = f"Part('three', {sleeps(tmp_path)!r})", "Part('four', 'true', after='two')"
+    lanes = f"(({one}, {two}), ({three}, {four}))"
+    command = [sys.executable, program(tmp_path, lanes), "test"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    assert running.stderr is not None
+    pid = process(tmp_path)
+    running.stdout.close()
+    (tmp_path / "closed").touch()
+    try:
+        assert running.wait(10) != 0
+    finally:
+        running.kill()
+    assert "test: ended before all parts had run: [Errno 32] Broken pipe" in running.stderr.read()
+    assert ends(pid)

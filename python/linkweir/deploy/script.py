@@ -16,13 +16,13 @@ from linkweir.deploy.filters import Filters
 from linkweir.deploy.matching import Sorting, sorting
 from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE, SHAPED, exact, kind_of, policy_lines
 from linkweir.fault import unfit
-from linkweir.scenarios.declared import rows, treated
+from linkweir.scenarios.declared import rows, told, treated
 from linkweir.scenarios.scenario import Scenario
 
 _DEVICE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,14}")
 _LONGEST = 15
-_ONLY_ELSEWHERE = dict(treated("class", "tc", "left_out"))
-"""Keys of classes that are left out, and why."""
+_ONLY_ELSEWHERE = frozenset(key for key, _ in treated("class", "tc", "left_out"))
+"""Keys of classes that are left out."""
 _MOST_BYTES = 256
 """Greatest overhead and least length that a queueing discipline takes, as cake does."""
 _QUANTUM_BYTES = 60_000
@@ -122,8 +122,8 @@ def _carried(classes: Sequence[Mapping[str, Any]], link: Mapping[str, Any]) -> t
     in_time = rows("class")["limit"].of("tc").words
     for number, entry in enumerate(classes):
         own = {key: value for key, value in entry.items() if key not in _ONLY_ELSEWHERE}
-        others = {key: why for key, why in _ONLY_ELSEWHERE.items() if key in entry}
-        notes += [f"class[{number}].{key} = {entry[key]}: {why}" for key, why in others.items()]
+        others = told("class", "tc", entry, "left_out")
+        notes += [f"class[{number}].{key} = {entry[key]}: {why}" for key, why in others]
         if "limit" in own and not own["limit"].endswith("p"):
             bits = _native.quantity(own["limit"], "time") * _native.quantity(link["nominal"], "rate")
             notes.append(f"class[{number}].limit = {own['limit']}: {in_time}")

@@ -32,7 +32,7 @@ from linkweir.fault import unfit
 from linkweir.lab.arrivals import arrivals
 from linkweir.lab.line import Line
 from linkweir.lab.signal import Signal
-from linkweir.scenarios.declared import told, traffic_kinds, treated
+from linkweir.scenarios.declared import told, traffic_kinds
 from linkweir.scenarios.scenario import Scenario
 
 ZERO_NS = 5_000_000_000
@@ -168,9 +168,8 @@ def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
     if classes > 63:
         raise unfit("class", classes, "must be at most 63 classes: the laboratory marks each with a DSCP of its own")
     for number, entry in enumerate(keys["class"]):
-        for key, words in treated("class", "laboratory", "refused"):
-            if key in entry and (key != "limit" or not entry["limit"].endswith("p")):
-                raise unfit(f"class[{number}].{key}", entry[key], words)
+        for key, words in told("class", "laboratory", entry, "refused"):
+            raise unfit(f"class[{number}].{key}", entry[key], words)
     for number, flow in enumerate(keys["flow"]):
         words_of_kind = traffic_kinds()[flow["kind"]]["laboratory"].words
         if words_of_kind is not None:

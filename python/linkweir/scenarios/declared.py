@@ -8,6 +8,7 @@ unit, range, default, meaning, and what each host does with the key.
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,10 +47,22 @@ class Row:
         return self.default == "required"
 
     def matters(self, value: Any) -> bool:
-        """Whether a value differs from none, from 0 and from the default, so that a host must do something about it."""
-        written = "" if value is None else str(value)
-        nothing = ("", "False", "0", "0.0", "0s", "0B", self.default.strip('`"'))
-        return written not in nothing and not (self.form == "limit" and written.endswith("p"))
+        """Whether a host must do something about a value: it is not the default or, without one, neither none nor 0."""
+        if value is None or (self.form == "limit" and value.endswith("p")):
+            return False
+        amount = self._amount(value)
+        if self.default.startswith("`"):
+            return bool(amount != self._amount(json.loads(self.default.strip("`"))))
+        return bool(amount)  # the default is words, such as none
+
+    def _amount(self, value: Any) -> Any:
+        """A quantity in its base unit; any other value as it is."""
+        if isinstance(value, str) and self.shape is not None and "noun" in self.shape:
+            try:
+                return _native.quantity(value, self.shape["noun"])
+            except ValueError:
+                return value  # a word in its place
+        return value
 
     @property
     def form(self) -> str:

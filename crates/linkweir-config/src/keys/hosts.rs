@@ -19,7 +19,7 @@ pub enum Treatment {
 /// A decision for every host but the simulator, which has all keys.
 ///
 /// In words, `{key}` is the key, `{value}` its value, `{nominal}` is `link.nominal`, and `{what}` what gets a rate there. Users
-/// see them only if the value is neither the default nor 0.
+/// see them only if the value is not the default or, without one, is not 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hosts {
     /// `linkweir lab run`: Linux in virtual time.

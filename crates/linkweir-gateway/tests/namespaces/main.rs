@@ -384,7 +384,7 @@ fn main() {
     let arguments = Arguments::from_args();
     let skipped = skipped();
     for why in skipped.values().collect::<BTreeSet<_>>() {
-        eprintln!("skipped: {why}");
+        eprintln!("gateway: NOT TESTED: {why}");
     }
     let trials = TESTS
         .iter()
