@@ -82,7 +82,6 @@ class _Key(TypedDict):
 
 class _Table(TypedDict):
     path: str
-    since: str
     keys: list[_Key]
     own: list[_Key]
 

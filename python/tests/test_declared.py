@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 from command import REPOSITORY
 
-from linkweir import Scenario, _native
+from linkweir import Scenario, ScenarioError, _native
 from linkweir.bounds.answer import bounds
 from linkweir.deploy.imported import imported
-from linkweir.deploy.ns3 import ns3_program
+from linkweir.deploy.ns3 import TCP, ns3_program
 from linkweir.deploy.script import tc_scripts
-from linkweir.lab.world import world
+from linkweir.lab.world import KERNEL_CC, left_out, world
 from linkweir.scenarios.declared import Row, rows, told, traffic_kinds, treated
 
+KINDS = frozenset({"pss"})
 HOSTS = {"laboratory", "gateway", "tc", "ns3", "bounds"}
 
 
@@ -57,6 +58,142 @@ def test_every_host_has_a_decision_for_every_key_and_every_kind_of_traffic() -> 
             assert row.hosts is not None
             assert set(row.hosts) == HOSTS, key
     assert all(set(hosts) == HOSTS for hosts in traffic_kinds().values())
+
+
+OTHER: dict[str, dict[str, Any]] = {
+    "": {"name": "other", "warmup": "1s", "interval": "2s", "seed": 7, "log": "packets"},
+    "link": {
+        "follow": True,
+        "nominal": "19Mbit",
+        "delay": "10ms",
+        "return_delay": "20ms",
+        "loss": 0.01,
+        "reorder": {"probability": "1%", "delay": "10ms"},
+        "ring": 4,
+        "overhead": "20B",
+        "mpu": "64B",
+    },
+    "class": {
+        "limit": "100ms",
+        "limit_bytes": "100kB",
+        "max_age": "1s",
+        "full": "head",
+        "least": "10%",
+        "flows": "drr",
+        "match": [{"dscp": 1}],
+    },
+    "flow": {
+        "name": "other",
+        "start": "1s",
+        "stop": "5s",
+        "access_delay": "10ms",
+        "count": 3,
+        "stagger": "1s",
+        "delays": True,
+        "playout": "60ms",
+    },
+    "flow.cbr": {
+        "rate": {"steps": [["0s", "1Mbit"], ["1s", "2Mbit"]]},
+        "jitter": 0.1,
+        "packet": {"sizes": ["500B", "1kB"]},
+    },
+    "flow.bulk": {
+        "cc": "reno",
+        "profile": "ns2",
+        "ecn": True,
+        "mss": "1000B",
+        "header": "60B",
+        "ack": "60B",
+        "window": "100p",
+        "initial_window": "4p",
+        "min_rto": "100ms",
+        "max_rto": "60s",
+        "initial_rto": "3s",
+        "tick": "1ms",
+        "delayed_ack": False,
+        "delayed_ack_timeout": "50ms",
+        "quick_acks": "0p",
+        "hystart": False,
+        "timestamps": False,
+        "bytes": "1MB",
+    },
+}
+"""Values that differ from the default, by table and key."""
+
+
+def with_another(path: str, of: str, *, other: bool) -> Scenario:
+    """A scenario in which a key has its other value, or the one to compare it with."""
+    kind = "tcp" if path == "flow.bulk" else "cbr"
+    keys: dict[str, Any] = {
+        "duration": "10s",
+        "link": {"rate": {"steps": [["0s", "20Mbit"], ["1s", "10Mbit"]]}},
+        "scheduler": {"policy": "fifo" if of == "limit_bytes" else "pss"},
+        "class": [{"name": "all"}],
+        "flow": [{"kind": kind, "class": "all", "count": 2, **({"rate": "1Mbit"} if kind == "cbr" else {})}],
+    }
+    table = {"": keys, "link": keys["link"], "class": keys["class"][0]}.get(path, keys["flow"][0])
+    if of == "profile":
+        table |= {"mss": "1448B", "header": "52B"}
+    if of == "seed":
+        keys["flow"][0]["jitter"] = 0.1
+    if other:
+        table[of] = OTHER[path][of]
+    return Scenario.from_dict(keys)
+
+
+def is_said(words: str, notes: set[str]) -> bool:
+    """Whether one of the notes ends with these words, whose names in braces stand for anything."""
+    pattern = ".*".join(re.escape(part) for part in re.split(r"\{\w+\}", words))
+    return any(re.search(pattern + "$", note) for note in notes)
+
+
+EACH = [(path, key) for path, values in OTHER.items() for key in values]
+
+
+@pytest.mark.parametrize(("path", "key"), EACH)
+def test_ns3_says_of_a_key_what_is_declared(path: str, key: str) -> None:
+    treatment = rows(path)[key].of("ns3")
+    usual, other = (ns3_program(with_another(path, key, other=other)) for other in (False, True))
+    notes = {note.replace('"other"', '"cbr1"') for note in other.notes} - set(usual.notes)
+    if treatment.words is None:
+        assert not notes
+        texts = [[line for line in made.text.splitlines() if line[:4] != "//  "] for made in (usual, other)]
+        differs = texts[0] != texts[1]
+        assert differs == (treatment.name == "carried")
+    else:
+        assert is_said(treatment.words, notes), notes
+
+
+@pytest.mark.parametrize(("path", "key"), EACH)
+def test_the_laboratory_says_of_a_key_what_is_declared(path: str, key: str) -> None:
+    treatment = rows(path)[key].of("laboratory")
+    scenario = with_another(path, key, other=True)
+    if treatment.name == "refused":
+        with pytest.raises(ScenarioError, match=re.escape(treatment.words or "")) as refused:
+            world(scenario, KINDS)
+        assert refused.value.key is not None
+        assert refused.value.key.rpartition(".")[2] == key
+        return
+    notes = set(left_out(scenario.native.written()))
+    if treatment.words is None:
+        assert not notes
+    else:
+        assert is_said(treatment.words, notes), notes
+    differs = in_the_laboratory(scenario) != in_the_laboratory(with_another(path, key, other=False))
+    assert differs == (treatment.name == "carried")
+
+
+def in_the_laboratory(scenario: Scenario) -> tuple[Any, ...]:
+    """What the laboratory makes of a scenario."""
+    made = world(scenario, KINDS)
+    names = scenario.name, made.classes, [flow.name for flow in made.flows]
+    return (made.job, made.bins, scenario.warmup_s, *names)
+
+
+def test_the_laboratory_and_ns3_have_every_congestion_control() -> None:
+    words = set(rows("flow.tcp")["cc"].shape["words"])  # type: ignore[index]
+    assert words == set(KERNEL_CC)
+    assert words <= set(TCP)
 
 
 def test_users_see_words_for_what_a_host_leaves_out_or_refuses() -> None:
@@ -122,6 +259,14 @@ def test_a_class_with_a_least_share_of_0_has_the_bounds_of_one_without() -> None
     (without,), (found,) = bounds(scenario_of(flow)), bounds(scenario_of(flow, least="0%"))
     assert found == without
     assert found.delay_s is not None
+
+
+def test_bounds_say_of_a_rate_that_changes_what_is_declared() -> None:
+    rate = {"steps": [["0s", "1Mbit"], ["1s", "2Mbit"]]}
+    (found,) = bounds(scenario_of({"kind": "cbr", "class": "all", "rate": rate}))
+    words = rows("flow.cbr")["rate"].of("bounds").words
+    assert words is not None
+    assert found.why_none == f"no bound: flow cbr1 (cbr) {words}"
 
 
 def test_bounds_know_what_to_do_with_every_kind_of_traffic() -> None:

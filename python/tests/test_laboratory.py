@@ -22,7 +22,8 @@ from command import COMMAND
 from processes import wait_until
 
 import linkweir
-from linkweir.lab import LaboratoryError, collect, guest, host, kernel
+from linkweir.commands.lab import run
+from linkweir.lab import LaboratoryError, choice, collect, guest, host, kernel
 from linkweir.lab.archive import Entry, archive
 from linkweir.lab.arrivals import arrivals
 from linkweir.lab.experiment import Laboratory
@@ -145,6 +146,26 @@ def test_what_no_kernel_can_do_is_refused_by_name(scenario: dict[str, Any], key:
         world(linkweir.Scenario.from_dict(scenario), KINDS)
     assert refused.value.key == key
     assert str(refused.value).startswith(key)
+
+
+def test_what_the_laboratory_goes_on_without_is_in_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class WithoutAKernel:
+        def run(self, *_: Any, **__: Any) -> None:
+            raise RuntimeError("no kernel here")
+
+    monkeypatch.setattr(choice, "experiments", lambda *_, **__: WithoutAKernel())
+    path = tmp_path / "logged.toml"
+    scenario = fifo(flow={"delays": True, "playout": "60ms"}, log="packets", log_rows=1000)
+    path.write_text(linkweir.Scenario.from_dict(scenario).resolved)
+    with pytest.raises(RuntimeError, match="no kernel here"):
+        run(path, out=tmp_path / "out")
+    assert capsys.readouterr().out.splitlines() == [
+        "note: log = packets: left out, also log_rows; the laboratory has no table of packets",
+        "note: flow[0].delays: left out, the laboratory has no distributions of delays",
+        "note: flow[0].playout: left out, the laboratory does not rate calls",
+    ]
 
 
 def lines(scenario: dict[str, Any]) -> list[str]:

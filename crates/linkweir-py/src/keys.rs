@@ -143,7 +143,6 @@ fn table<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
     };
     let dict = PyDict::new(py);
     dict.set_item("path", table.path)?;
-    dict.set_item("since", table.since)?;
     dict.set_item("keys", rows(&table.keys())?)?;
     dict.set_item("own", rows(table.own)?)?;
     Ok(dict)

@@ -69,7 +69,6 @@ pub(crate) fn tables<'py>(py: Python<'py>, resolved: &str) -> PyResult<Bound<'py
 /// The top level without its tables.
 static OWN_OF_TOP: Table = Table {
     path: top::TOP.path,
-    since: top::TOP.since,
     after: &[],
     own: &[
         &top::NAME,

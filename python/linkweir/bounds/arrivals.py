@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from linkweir import _native
 from linkweir.bounds.curve import Curve, add, token_bucket
-from linkweir.scenarios.declared import traffic_kinds
+from linkweir.scenarios.declared import rows, table_of, traffic_kinds
 from linkweir.scenarios.flows import has_sizes, is_over_tcp
 from linkweir.scenarios.typed import Flow, FlowReplay
 
@@ -70,7 +70,7 @@ def of_flow(flow: Flow, count: int, framing: Framing, replayed: Replayed) -> Env
         jitter = flow["jitter"]
     elif flow["kind"] == "cbr" or flow["kind"] == "onoff":
         if not isinstance(flow["rate_bps"], (int, float)):
-            return none("has a rate that changes over time; give its envelope with --envelope")
+            return none(rows(table_of(kind))["rate"].of("bounds").words or "")
         rate_bps = quantity(flow["rate_bps"], "rate")
         if rate_bps == 0:
             return Envelope(token_bucket(0, 0), "", least, most)

@@ -15,6 +15,7 @@ from linkweir.commands.present import show_result, show_told
 from linkweir.directories.provenance import free_directory
 from linkweir.lab import choice, kernel
 from linkweir.lab.exported import marked
+from linkweir.lab.world import left_out
 from linkweir.scenarios.scenario import Scenario
 
 app = typer.Typer(help="Run scenarios on real kernels and gateways.", no_args_is_help=True, add_completion=False)
@@ -93,7 +94,7 @@ def run(
     made = choice.experiments(on, where, gateway, exported=exported, say=_say)
     sound = Scenario.load(scenario, seed=seed)
     if not as_json:
-        show_told([(sound.readings, sound.notes)])
+        show_told([(sound.readings, [*sound.notes, *left_out(sound.native.written())])])
     wanted = marked(sound) if exported else scenario
     result = made.run(wanted, seed=seed, out=directory, force=force)
     show_result(result, as_json=as_json)

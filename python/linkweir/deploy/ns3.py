@@ -12,7 +12,7 @@ from typing import Any
 from linkweir import _native
 from linkweir.deploy.copies import classes_of
 from linkweir.fault import unfit
-from linkweir.scenarios.declared import rows, told, traffic_kinds, treated
+from linkweir.scenarios.declared import rows, table_of, told, traffic_kinds, treated
 from linkweir.scenarios.scenario import Scenario
 from linkweir.scenarios.typed import Flow, Link
 
@@ -75,6 +75,7 @@ def ns3_program(scenario: Scenario, inputs: Path | None = None) -> Program:
         "}",
     ]
     notes += [words.format(value=keys[key]) for key, words in treated("", "ns3", "adapted")]
+    notes += [words.format(key=key, value=keys[key]) for key, words in told("", "ns3", keys, "left_out")]
     parts = [
         _HEAD.format(notes="".join(f"//   {_printable(note)}\n" for note in notes), name=_printable(scenario.name)),
         "\n".join(body),
@@ -170,7 +171,7 @@ def _link(link: Link, shown: Table, inputs: Path | None, notes: list[str]) -> li
         '    devices.Get(1)->SetAttribute("Capacity", StringValue("100Gbps"));',
     ]
     if isinstance(link["delay_s"], float) and link["return_delay_s"] != delay_s:
-        words = rows("link")["return_delay"].of("ns3").words or ""
+        words = _words("link", "return_delay")
         notes.append(words.format(key="link.return_delay", value=shown["return_delay"], delay=shown["delay"]))
     if isinstance(rate, float):
         return lines
@@ -230,7 +231,7 @@ def _limits(number: int, entry: Table, link: Link, notes: list[str]) -> Iterator
         yield f'"MaxPackets", UintegerValue({round(_native.quantity(entry["limit"], "packets"))})'
     elif "limit" in entry:
         size = max(round(_native.quantity(entry["limit"], "time") * round(link["nominal_bps"]) / 8), 3000)
-        notes.append(f"class[{number}].limit = {entry['limit']}: {rows('class')['limit'].of('ns3').words}")
+        notes.append(f"class[{number}].limit = {entry['limit']}: {_words('class', 'limit')}")
         yield f'"MaxPackets", UintegerValue(4294967295), "MaxBytes", UintegerValue({size})'
     if "limit_bytes" in entry:
         yield f'"MaxBytes", UintegerValue({round(_native.quantity(entry["limit_bytes"], "size"))})'
@@ -247,9 +248,8 @@ def _flow(number: int, flow: Flow, shown: Table, numbers: Mapping[str, int], not
         return []
     queue = numbers[flow["class"]]
     if flow["access_delay_s"]:
-        words = rows("flow")["access_delay"].of("ns3").words or ""
-        notes.append(f"{place}: " + words.format(value=shown["access_delay"]))
-    made = _source(flow, queue, place, notes)
+        notes.append(f"{place}: " + _words("flow", "access_delay").format(value=shown["access_delay"]))
+    made = _source(flow, queue, place, shown, notes)
     if made is None:
         return []
     return [
@@ -266,29 +266,33 @@ def _ns(time_s: float) -> int:
     return round(1e9 * time_s)
 
 
-def _source(flow: Flow, queue: int, place: str, notes: list[str]) -> list[str] | None:
+def _words(path: str, key: str) -> str:
+    """What users see of a key where ns-3 has something else or nothing."""
+    return rows(path)[key].of("ns3").words or ""
+
+
+def _source(flow: Flow, queue: int, place: str, shown: Table, notes: list[str]) -> list[str] | None:
+    path = table_of(flow["kind"])
     if flow["kind"] == "tcp":
         cc = flow["cc"]
-        if cc not in TCP:
-            notes.append(f"{place}: cc = {cc} is left out; ns-3 has {', '.join(TCP)}")
-            return None
-        notes.append(f"{place}: ns-3's {TCP[cc]}, whose states and timers differ from Linux's")
+        notes.append(f"{place}: " + _words(path, "cc").format(value=TCP[cc]))
+        notes += [f"{place}: {words}" for _, words in told(path, "ns3", shown, "left_out")]
         size, mss = flow["bytes"] or 0, flow["mss_bytes"]
         return [f'AddTcp(nodes, to, {queue + 1}, "ns3::{TCP[cc]}", {mss}, {size}, start, stop);']
     if not (flow["kind"] == "cbr" or flow["kind"] == "greedy" or flow["kind"] == "onoff"):
         raise AssertionError(f"{flow['kind']} is declared to be in ns-3, and nothing here makes it")
     if not isinstance(flow["packet_bytes"], int):
-        notes.append(f"{place}: left out, its packets have several sizes")
+        notes.append(f"{place}: " + _words(path, "packet"))
         return None
     size = flow["packet_bytes"]
     if flow["kind"] == "greedy":
         pkts = flow["backlog_pkts"]
         return [f"AddGreedy(nodes, to, {queue + 1}, {size}, {pkts}, disc->GetClass({queue}), start, stop);"]
     if not isinstance(flow["rate_bps"], float):
-        notes.append(f"{place}: a rate that changes over time is left out, and with it the flow")
+        notes.append(f"{place}: " + _words(path, "rate"))
         return None
     if flow["kind"] == "cbr" and flow["jitter"]:
-        notes.append(f"{place}: jitter = {flow['jitter']} is left out; the gaps are constant")
+        notes.append(f"{place}: " + _words(path, "jitter").format(value=flow["jitter"]))
     bps = round(flow["rate_bps"])
     if not bps:
         notes.append(f"{place}: left out, its rate is 0")
@@ -299,7 +303,7 @@ def _source(flow: Flow, queue: int, place: str, notes: list[str]) -> list[str] |
     if flow["lengths"] != "exponential":
         shape = "ConstantRandomVariable[Constant={:.17g}]"
         if flow["lengths"] != "constant":
-            notes.append(f"{place}: lengths = {flow['lengths']} are constant in the program")
+            notes.append(f"{place}: " + _words(path, "lengths").format(value=flow["lengths"]))
     on, off = shape.format(flow["on_s"]), shape.format(flow["off_s"])
     return [f'AddOnOff(nodes, to, {queue + 1}, {bps}, {size}, "ns3::{on}", "ns3::{off}", start, stop);']
 

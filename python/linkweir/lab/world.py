@@ -19,7 +19,7 @@ the simulator's times, with random numbers of their own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ from linkweir.fault import unfit
 from linkweir.lab.arrivals import arrivals
 from linkweir.lab.line import Line
 from linkweir.lab.signal import Signal
-from linkweir.scenarios.declared import told, traffic_kinds
+from linkweir.scenarios.declared import table_of, told, traffic_kinds
 from linkweir.scenarios.scenario import Scenario
 
 ZERO_NS = 5_000_000_000
@@ -174,10 +174,17 @@ def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
         words_of_kind = traffic_kinds()[flow["kind"]]["laboratory"].words
         if words_of_kind is not None:
             raise unfit(f"flow[{number}].kind", flow["kind"], words_of_kind)
-        if flow["kind"] == "tcp" and (flow["mss"], flow["header"]) != ("1448B", "52B"):
-            raise unfit(f"flow[{number}].mss", flow["mss"], "the kernel's segments have 1448B and 52B of headers here")
-        if flow["kind"] == "tcp" and flow["cc"] not in KERNEL_CC:
-            raise unfit(f"flow[{number}].cc", flow["cc"], f"must be one of {', '.join(KERNEL_CC)} in the laboratory")
+        for key, words in told(table_of(flow["kind"]), "laboratory", flow, "refused"):
+            raise unfit(f"flow[{number}].{key}", flow[key], words)
+
+
+def left_out(keys: Mapping[str, Any]) -> Iterator[str]:
+    """What of a resolved scenario the laboratory goes on without, a line each."""
+    for key, words in told("", "laboratory", keys, "left_out"):
+        yield words.format(key=key, value=keys[key])
+    for number, flow in enumerate(keys["flow"]):
+        for key, words in told("flow", "laboratory", flow, "left_out"):
+            yield words.format(key=f"flow[{number}].{key}")
 
 
 def flows_of(keys: Mapping[str, Any], scenario: Scenario) -> tuple[Flow, ...]:

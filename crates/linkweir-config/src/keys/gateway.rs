@@ -19,7 +19,7 @@ pub static TABLES: [&Table; 9] = [
 
 keys! {
     /// The tunnel at this end.
-    GATEWAY "gateway" since "0.1" {
+    GATEWAY "gateway" {
         DEVICE "device": Special { shape: Shape::Device }, required("\"sat0\""), WITH_ANOTHER,
             "name of the TUN device; it exists only while the gateway runs. A device of this name that exists already is refused and left as it is", values "1 .. 15 letters, digits, `_` `-` `.`; not `all`, `default` or `lo`";
         ADDRESS "address": Special { shape: Shape::Nets }, otherwise("none"), WITH_ANOTHER,
@@ -63,7 +63,7 @@ keys! {
 
 keys! {
     /// The link, as `[link]` and each peer may have it.
-    LINK "link" since "0.1" {
+    LINK "link" {
         RATE "rate": Values { kind: Kind::Rate, min: 1e3, max: limits::RATE_BPS as f64 }, otherwise("none"), WITH_ANOTHER,
             "capacity", values "1kbit .. 400Gbit, or [over time](scenarios.md#values-over-time)";
         TRACE "trace": Special { shape: Shape::OfScenario("trace") }, otherwise("none"), WITH_ANOTHER,
@@ -119,7 +119,7 @@ keys! {
 
 keys! {
     /// Capacity by feedback.
-    FEEDBACK "feedback" since "0.1" {
+    FEEDBACK "feedback" {
         CEILING "ceiling": Whole { kind: Kind::Rate, min: 1_000, max: limits::RATE_BPS }, usual(1_000_000_000), WITH_ANOTHER,
             "largest capacity that feedback may set; it is at least `rate`", values "floor .. 400Gbit";
         DELAY "delay": Whole { kind: Kind::Time, min: 1_000_000, max: 1_000_000_000 }, usual(25_000_000), WITH_ANOTHER,
@@ -129,7 +129,7 @@ keys! {
 
 keys! {
     /// A queue.
-    CLASS "class" since "0.1" {
+    CLASS "class" {
         CLASS_NAME "name": Special { shape: Shape::Word }, required("\"ef\""), WITH_ANOTHER,
             "shown in statistics";
         MATCH "match": Special { shape: Shape::Rules }, otherwise("all other packets"), WITH_ANOTHER,
@@ -151,7 +151,7 @@ keys! {
 
 keys! {
     /// A rule of `match`.
-    RULE "match" since "0.1" {
+    RULE "match" {
         RULE_DSCP "dscp": Special { shape: Shape::CodePoints }, otherwise("none"), WITH_ANOTHER,
             "code points of the packet", values "`EF`, `VOICE-ADMIT`, `AF11` .. `AF43`, `CS0` .. `CS7`, `LE`, `DF`, or 0 .. 63";
         PROTOCOL "protocol": Special { shape: Shape::Protocols }, otherwise("none"), WITH_ANOTHER,
@@ -175,7 +175,7 @@ keys! {
 
 keys! {
     /// The other end.
-    PEER "peer" since "0.1" {
+    PEER "peer" {
         PEER_NAME "name": Special { shape: Shape::Word }, required("\"home\""), WITH_ANOTHER,
             "shown in statistics";
         ENDPOINT "endpoint": Special { shape: Shape::Endpoint }, otherwise("none"), WITH_ANOTHER,
@@ -201,7 +201,7 @@ keys! {
 
 keys! {
     /// A way to a peer.
-    UNDERLAY "underlays" since "0.1" {
+    UNDERLAY "underlays" {
         UNDERLAY_NAME "name": Special { shape: Shape::Word }, required("\"lte\""), WITH_ANOTHER,
             "shown in the log and in figures";
         UNDERLAY_ENDPOINT "endpoint": Special { shape: Shape::Socket }, required("\"192.0.2.1:51820\""), WITH_ANOTHER,
@@ -213,7 +213,7 @@ keys! {
 
 keys! {
     /// When the ways are probed.
-    PROBED "probe" since "0.1" {
+    PROBED "probe" {
         EVERY "every": Whole { kind: Kind::Time, min: 50_000_000, max: 10_000_000_000 }, usual(200_000_000), WITH_ANOTHER,
             "time between two probes of the underlay in use; the others are probed five times more seldom. A probe and its answer take 140 bytes each on an IPv4 network";
         FAILOVER "failover": Whole { kind: Kind::Time, min: 100_000_000, max: 60_000_000_000 }, usual(800_000_000), WITH_ANOTHER,
@@ -225,7 +225,7 @@ keys! {
 
 keys! {
     /// The flight recorder.
-    RECORD "record" since "0.1" {
+    RECORD "record" {
         FOLDER "folder": Text { what: "path" }, required("\"/var/lib/linkweir\""), WITH_ANOTHER,
             "folder of the files. The gateway makes it at its start if the folder above exists; if not, it must belong to `gateway.user`";
         PACKETS "packets": Flag {}, usual(false), WITH_ANOTHER,

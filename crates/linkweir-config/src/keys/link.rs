@@ -20,7 +20,7 @@ const CAPACITY_OVER_TIME: Hosts = Hosts {
 };
 keys! {
     /// The capacity of a link.
-    CAPACITY "capacity" since "0.1" {
+    CAPACITY "capacity" {
         RATE "rate": Values { kind: Kind::Rate, min: 0.0, max: limits::RATE_BPS as f64 }, otherwise("none"), CAPACITY_OVER_TIME,
             "capacity; 0 is an outage";
         TRACE "trace": Text { what: "path" }, otherwise("none"), CAPACITY_OVER_TIME,

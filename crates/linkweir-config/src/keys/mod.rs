@@ -334,8 +334,6 @@ impl<F: Form + Sync, D: Default<F> + Sync> Row for Key<F, D> {
 pub struct Table {
     /// How the table is called in messages and pages, such as `link.satellite`.
     pub path: &'static str,
-    /// The first version that has these keys.
-    pub since: &'static str,
     /// Tables whose keys it has, too, before its own.
     pub after: &'static [&'static Table],
     /// Its own keys, in the order of the reference.
@@ -362,7 +360,7 @@ impl Table {
 macro_rules! keys {
     (
         $(#[$doc:meta])*
-        $table:ident $path:literal since $since:literal $(after [$($before:expr),*])? {
+        $table:ident $path:literal $(after [$($before:expr),*])? {
             $($id:ident $name:literal: $form:ident $args:tt, $default:ident($($value:expr),*), $hosts:expr, $meaning:literal
                 $(, values $values:literal)?;)*
         }
@@ -381,7 +379,6 @@ macro_rules! keys {
         $(#[$doc])*
         pub static $table: $crate::keys::Table = $crate::keys::Table {
             path: $path,
-            since: $since,
             after: &[$($($before),*)?],
             own: &[$(&$id),*],
         };

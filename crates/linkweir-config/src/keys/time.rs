@@ -11,7 +11,7 @@ use super::Shape;
 
 keys! {
     /// A value as a function of time.
-    OVER_TIME "over_time" since "0.1" {
+    OVER_TIME "over_time" {
         MEAN "mean": Special { shape: Shape::Value }, otherwise("none"), WITH_ANOTHER,
             "the mean of mean × (1 + amplitude × cos(2π t / period + phase))";
         AMPLITUDE "amplitude": Real { min: 0.0, max: 1.0 }, otherwise("required with mean"), WITH_ANOTHER,

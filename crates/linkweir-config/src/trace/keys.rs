@@ -23,7 +23,7 @@ const OF_A_TRACE: Hosts = Hosts {
 
 keys! {
     /// Keys that describe a trace.
-    DESCRIBED "trace" since "0.1" {
+    DESCRIBED "trace" {
         FORMAT "trace_format": Words { of: &Format::CHOICES }, otherwise("auto"), OF_A_TRACE,
             "format of the trace; auto recognises it by its content";
         COLUMN "trace_column": Text { what: "text" }, otherwise("the first that fits, see [traces](#traces)"), OF_A_TRACE,

@@ -11,7 +11,7 @@ use super::super::limits;
 
 keys! {
     /// A satellite's beam to terminals in rain.
-    BEAM "link.beam" since "0.1" {
+    BEAM "link.beam" {
         SYMBOL_RATE "symbol_rate": Quantity { kind: Kind::SymbolRate, min: 1e3, max: 1e10 }, required("\"50MBd\""), WITH_ANOTHER,
             "symbol rate of the carrier";
         CLEAR_SKY_ESN0_DB "clear_sky_esn0_db": Special { shape: Shape::PerTerminal(-30.0, 60.0) }, required("12.0"), WITH_ANOTHER,
@@ -37,7 +37,7 @@ keys! {
 
 keys! {
     /// Rain attenuation from a model.
-    RAINFALL "link.beam.rain" since "0.1" {
+    RAINFALL "link.beam.rain" {
         EXCEEDED "exceeded": Special { shape: Shape::Other("list of [part of the time, dB]") }, otherwise("none"), WITH_ANOTHER,
             "attenuations and the part of the time in which each is exceeded, such as `[[\"0.01%\", 14.5], [\"1%\", 1.2]]`; below `probability`";
         M "m": Real { min: -20.0, max: 10.0 }, otherwise("required without exceeded"), WITH_ANOTHER,

@@ -47,7 +47,7 @@ const OF_PACKETS: Hosts = Hosts {
 
 keys! {
     /// The policy; its parameters are further keys.
-    SCHEDULER "scheduler" since "0.1" {
+    SCHEDULER "scheduler" {
         POLICY "policy": Special { shape: Shape::Policy }, required("\"pss\""), CARRIED,
             "the scheduling policy; or [one of your own](../howto/own-policy.md)", values "a name of `linkweir policies`, or `{ python = \"mine.py:Mine\" }`, `{ c = \"mine.c\" }`, `{ c = \"mine.c\", trusted = true }`";
     }
@@ -55,7 +55,7 @@ keys! {
 
 keys! {
     /// A queue, or several.
-    CLASS "class" since "0.1" {
+    CLASS "class" {
         NAME "name": Text { what: "text" }, required("\"ef\""), CARRIED,
             "flows refer to the class by this name; names must differ; copies are numbered, name-1 and so on";
         COUNT "count": Number { min: 1, max: limits::CLASSES as u64 }, usual(1), CARRIED,

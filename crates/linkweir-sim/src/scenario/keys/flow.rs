@@ -18,10 +18,16 @@ const OF_A_SOURCE: Hosts = Hosts {
     ns3: Carried,
     bounds: Carried,
 };
-const MEASURED: Hosts = Hosts {
+/// A program for ns-3 prints totals of classes.
+const OF_DELAYS: Hosts = Hosts {
+    laboratory: LeftOut("{key}: left out, the laboratory has no distributions of delays"),
     ns3: Silent,
     bounds: Silent,
     ..OF_A_SOURCE
+};
+const OF_CALLS: Hosts = Hosts {
+    laboratory: LeftOut("{key}: left out, the laboratory does not rate calls"),
+    ..OF_DELAYS
 };
 const BEFORE_THE_QUEUE: Hosts = Hosts {
     ns3: LeftOut("access_delay = {value} is left out"),
@@ -30,7 +36,7 @@ const BEFORE_THE_QUEUE: Hosts = Hosts {
 
 keys! {
     /// A source and its receiver, or several.
-    FLOW "flow" since "0.1" {
+    FLOW "flow" {
         KIND "kind": Words { of: &sources::KIND_NAMES }, required("\"cbr\""), OF_A_SOURCE,
             "kind of traffic; each kind has the further keys below";
         NAME "name": Text { what: "text" }, computed("the kind and the entry's number"), OF_A_SOURCE,
@@ -47,9 +53,9 @@ keys! {
             "number of copies";
         STAGGER "stagger": Whole { kind: Kind::Time, min: 0, max: limits::DURATION_NS }, usual(0), OF_A_SOURCE,
             "each copy starts this much later than the one before";
-        DELAYS "delays": Flag {}, usual(false), MEASURED,
+        DELAYS "delays": Flag {}, usual(false), OF_DELAYS,
             "whether the results contain the [distribution of this flow's delays](quality.md#distributions-of-delays); those of classes are always there";
-        PLAYOUT "playout": Special { shape: Shape::Playout }, otherwise("none"), MEASURED,
+        PLAYOUT "playout": Special { shape: Shape::Playout }, otherwise("none"), OF_CALLS,
             "[play-out buffers](quality.md#calls) of the receivers; the flow's quality is then rated as that of a call; not with tcp";
     }
 }

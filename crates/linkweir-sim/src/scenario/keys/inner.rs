@@ -11,7 +11,7 @@ use super::super::limits;
 
 keys! {
     /// A distribution of amounts.
-    RANDOM "random" since "0.1" {
+    RANDOM "random" {
         RANDOM_MEAN "mean": Special { shape: Shape::Value }, otherwise("none"), WITH_ANOTHER,
             "mean of a distribution";
         DISTRIBUTION "distribution": Words { of: &["exponential", "pareto", "lognormal"] }, otherwise("exponential"), WITH_ANOTHER,
@@ -33,7 +33,7 @@ keys! {
 
 keys! {
     /// Sizes of packets.
-    PACKETS "packet" since "0.1" {
+    PACKETS "packet" {
         SIZES "sizes": Special { shape: Shape::Other("list of sizes") }, otherwise("none"), WITH_ANOTHER,
             "the sizes that occur";
         WEIGHTS "weights": Special { shape: Shape::Other("list of numbers above 0") }, otherwise("all equal"), WITH_ANOTHER,
@@ -47,7 +47,7 @@ keys! {
 
 keys! {
     /// When transfers arrive.
-    ARRIVALS "arrivals" since "0.1" {
+    ARRIVALS "arrivals" {
         EVERY "every": Quantity { kind: Kind::Time, min: 1.0, max: limits::DURATION_NS as f64 }, otherwise("none"), WITH_ANOTHER,
             "mean gap, or the gap of periodic arrivals";
         PROCESS "process": Words { of: &["poisson", "periodic"] }, otherwise("poisson"), WITH_ANOTHER,

@@ -5,8 +5,8 @@ use linkweir_config::keys;
 use linkweir_config::keys::form::{
     Flag, Number, Quantity, Real, Small, Special, Text, Whole, Words,
 };
-use linkweir_config::keys::hosts::{CARRIED, WITH_ANOTHER};
-use linkweir_config::keys::Treatment::{Adapted, LeftOut};
+use linkweir_config::keys::hosts::WITH_ANOTHER;
+use linkweir_config::keys::Treatment::{Adapted, Carried, LeftOut, Refused, Silent};
 use linkweir_config::keys::{Hosts, Shape};
 use linkweir_config::units::Kind;
 use linkweir_config::values::Values;
@@ -16,83 +16,137 @@ use crate::codec;
 use super::super::limits;
 use super::shapes;
 
-/// What a kind of traffic needs; [`super::KINDS`] says which host has the kind.
+/// Of a kind that no host has, and what is TCP's: a real one has its own. [`super::KINDS`] says which host has a kind.
 const OF_A_KIND: Hosts = WITH_ANOTHER;
+/// What hosts with the kind send.
+const SENT: Hosts = Hosts {
+    laboratory: Carried,
+    gateway: Silent,
+    tc: Silent,
+    ns3: Carried,
+    bounds: Carried,
+};
 const VARIES: Hosts = Hosts {
     ns3: LeftOut("a rate that changes over time is left out, and with it the flow"),
-    ..CARRIED
+    bounds: Refused("has a rate that changes over time; give its envelope with --envelope"),
+    ..SENT
 };
 const IN_STEP: Hosts = Hosts {
     ns3: LeftOut("jitter = {value} is left out; the gaps are constant"),
-    ..CARRIED
+    ..SENT
+};
+/// Of a mix of sizes.
+const SIZES: Hosts = Hosts {
+    ns3: LeftOut("left out, its packets have several sizes"),
+    ..SENT
+};
+/// Of a kind that the laboratory lacks.
+const NOT_IN_LABORATORY: Hosts = Hosts {
+    laboratory: Silent,
+    ..SENT
+};
+const SIZES_NOT_IN_LABORATORY: Hosts = Hosts {
+    laboratory: Silent,
+    ..SIZES
+};
+/// An arrival curve holds for any lengths of bursts, and there is none of a source that always has packets.
+const LENGTHS: Hosts = Hosts {
+    bounds: Silent,
+    ..NOT_IN_LABORATORY
 };
 const RANDOM_LENGTHS: Hosts = Hosts {
     ns3: Adapted("lengths = {value} are constant in the program"),
-    ..CARRIED
+    ..LENGTHS
+};
+/// Of a kind that has bounds, and that is neither in the laboratory nor in ns-3.
+const BOUNDED: Hosts = Hosts {
+    bounds: Carried,
+    ..WITH_ANOTHER
+};
+/// Of a real TCP.
+const OF_TCP: Hosts = Hosts {
+    bounds: Silent,
+    ..SENT
+};
+const CONTROL: Hosts = Hosts {
+    ns3: Adapted("ns-3's {value}, whose states and timers differ from Linux's"),
+    ..OF_TCP
+};
+const MARKS: Hosts = Hosts {
+    ns3: LeftOut("ecn is left out; the program's TCP does not negotiate it"),
+    ..OF_TCP
+};
+const SEGMENT: Hosts = Hosts {
+    laboratory: Refused("the kernel's segments have 1448B and 52B of headers here"),
+    ..OF_TCP
+};
+const HEADERS: Hosts = Hosts {
+    ns3: Silent,
+    ..SEGMENT
 };
 
 keys! {
     /// Packets at regular intervals.
-    CBR "flow.cbr" since "0.1" {
+    CBR "flow.cbr" {
         CBR_RATE "rate": Values { kind: Kind::Rate, min: 0.0, max: limits::RATE_BPS as f64 }, required("\"20Mbit\""), VARIES,
             "rate";
         CBR_JITTER "jitter": Real { min: 0.0, max: 1.0 }, usual(0.0), IN_STEP,
             "each gap is multiplied by a uniform random number of 1 - jitter .. 1 + jitter";
-        CBR_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, computed("`\"1500B\"`"), OF_A_KIND,
+        CBR_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, computed("`\"1500B\"`"), SIZES,
             "packet size";
     }
 }
 
 keys! {
     /// A Poisson process.
-    POISSON "flow.poisson" since "0.1" {
+    POISSON "flow.poisson" {
         POISSON_RATE "rate": Values { kind: Kind::Rate, min: 0.0, max: limits::RATE_BPS as f64 }, required("\"20Mbit\""), VARIES,
             "mean rate";
-        POISSON_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, computed("`\"1500B\"`"), OF_A_KIND,
+        POISSON_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, computed("`\"1500B\"`"), SIZES,
             "packet size";
     }
 }
 
 keys! {
     /// Bursts and silences.
-    ONOFF "flow.onoff" since "0.1" {
-        ONOFF_RATE "rate": Quantity { kind: Kind::Rate, min: 1.0, max: limits::RATE_BPS as f64 }, required("\"20Mbit\""), OF_A_KIND,
+    ONOFF "flow.onoff" {
+        ONOFF_RATE "rate": Quantity { kind: Kind::Rate, min: 1.0, max: limits::RATE_BPS as f64 }, required("\"20Mbit\""), NOT_IN_LABORATORY,
             "rate during a burst";
-        ONOFF_ON "on": Whole { kind: Kind::Time, min: 1_000, max: limits::DURATION_NS }, required("\"250ms\""), OF_A_KIND,
+        ONOFF_ON "on": Whole { kind: Kind::Time, min: 1_000, max: limits::DURATION_NS }, required("\"250ms\""), LENGTHS,
             "mean length of a burst";
-        ONOFF_OFF "off": Whole { kind: Kind::Time, min: 1_000, max: limits::DURATION_NS }, required("\"250ms\""), OF_A_KIND,
+        ONOFF_OFF "off": Whole { kind: Kind::Time, min: 1_000, max: limits::DURATION_NS }, required("\"250ms\""), LENGTHS,
             "mean length of a silence";
         ONOFF_LENGTHS "lengths": Words { of: &["exponential", "pareto"] }, usual(0), RANDOM_LENGTHS,
             "distribution of both";
         ONOFF_SHAPE "shape": Real { min: 1.01, max: 100.0 }, usual(1.5), OF_A_KIND,
             "Pareto's shape; only with pareto";
-        ONOFF_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, computed("`\"1500B\"`"), OF_A_KIND,
+        ONOFF_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, computed("`\"1500B\"`"), SIZES_NOT_IN_LABORATORY,
             "packet size";
     }
 }
 
 keys! {
     /// A source that always has packets.
-    GREEDY "flow.greedy" since "0.1" {
-        GREEDY_BACKLOG "backlog": Small { kind: Kind::Packets, min: 1, max: limits::QUEUED_PKTS as u32 }, usual(20), OF_A_KIND,
+    GREEDY "flow.greedy" {
+        GREEDY_BACKLOG "backlog": Small { kind: Kind::Packets, min: 1, max: limits::QUEUED_PKTS as u32 }, usual(20), LENGTHS,
             "packets that the source keeps in its queue; the class's limit must not be smaller";
-        GREEDY_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, computed("`\"1500B\"`"), OF_A_KIND,
+        GREEDY_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, computed("`\"1500B\"`"), SIZES_NOT_IN_LABORATORY,
             "packet size";
     }
 }
 
 keys! {
     /// TCP, also below applications.
-    TCP "flow.tcp" since "0.1" {
-        TCP_CC "cc": Words { of: &["cubic", "reno", "bbr", "newreno"] }, twofold(0, 0), OF_A_KIND,
+    TCP "flow.tcp" {
+        TCP_CC "cc": Words { of: &["cubic", "reno", "bbr", "newreno"] }, twofold(0, 0), CONTROL,
             "congestion control; ns2 has cubic and newreno, and with linux `newreno` is the same as `reno`";
         TCP_PROFILE "profile": Words { of: &["linux", "ns2"] }, twofold(0, 1), OF_A_KIND,
             "which TCP implementation is modelled";
-        TCP_ECN "ecn": Flag {}, twofold(false, false), OF_A_KIND,
+        TCP_ECN "ecn": Flag {}, twofold(false, false), MARKS,
             "negotiates ECN (RFC 3168); off by default, as on a Linux sender; linux only";
-        TCP_MSS "mss": Small { kind: Kind::Size, min: 1, max: 65_535 }, twofold(1_448, 1_000), OF_A_KIND,
+        TCP_MSS "mss": Small { kind: Kind::Size, min: 1, max: 65_535 }, twofold(1_448, 1_000), SEGMENT,
             "payload of a segment";
-        TCP_HEADER "header": Small { kind: Kind::Size, min: 0, max: 1_000 }, twofold(52, 40), OF_A_KIND,
+        TCP_HEADER "header": Small { kind: Kind::Size, min: 0, max: 1_000 }, twofold(52, 40), HEADERS,
             "IP and TCP headers of a segment; the SYN of linux has 8 bytes more";
         TCP_ACK "ack": Small { kind: Kind::Size, min: 1, max: 1_000 }, twofold(52, 40), OF_A_KIND,
             "size of an acknowledgement, SACK blocks not counted";
@@ -123,47 +177,47 @@ keys! {
 
 keys! {
     /// A transfer that begins with the flow.
-    BULK "flow.bulk" since "0.1" after [&TCP] {
-        TCP_BYTES "bytes": Whole { kind: Kind::Size, min: 1, max: 1_000_000_000_000_000 }, otherwise("without end"), OF_A_KIND,
+    BULK "flow.bulk" after [&TCP] {
+        TCP_BYTES "bytes": Whole { kind: Kind::Size, min: 1, max: 1_000_000_000_000_000 }, otherwise("without end"), OF_TCP,
             "payload to send; the last segment may be shorter than the others. The SYN carries no payload";
     }
 }
 
 keys! {
     /// One direction of a call.
-    VOICE "flow.voice" since "0.1" {
-        VOICE_CODEC "codec": Words { of: &codec::NAMES }, required("\"g711\""), OF_A_KIND,
+    VOICE "flow.voice" {
+        VOICE_CODEC "codec": Words { of: &codec::NAMES }, required("\"g711\""), BOUNDED,
             "the codec, which gives size and interval of packets, see below";
-        VOICE_HEADER "header": Small { kind: Kind::Size, min: 0, max: 1_000 }, usual(40), OF_A_KIND,
+        VOICE_HEADER "header": Small { kind: Kind::Size, min: 0, max: 1_000 }, usual(40), BOUNDED,
             "IP, UDP and RTP headers; over IPv6 they are 60 bytes";
         VOICE_TALKSPURTS "talkspurts": Flag {}, usual(false), OF_A_KIND,
             "send only while the speaker talks: talk spurts and pauses of exponential length, on average 1.004 s and 1.587 s as in ITU-T P.59 (table 1) for conversations";
-        VOICE_JITTER "jitter": Real { min: 0.0, max: 1.0 }, usual(0.0), OF_A_KIND,
+        VOICE_JITTER "jitter": Real { min: 0.0, max: 1.0 }, usual(0.0), BOUNDED,
             "each interval is multiplied by a uniform random number of 1 - jitter .. 1 + jitter";
     }
 }
 
 keys! {
     /// Recorded packets.
-    REPLAY "flow.replay" since "0.1" {
-        REPLAY_FILE "file": Text { what: "path" }, required("\"capture.pcap\""), OF_A_KIND,
+    REPLAY "flow.replay" {
+        REPLAY_FILE "file": Text { what: "path" }, required("\"capture.pcap\""), BOUNDED,
             "a list of packets, a capture, or a recording of a gateway; relative to the scenario's folder";
-        REPLAY_ONLY "only": Text { what: "text" }, otherwise("all; required for a recording"), OF_A_KIND,
+        REPLAY_ONLY "only": Text { what: "text" }, otherwise("all; required for a recording"), BOUNDED,
             "for a list: send only the packets of this flow; for a recording: those of this class";
-        REPLAY_DECIMAL "decimal": Words { of: &[".", ","] }, otherwise("as the numbers show"), OF_A_KIND,
+        REPLAY_DECIMAL "decimal": Words { of: &[".", ","] }, otherwise("as the numbers show"), BOUNDED,
             "for a list: mark in front of decimals, \".\" or \",\"", values "text";
-        REPLAY_LENGTHS "lengths": Words { of: &["ip", "frame"] }, otherwise("ip"), OF_A_KIND,
+        REPLAY_LENGTHS "lengths": Words { of: &["ip", "frame"] }, otherwise("ip"), BOUNDED,
             "for a capture: whether a packet's size is that of the IP packet or of the whole frame";
-        REPLAY_MTU "mtu": Whole { kind: Kind::Size, min: 576, max: limits::PACKET_BYTES as u64 }, otherwise("learnt from the capture"), OF_A_KIND,
+        REPLAY_MTU "mtu": Whole { kind: Kind::Size, min: 576, max: limits::PACKET_BYTES as u64 }, otherwise("learnt from the capture"), BOUNDED,
             "for a capture: longest IP packet of its network; longer ones are sent as segments";
-        REPLAY_PERIOD "period": Whole { kind: Kind::Time, min: 1, max: limits::DURATION_NS }, otherwise("once"), OF_A_KIND,
+        REPLAY_PERIOD "period": Whole { kind: Kind::Time, min: 1, max: limits::DURATION_NS }, otherwise("once"), BOUNDED,
             "period after which the packets are sent again; longer than the last packet's time", values "time";
     }
 }
 
 keys! {
     /// Files of finite size.
-    TRANSFERS "flow.transfers" since "0.1" after [&TCP] {
+    TRANSFERS "flow.transfers" after [&TCP] {
         TRANSFERS_ARRIVALS "arrivals": Special { shape: Shape::Arrivals }, required("{ every = \"500ms\" }"), OF_A_KIND,
             "when transfers begin, see below", values "table";
         TRANSFERS_SIZE "size": Special { shape: shapes::BYTES }, required("\"100kB\""), OF_A_KIND,
@@ -175,7 +229,7 @@ keys! {
 
 keys! {
     /// Requests and responses.
-    REQUESTS "flow.requests" since "0.1" after [&TCP] {
+    REQUESTS "flow.requests" after [&TCP] {
         REQUESTS_RESPONSE "response": Special { shape: shapes::BYTES }, required("\"100kB\""), OF_A_KIND,
             "bytes of a response";
         REQUESTS_THINK "think": Special { shape: shapes::PAUSE }, required("\"5s\""), OF_A_KIND,
@@ -187,7 +241,7 @@ keys! {
 
 keys! {
     /// Pages.
-    WEB "flow.web" since "0.1" after [&TCP] {
+    WEB "flow.web" after [&TCP] {
         WEB_MAIN "main": Special { shape: shapes::BYTES }, required("\"100kB\""), OF_A_KIND,
             "bytes of the main object";
         WEB_OBJECTS "objects": Special { shape: shapes::COUNT }, required("30"), OF_A_KIND,
@@ -205,7 +259,7 @@ keys! {
 
 keys! {
     /// Adaptive video.
-    VIDEO "flow.video" since "0.1" after [&TCP] {
+    VIDEO "flow.video" after [&TCP] {
         VIDEO_LADDER "ladder": Special { shape: Shape::Rates }, required("[\"750kbit\", \"1.5Mbit\", \"3Mbit\"]"), OF_A_KIND,
             "encoding rates of the video, in rising order; every segment is available at each";
         VIDEO_SEGMENT "segment": Whole { kind: Kind::Time, min: 1_000_000, max: limits::DELAY_NS }, usual(4_000_000_000), OF_A_KIND,

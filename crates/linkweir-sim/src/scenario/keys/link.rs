@@ -62,7 +62,7 @@ const REPORTED: Hosts = Hosts {
 
 keys! {
     /// The one bottleneck link, with the scheduler in front of it.
-    LINK "link" since "0.1" after [&keys::link::CAPACITY, &trace::keys::DESCRIBED] {
+    LINK "link" after [&keys::link::CAPACITY, &trace::keys::DESCRIBED] {
         NOMINAL "nominal": Whole { kind: Kind::Rate, min: limits::NOMINAL_MIN_BPS, max: limits::RATE_BPS }, computed("the mean capacity"), CARRIED,
             "capacity that the scheduler is configured with";
         FOLLOW "follow": Flag {}, usual(false), REPORTED,
@@ -90,7 +90,7 @@ keys! {
 
 keys! {
     /// Losses in bursts.
-    BURSTS "link.loss" since "0.1" {
+    BURSTS "link.loss" {
         MEAN_LOSS "mean": Quantity { kind: Kind::Fraction, min: 0.0, max: 1.0 }, otherwise("required with burst"), WITH_ANOTHER,
             "fraction of the packets that is lost, at most burst / (burst + 1)";
         BURST "burst": Quantity { kind: Kind::Packets, min: 1.0, max: 1e6 }, otherwise("none"), WITH_ANOTHER,
@@ -100,7 +100,7 @@ keys! {
 
 keys! {
     /// Packets that are held back.
-    REORDERED "link.reorder" since "0.1" {
+    REORDERED "link.reorder" {
         PROBABILITY "probability": Quantity { kind: Kind::Fraction, min: 0.0, max: 1.0 }, required("\"1%\""), WITH_ANOTHER,
             "fraction of the packets that is held back";
         HELD_BACK "delay": Whole { kind: Kind::Time, min: 0, max: limits::DELAY_NS }, required("\"10ms\""), WITH_ANOTHER,

@@ -11,7 +11,7 @@ use super::super::limits;
 
 keys! {
     /// A link from a satellite to moving users.
-    SATELLITE "link.satellite" since "0.1" {
+    SATELLITE "link.satellite" {
         FADING "fading": Text { what: "path" }, otherwise("none"), WITH_ANOTHER,
             "file with a time in s and a gain in dB relative to the line of sight per line (a fade is negative; the run notes a series that never is), at equal intervals; it repeats without end. It replaces the seven keys below";
         MODEL "model": Words { of: &["perez_fontan", "itu_p681"] }, usual(0), WITH_ANOTHER,
@@ -69,7 +69,7 @@ keys! {
 
 keys! {
     /// The delays of a path through a constellation.
-    SHELL "link.satellite.constellation" since "0.1" {
+    SHELL "link.satellite.constellation" {
         PATTERN "pattern": Words { of: &["star", "delta"] }, usual(0), WITH_ANOTHER,
             "whether the planes' ascending nodes are spread over 180 degrees (star) or 360 degrees (delta)";
         SPACING_DEG "spacing_deg": Special { shape: Shape::Other("0.1, below 180 / (planes - 1)") }, otherwise("180 / planes"), WITH_ANOTHER,
@@ -97,7 +97,7 @@ keys! {
 
 keys! {
     /// A place on the ground.
-    PLACE "place" since "0.1" {
+    PLACE "place" {
         LAT_DEG "lat_deg": Real { min: -90.0, max: 90.0 }, required("-33.9"), WITH_ANOTHER,
             "latitude; south is negative";
         LON_DEG "lon_deg": Real { min: -180.0, max: 180.0 }, required("151.2"), WITH_ANOTHER,

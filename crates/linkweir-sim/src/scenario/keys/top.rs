@@ -3,8 +3,8 @@
 
 use linkweir_config::keys;
 use linkweir_config::keys::form::{Number, Special, Text, Whole, Words};
-use linkweir_config::keys::hosts::CARRIED;
-use linkweir_config::keys::Treatment::{Adapted, Carried, Silent};
+use linkweir_config::keys::hosts::{CARRIED, WITH_ANOTHER};
+use linkweir_config::keys::Treatment::{Adapted, Carried, LeftOut, Silent};
 use linkweir_config::keys::{Hosts, Shape};
 use linkweir_config::units::Kind;
 
@@ -22,23 +22,35 @@ const OF_RANDOM_NUMBERS: Hosts = Hosts {
     ns3: Adapted("seed = {value}: ns-3 draws other random numbers"),
     ..OF_THE_RUN
 };
+/// A program for ns-3 prints totals and has no series.
+const OF_SERIES: Hosts = Hosts {
+    ns3: Silent,
+    ..OF_THE_RUN
+};
+const OF_PACKETS: Hosts = Hosts {
+    laboratory: LeftOut(
+        "{key} = {value}: left out, also log_rows; the laboratory has no table of packets",
+    ),
+    ns3: LeftOut("{key} = {value}: left out, also log_rows; the program has no table of packets"),
+    ..OF_THE_RUN
+};
 
 keys! {
     /// The top level of a scenario.
-    TOP "" since "0.1" {
+    TOP "" {
         NAME "name": Text { what: "text" }, computed("the file's name"), OF_THE_RUN,
             "shown in reports";
         DURATION "duration": Whole { kind: Kind::Time, min: 1_000, max: limits::DURATION_NS }, required("\"100s\""), OF_THE_RUN,
             "simulated time";
         WARMUP "warmup": Whole { kind: Kind::Time, min: 0, max: limits::DURATION_NS }, usual(0), OF_THE_RUN,
             "totals and percentiles exclude this time; series do not", values "0s, below duration";
-        INTERVAL "interval": Whole { kind: Kind::Time, min: 1_000, max: limits::DURATION_NS }, computed("1s, or duration if shorter"), OF_THE_RUN,
+        INTERVAL "interval": Whole { kind: Kind::Time, min: 1_000, max: limits::DURATION_NS }, computed("1s, or duration if shorter"), OF_SERIES,
             "width of the bins of every series", values "1us, at most duration";
         SEED "seed": Number { min: 0, max: i64::MAX as u64 }, usual(1), OF_RANDOM_NUMBERS,
             "seed of every random number; the same seed gives the same results";
-        LOG "log": Words { of: &["none", "packets"] }, usual(0), OF_THE_RUN,
+        LOG "log": Words { of: &["none", "packets"] }, usual(0), OF_PACKETS,
             "packets: a table of every packet's events, see [the log](log.md)";
-        LOG_ROWS "log_rows": Number { min: 1, max: 100000000000 }, otherwise("100000000 with log = \"packets\""), OF_THE_RUN,
+        LOG_ROWS "log_rows": Number { min: 1, max: 100000000000 }, otherwise("100000000 with log = \"packets\""), WITH_ANOTHER,
             "most rows of the log; later events are not recorded";
         LINK "link": Special { shape: Shape::Nested(&super::link::LINK) }, required("rate = \"20Mbit\""), CARRIED,
             "the bottleneck", values "table";
