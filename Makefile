@@ -31,7 +31,6 @@
 # make tunnel-arm64  a tunnel on Debian's arm64 kernel in QEMU, with the arm64 package in build/release, or RELEASE=DIR
 # make transport  compares the simulator's TCP with the kernel's over about 90 scenarios, in the laboratory, and records it
 # make ns3     build and test the module for ns-3 against 3.37 (Debian 12), 3.44 (PyPI), 3.48 (Debian sid) and 3.48's source tree, as root (NS3=3.44)
-# make bpf     the policies as BPF queueing disciplines, their loader, and their tests on Debian 13's backported kernel in QEMU (minutes)
 # make ns3-dist  the module as a tarball for contrib/ of ns-3's tree, in build/ns3-dist
 # make imported   compares what import reads of random configurations of tc with the classes of a kernel
 # make agreement  compares theory, simulator, qdisc, gateway and ns-3 over eight figures, and their decisions, as root; records it
@@ -52,7 +51,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long quick lint lint-rust check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks keys names ns3 ns3-dist bpf
+.PHONY: help demo test test-long quick lint lint-rust check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks keys names ns3 ns3-dist
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -264,10 +263,6 @@ robust: $(VENV)/.built
 	$(PYTHON) lab/robust.py --out lab/robust.txt
 
 NS3 := 3.37 3.44 3.48 3.48-tree
-
-bpf:
-	./setup.sh bpf
-	$(MAKE) -C bpf all test
 
 ns3: ns3-dist
 	./setup.sh ns3

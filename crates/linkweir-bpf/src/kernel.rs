@@ -164,7 +164,7 @@ impl Loaded {
             }
         }
         Err(Failure::Kernel(
-            "the object has no discipline: build it again with make bpf".to_owned(),
+            "the object has no discipline: build it again with make -C bpf".to_owned(),
         ))
     }
 
@@ -174,7 +174,7 @@ impl Loaded {
             .find(|map| map.name() == name)
             .ok_or_else(|| {
                 Failure::Kernel(format!(
-                    "the object has no map {name}: build it again with make bpf"
+                    "the object has no map {name}: build it again with make -C bpf"
                 ))
             })
     }
@@ -185,7 +185,7 @@ impl Loaded {
             .find(|program| program.name() == "linkweir_command")
             .ok_or_else(|| {
                 Failure::Kernel(
-                    "the object has no linkweir_command: build it again with make bpf".to_owned(),
+                    "the object has no linkweir_command: build it again with make -C bpf".to_owned(),
                 )
             })
     }
