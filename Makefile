@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # make demo    install what is needed, build, and reproduce Figure 6 of the PSS paper (PSS compared with DWRR)
-# make test    every test except the long ones, within 25 minutes on two cores (PARTS="core rust" for some of its parts)
+# make test    every test except the long ones, in about 27 minutes on two cores (PARTS="core rust" for some of its parts)
 # make test-long  the long ones: those marked `long` in Python, those in modules named `long` in Rust
 # make quick   format, lint, and the tests of what was changed since the main branch (a minute once built; SINCE=COMMIT)
 # make lint    format and lint
