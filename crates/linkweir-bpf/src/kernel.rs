@@ -185,7 +185,8 @@ impl Loaded {
             .find(|program| program.name() == "linkweir_command")
             .ok_or_else(|| {
                 Failure::Kernel(
-                    "the object has no linkweir_command: build it again with make -C bpf".to_owned(),
+                    "the object has no linkweir_command: build it again with make -C bpf"
+                        .to_owned(),
                 )
             })
     }

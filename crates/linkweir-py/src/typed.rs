@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A checked scenario as Python's numbers: the declared keys of each table, with their units in the names.
 //!
-//! A key that the scenario does not have is None; a delay that a satellite's delays replace is 0. Parameters of the policy are in a dict of their own, `params`, because each
-//! policy has others.
+//! A key that the scenario does not have is None; a delay that a satellite's delays replace is 0. Parameters of the policy
+//! are in a dict of their own, `params`, because each policy has others.
 
 use linkweir_config::keys::{Shape, Table};
 use linkweir_config::reader::{Entry, Section, Source};

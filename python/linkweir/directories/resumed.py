@@ -8,6 +8,7 @@ import errno
 import fcntl
 import os
 import time
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from linkweir.directories.provenance import REMOVING, OwnDirectory, read_provena
 from linkweir.fault import DirectoryError
 
 
-class ResumedDirectory(OwnDirectory):
+class ResumedDirectory(OwnDirectory, ABC):
     """A directory of many runs, locked until `release`.
 
     Args:
@@ -47,13 +48,13 @@ class ResumedDirectory(OwnDirectory):
             self.release()
             raise
 
+    @abstractmethod
     def _resumes(self, path: Path, earlier: dict[str, Any], facts: dict[str, Any]) -> bool:
         """Whether the directory is resumed, given the provenance that is there."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _prepare(self) -> None:
         """Writes what must be there before the first run."""
-        raise NotImplementedError
 
     def release(self) -> None:
         """Unlocks the directory."""
