@@ -72,15 +72,17 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
         "codec": set(),
         "satellite": {"random"},
         "experiment": {"satellite", "tcp", "linkweir_core"} | VALUES,
+        "network": {"experiment"},
         "traffic": {"experiment", "random"} | VALUES,
         "policies": {"experiment", "satellite", "linkweir_core"},
         "metrics": {"experiment", "satellite", "table", "tcp", "linkweir_core"},
         # The parser knows what it makes, and the names of the policies; not who runs it.
-        "scenario": {"codec", "experiment", "satellite", "tcp", "policies", "linkweir_core", "toml"} | READER,
+        "scenario": {"codec", "experiment", "network", "satellite", "tcp", "policies", "linkweir_core", "toml"} | READER,
         # The engine runs what it is given, however it was written.
         "engine": {
             "experiment",
             "metrics",
+            "network",
             "policies",
             "random",
             "satellite",

@@ -40,6 +40,7 @@
 
 pub mod codec;
 pub mod experiment;
+pub mod network;
 pub mod satellite;
 pub mod scenario;
 pub mod table;
