@@ -48,7 +48,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use linkweir_config::keys::Form;
-use linkweir_config::reader::{quote, Section, Source};
+use linkweir_config::reader::{quote, Section, Source, Value};
 use linkweir_config::{queue, trace};
 use toml::de::DeTable;
 
@@ -59,7 +59,8 @@ use inputs::Told;
 pub use finder::{Finder, Found};
 pub use inputs::Input;
 pub use linkweir_config::fault::Fault;
-pub use linkweir_config::parameters::show as show_parameter;
+pub use linkweir_config::parameters::written as written_parameter;
+pub use linkweir_config::reader::Written;
 pub use linkweir_config::trace::{
     parse as parse_trace, read as read_trace, Column, Format, Hints, NamedColumns, Place, Trace,
     TraceEnd,
@@ -74,7 +75,9 @@ pub use overrides::Overrides;
 pub struct Scenario {
     /// The experiment to run.
     pub experiment: Experiment,
-    /// The same scenario with every default written out; traces are named as in a run directory, `inputs/...`.
+    /// The same scenario with every default written out, as values; traces are named as in a run directory, `inputs/...`.
+    pub written: Written,
+    /// The same in TOML.
     pub resolved_toml: String,
     /// The files the scenario names.
     pub inputs: Vec<Input>,
@@ -130,7 +133,7 @@ fn read<'i>(
     let mut link_section = top.need_table(keys::top::LINK.name, keys::top::LINK.default.0)?;
     let mut inputs = Vec::new();
     let mut told = Told::default();
-    let (link, channel) = link::read(
+    let link = link::read(
         &mut link_section,
         times.duration_ns,
         seed,
@@ -138,7 +141,7 @@ fn read<'i>(
         &mut inputs,
         &mut told,
     )?;
-    let link_lines = link_section.finish()?;
+    let link_table = link_section.finish()?;
 
     let mut scheduler_section =
         top.need_table(keys::top::SCHEDULER.name, keys::top::SCHEDULER.default.0)?;
@@ -177,11 +180,11 @@ fn read<'i>(
         params,
         qparams,
     };
-    let resolved = top.finish()?;
+    let mut written = top.finish()?;
     // Unknown keys are refused before the core checks: one of them may be a misspelt key that the core needs.
-    let scheduler_lines = scheduler_section.known()?;
-    let class_lines = all_lines(&class_sections)?;
-    let flow_lines = all_lines(&flow_sections)?;
+    let scheduler_table = scheduler_section.known()?.clone();
+    let class_tables = all_written(&class_sections)?;
+    let flow_tables = all_written(&flow_sections)?;
     let experiment = Experiment {
         name,
         duration_ns: times.duration_ns,
@@ -197,14 +200,14 @@ fn read<'i>(
     let places: Vec<&Section<'_, '_>> = owners.iter().map(|at| &class_sections[*at]).collect();
     fits(&experiment, &policy, &scheduler_section, &places)?;
 
-    let mut parts = vec![("[link]", link_lines)];
-    parts.extend(channel);
-    parts.push(("[scheduler]", scheduler_lines.to_owned()));
-    parts.extend(class_lines.into_iter().map(|lines| ("[[class]]", lines)));
-    parts.extend(flow_lines.into_iter().map(|lines| ("[[flow]]", lines)));
+    written.write(keys::top::LINK.name, Value::Table(link_table));
+    written.write(keys::top::SCHEDULER.name, Value::Table(scheduler_table));
+    written.write(keys::top::CLASS.name, Value::Tables(class_tables));
+    written.write(keys::top::FLOW.name, Value::Tables(flow_tables));
     Ok(Scenario {
         experiment,
-        resolved_toml: resolved_form(resolved, &parts),
+        resolved_toml: written.toml(),
+        written,
         inputs,
         notes: told.notes,
         readings: told.readings,
@@ -244,21 +247,10 @@ fn fits(
     Ok(())
 }
 
-/// The resolved lines of several tables, of which all keys must be known.
-fn all_lines(sections: &[Section<'_, '_>]) -> Result<Vec<String>, Fault> {
-    let lines = sections.iter().map(|section| section.known());
-    lines.map(|lines| lines.map(str::to_owned)).collect()
-}
-
-/// The scenario's own keys, then its tables.
-fn resolved_form(mut top: String, parts: &[(&str, String)]) -> String {
-    for (header, lines) in parts {
-        top.push('\n');
-        top.push_str(header);
-        top.push('\n');
-        top.push_str(lines);
-    }
-    top
+/// The resolved forms of several tables, of which all keys must be known.
+fn all_written(sections: &[Section<'_, '_>]) -> Result<Vec<Written>, Fault> {
+    let written = sections.iter().map(|section| section.known().cloned());
+    written.collect()
 }
 
 /// The length of the run, and its parts.
@@ -309,7 +301,7 @@ fn seed(top: &mut Section<'_, '_>, overrides: &Overrides) -> Result<u64, Fault> 
         (None, Some(entry)) => keys::top::SEED.form.read(&entry)?,
         (None, None) => keys::top::SEED.default.0,
     };
-    top.write(keys::top::SEED.name, seed.to_string());
+    top.write(keys::top::SEED.name, keys::top::SEED.form.written(&seed));
     Ok(seed)
 }
 

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use linkweir_config::keys::Form;
-use linkweir_config::reader::{nearest, quote, show_number, Entry, Section};
+use linkweir_config::reader::{nearest, quote, Entry, Section, Value};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 
@@ -67,7 +67,7 @@ pub(super) fn read(
         return Err(section.fault_at(NAME.name, "must not be empty"));
     }
     let range = class_of(section, classes)?;
-    section.write(KIND.name, quote(source.name()));
+    section.write(KIND.name, source.name());
     let mut files = Files {
         folder: &folder(section),
         inputs,
@@ -211,7 +211,7 @@ fn class_of(
         &quote(classes.keys().next().map_or("", String::as_str)),
     )?;
     let wanted = entry.text()?;
-    section.write(CLASS.name, quote(wanted));
+    section.write(CLASS.name, wanted);
     classes.get(wanted).cloned().ok_or_else(|| {
         const LISTED: usize = 20;
         let names: Vec<&str> = classes.keys().map(String::as_str).collect();
@@ -229,15 +229,15 @@ fn class_of(
 /// Packet sizes, each of which the link can account.
 fn packet(section: &mut Section<'_, '_>, key: &'static str, link: &Link) -> Result<Sizes, Fault> {
     let entry = section.find(key);
-    let (sizes, shown) = match &entry {
+    let (sizes, written) = match &entry {
         None => (
             Sizes::Fixed(DEFAULT_PACKET_BYTES),
-            show_size(DEFAULT_PACKET_BYTES),
+            written_size(DEFAULT_PACKET_BYTES),
         ),
         Some(entry) => match entry.table() {
             None => {
                 let bytes = size(entry)?;
-                (Sizes::Fixed(bytes), show_size(bytes))
+                (Sizes::Fixed(bytes), written_size(bytes))
             }
             Some(mut table) => {
                 let read = match table.find(SIZES.name) {
@@ -258,12 +258,12 @@ fn packet(section: &mut Section<'_, '_>, key: &'static str, link: &Link) -> Resu
     };
     accountable(section, key, least, link)?;
     accountable(section, key, most, link)?;
-    section.write(key, shown);
+    section.write(key, written);
     Ok(sizes)
 }
 
 /// Sizes with weights: all the same unless they are given.
-fn mix(table: &mut Section<'_, '_>, sizes: &Entry<'_, '_>) -> Result<(Sizes, String), Fault> {
+fn mix(table: &mut Section<'_, '_>, sizes: &Entry<'_, '_>) -> Result<(Sizes, Value), Fault> {
     let bytes = sizes
         .list(limits::MIX_SIZES)?
         .iter()
@@ -284,26 +284,28 @@ fn mix(table: &mut Section<'_, '_>, sizes: &Entry<'_, '_>) -> Result<(Sizes, Str
         }
         None => vec![1.0; bytes.len()],
     };
-    let shown_sizes: Vec<String> = bytes.iter().map(|b| show_size(*b)).collect();
-    let shown_weights: Vec<String> = weights.iter().map(|w| show_number(*w)).collect();
-    let shown = format!(
-        "{{ sizes = [{}], weights = [{}] }}",
-        shown_sizes.join(", "),
-        shown_weights.join(", ")
-    );
-    Ok((Sizes::Mix(bytes.into_iter().zip(weights).collect()), shown))
+    let written_sizes = bytes.iter().map(|b| written_size(*b)).collect();
+    let written_weights = weights.iter().map(|w| Value::Real(*w)).collect();
+    let written = Value::inline([
+        (SIZES.name, Value::List(written_sizes)),
+        (WEIGHTS.name, Value::List(written_weights)),
+    ]);
+    Ok((
+        Sizes::Mix(bytes.into_iter().zip(weights).collect()),
+        written,
+    ))
 }
 
 /// Sizes from `min` to `max`.
-fn between(table: &mut Section<'_, '_>) -> Result<(Sizes, String), Fault> {
+fn between(table: &mut Section<'_, '_>) -> Result<(Sizes, Value), Fault> {
     let min = size(&table.need(MIN.name, "\"64B\"")?)?;
     let max_entry = table.need(MAX.name, "\"1500B\"")?;
     let max = size(&max_entry)?;
     if max < min {
         return Err(max_entry.fault(format!("must not be below min, {min}B")));
     }
-    let shown = format!("{{ min = {}, max = {} }}", show_size(min), show_size(max));
-    Ok((Sizes::Uniform(min, max), shown))
+    let written = Value::inline([(MIN.name, written_size(min)), (MAX.name, written_size(max))]);
+    Ok((Sizes::Uniform(min, max), written))
 }
 
 fn size(entry: &Entry<'_, '_>) -> Result<u32, Fault> {
@@ -311,8 +313,8 @@ fn size(entry: &Entry<'_, '_>) -> Result<u32, Fault> {
     Ok(u32::try_from(bytes).unwrap_or(limits::PACKET_BYTES))
 }
 
-fn show_size(bytes: u32) -> String {
-    quote(&units::show_whole(bytes.into(), Kind::Size))
+fn written_size(bytes: u32) -> Value {
+    Value::Whole(bytes.into(), Kind::Size)
 }
 
 /// With overhead and mpu, a packet must be at least one byte and shorter than the core's limit.
@@ -388,7 +390,7 @@ fn bulk(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config, Fault
     let mut config = tcp_config(section)?;
     config.bytes_to_send = section.given(&TCP_BYTES)?;
     match &config.bytes_to_send {
-        Some(bytes) => section.write(TCP_BYTES.name, TCP_BYTES.form.show(bytes)),
+        Some(bytes) => section.write(TCP_BYTES.name, TCP_BYTES.form.written(bytes)),
         None => section.remark("bytes: without end"),
     }
     accountable(section, TCP_MSS.name, config.segment_bytes(), link)?;
