@@ -48,9 +48,10 @@ impl Random {
 }
 
 /// The seed of what has a name, such as a link of a network: nothing else that is added or moved changes it.
+/// It is below 2^63, so that a scenario can hold it.
 pub(crate) fn of_name(seed: u64, name: &str) -> u64 {
     let bytes = name.bytes().map(u64::from);
-    bytes.fold(mixed(seed), |hash, byte| mixed(hash ^ byte))
+    bytes.fold(mixed(seed), |hash, byte| mixed(hash ^ byte)) >> 1
 }
 
 /// The finalizer of SplitMix64 (Steele, Lea and Flood 2014).

@@ -420,14 +420,22 @@ impl Read<'_, '_, '_> {
         let names = &self.links[stop.at].classes.names;
         let class = names.iter().find(|(_, range)| **range == stop.classes);
         let class = class.map_or("", |(name, _)| name);
-        let of_the_way = |line: &&str| {
+        let of_the_way = |line: &str| {
             let key = line.split(" = ").next().unwrap_or_default();
             [BACK.name, CLASS.name, DSCP.name, PATH.name].contains(&key)
         };
-        let mut written = format!("{} = {}\n", CLASS.name, quote(class));
-        for line in lines.lines().filter(|line| !of_the_way(line)) {
-            written.push_str(line);
-            written.push('\n');
+        let named = format!("{} = {}", CLASS.name, quote(class));
+        let mut place = Some(&named[..]);
+        let mut written = String::new();
+        for line in lines.lines() {
+            let line = match of_the_way(line) {
+                true => place.take(), // the class, where the first of these keys was
+                false => Some(line),
+            };
+            if let Some(line) = line {
+                written.push_str(line);
+                written.push('\n');
+            }
         }
         written
     }

@@ -221,7 +221,7 @@ fn one_link_with_a_name_is_a_network() {
 /// What is drawn for a link depends on its name and on nothing else.
 #[test]
 fn another_link_changes_no_seed() {
-    let rain = "symbol_rate = \"10MBd\"\nclear_sky_db = { min = 5.0, max = 9.0 }";
+    let rain = "symbol_rate = \"10MBd\"\nclear_sky_esn0_db = { min = 5.0, max = 9.0 }";
     let text = |before: &str| {
         format!(
             "duration = \"1s\"\n{before}[[link]]\nname = \"beam\"\ndelay = \"1ms\"\n[link.beam]\n{rain}\n[link.scheduler]\npolicy = \"fifo\"\n\
