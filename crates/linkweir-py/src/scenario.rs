@@ -37,11 +37,7 @@ impl Scenario {
     #[getter]
     fn links(&self) -> Vec<Scenario> {
         let alone = self.inner.links.iter().cloned();
-        alone
-            .map(|link| Scenario {
-                inner: Arc::new(link),
-            })
-            .collect()
+        alone.map(|inner| Scenario { inner }).collect()
     }
 
     /// Names of the links of a network, in the network's order; None for one link.

@@ -48,6 +48,7 @@ mod traffic;
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use linkweir_config::keys::Form;
 use linkweir_config::reader::{quote, Section, Source};
@@ -84,7 +85,7 @@ pub struct Scenario {
     pub network: Option<Network>,
     /// Each link of the network alone, in its order, with the flows that pass it on their way there; empty for one link. An
     /// acknowledgement that waits there is no flow.
-    pub links: Vec<Scenario>,
+    pub links: Vec<Arc<Scenario>>,
     /// The same scenario with every default written out; traces are named as in a run directory, `inputs/...`.
     pub resolved_toml: String,
     /// The files the scenario names.

@@ -5,6 +5,7 @@
 //! that a fault still names the line that has it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use linkweir_config::keys::link::{RATE, TRACE};
 use linkweir_config::reader::{nearest, quote, Entry, Section};
@@ -375,7 +376,7 @@ impl Read<'_, '_, '_> {
     }
 
     /// Each link as a scenario of its own, checked, in the order of the network.
-    fn alone(&self, top: &str, flow_lines: &[Part]) -> Result<Vec<Scenario>, Fault> {
+    fn alone(&self, top: &str, flow_lines: &[Part]) -> Result<Vec<Arc<Scenario>>, Fault> {
         let mut flows: Vec<Vec<Flow>> = vec![Vec::new(); self.links.len()];
         let mut begins: Vec<Vec<bool>> = vec![Vec::new(); self.links.len()];
         for (flow, route, copy) in self.flows() {
@@ -401,7 +402,7 @@ impl Read<'_, '_, '_> {
             queued.fits(&experiment, &|flow| begins[*at][flow])?;
             let mut parts = queued.parts(&Headers::ONE)?;
             parts.append(&mut lines[*at]);
-            alone.push(Scenario {
+            alone.push(Arc::new(Scenario {
                 experiment,
                 network: None,
                 links: Vec::new(),
@@ -409,7 +410,7 @@ impl Read<'_, '_, '_> {
                 inputs: Vec::new(),
                 notes: Vec::new(),
                 readings: Vec::new(),
-            });
+            }));
         }
         Ok(alone)
     }
