@@ -51,7 +51,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use linkweir_config::keys::Form;
-use linkweir_config::reader::{quote, Section, Source};
+use linkweir_config::reader::{quote, Section, Source, Value};
 use linkweir_config::trace;
 use toml::de::DeTable;
 
@@ -59,13 +59,14 @@ use crate::experiment::{Experiment, Flow};
 use crate::network::Network;
 
 use inputs::Told;
-use queued::{Context, Headers, Part, Queued};
+use queued::{Context, Queued};
 use route::{Route, Ways};
 
 pub use finder::{Finder, Found};
 pub use inputs::Input;
 pub use linkweir_config::fault::Fault;
-pub use linkweir_config::parameters::show as show_parameter;
+pub use linkweir_config::parameters::written as written_parameter;
+pub use linkweir_config::reader::Written;
 pub use linkweir_config::trace::{
     parse as parse_trace, read as read_trace, Column, Format, Hints, NamedColumns, Place, Trace,
     TraceEnd,
@@ -86,7 +87,9 @@ pub struct Scenario {
     /// Each link of the network alone, in its order, with the flows that pass it on their way there; empty for one link. An
     /// acknowledgement that waits there is no flow.
     pub links: Vec<Arc<Scenario>>,
-    /// The same scenario with every default written out; traces are named as in a run directory, `inputs/...`.
+    /// The same scenario with every default written out, as values; traces are named as in a run directory, `inputs/...`.
+    pub written: Written,
+    /// The same in TOML.
     pub resolved_toml: String,
     /// The files the scenario names.
     pub inputs: Vec<Input>,
@@ -217,17 +220,21 @@ fn one_link(
         sources.flows.len(),
     )?;
 
-    let resolved = top.finish()?;
+    let mut written = top.finish()?;
     // Unknown keys are refused before the core checks: one of them may be a misspelt key that the core needs.
-    let mut parts = queued.parts(&Headers::ONE)?;
-    parts.extend(flow_parts(&flow_sections)?);
+    let (link, tables) = queued.written()?;
+    let flow_tables = all_written(&flow_sections)?;
     let experiment = run.experiment(&queued, sources.flows);
     queued.fits(&experiment, &|_| true)?;
+    written.write(keys::top::LINK.name, Value::Table(link));
+    tables.into(&mut written);
+    written.write(keys::top::FLOW.name, Value::Tables(flow_tables));
     Ok(Scenario {
         experiment,
         network: None,
         links: Vec::new(),
-        resolved_toml: resolved_form(resolved, &parts),
+        resolved_toml: written.toml(),
+        written,
         inputs,
         notes: told.notes,
         readings: told.readings,
@@ -250,24 +257,10 @@ fn flow_tables<'s, 'i>(top: &mut Section<'s, 'i>) -> Result<Vec<Section<'s, 'i>>
     top.tables(keys::top::FLOW.name, most)
 }
 
-/// The resolved lines of the flows, of which all keys must be known.
-fn flow_parts(sections: &[Section<'_, '_>]) -> Result<Vec<Part>, Fault> {
-    let part = |section: &Section<'_, '_>| Ok((FLOW_HEADER, section.known()?.to_owned()));
-    sections.iter().map(part).collect()
-}
-
-/// How a flow is headed in the resolved form.
-const FLOW_HEADER: &str = "[[flow]]";
-
-/// The scenario's own keys, then its tables.
-fn resolved_form(mut top: String, parts: &[Part]) -> String {
-    for (header, lines) in parts {
-        top.push('\n');
-        top.push_str(header);
-        top.push('\n');
-        top.push_str(lines);
-    }
-    top
+/// The resolved forms of several tables, of which all keys must be known.
+fn all_written(sections: &[Section<'_, '_>]) -> Result<Vec<Written>, Fault> {
+    let written = sections.iter().map(|section| section.known().cloned());
+    written.collect()
 }
 
 /// The length of the run, and its parts.
@@ -318,7 +311,7 @@ fn seed(top: &mut Section<'_, '_>, overrides: &Overrides) -> Result<u64, Fault> 
         (None, Some(entry)) => keys::top::SEED.form.read(&entry)?,
         (None, None) => keys::top::SEED.default.0,
     };
-    top.write(keys::top::SEED.name, seed.to_string());
+    top.write(keys::top::SEED.name, keys::top::SEED.form.written(&seed));
     Ok(seed)
 }
 
