@@ -66,7 +66,7 @@ class ResolvedScenario:
         self.flows: list[Keys] = keys.get("flow", [])  # a link of a network may have only acknowledgements
         self.entries: list[Entry] = []
         senders: dict[str, list[Keys]] = {}
-        for flow in self.flows:
+        for flow in self.flows if self.scheduler else []:
             senders.setdefault(flow["class"], []).append(flow)
         first = 0
         for entry in keys["class"]:
