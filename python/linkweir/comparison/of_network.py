@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -107,7 +108,7 @@ def _without_likes(links: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         while liked is not None:
             for key in ("scheduler", "class"):
                 if key not in found and key in liked:
-                    found[key] = liked[key]
+                    found[key] = copy.deepcopy(liked[key])
             liked = by_name.get(liked.get("like"))
         full.append(found)
     return full

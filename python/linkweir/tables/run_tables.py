@@ -239,7 +239,7 @@ class LinkTables(RunTables):
         found = mine.append_column("class", classes)
         found = found.append_column("kind", pa.array([kinds[name] for name in names], pa.string()))
         places = {name: place for place, name in enumerate(names)}
-        return found.take([places[name] for name in self.scenario.flows if name in places])
+        return found.take(pa.array([places[name] for name in self.scenario.flows if name in places], pa.int64()))
 
 
 class TableFile:
