@@ -49,7 +49,9 @@ def rows(result: Result, table: str, name: str) -> list[dict[str, Any]]:
 def all_rows(result: Result, table: str) -> list[dict[str, Any]]:
     """The rows of a table, with the link in front of each class of a network."""
     found = result.table(table).to_pylist()
-    return [row | {"class": f"{row['link']}: {row['class']}"} if {"link", "class"} <= set(row) else row for row in found]
+    return [
+        row | {"class": f"{row['link']}: {row['class']}"} if {"link", "class"} <= set(row) else row for row in found
+    ]
 
 
 def is_copy(found: str, name: str) -> bool:

@@ -358,7 +358,9 @@ def test_a_key_of_a_link_can_be_unset() -> None:
 
 
 def test_a_sweep_over_a_link_has_rows_of_each_link() -> None:
-    plan = lw.sweeps.Plan.from_dict({"scenario": NETWORK, "seeds": [1, 2], "grid": {"link.beam.rate": ["2Mbit", "3Mbit"]}})
+    plan = lw.sweeps.Plan.from_dict(
+        {"scenario": NETWORK, "seeds": [1, 2], "grid": {"link.beam.rate": ["2Mbit", "3Mbit"]}}
+    )
     sweep = lw.sweeps.run_plan(plan, lw.sweeps.LocalProcesses(1))
     data = sweep.table.to_pylist()
     of_links = [row for row in data if row["scope"] == "link"]

@@ -163,13 +163,9 @@ def _simulate(
             from linkweir.commands.watch import watching
 
             with watching(scenario) as watcher:
-                return linkweir.run(
-                    scenario, out=out, force=force, figures=figures, watch=watcher, threads=threads
-                )
+                return linkweir.run(scenario, out=out, force=force, figures=figures, watch=watcher, threads=threads)
         with _progress(scenario.name, scenario.duration_s) as progress:
-            return linkweir.run(
-                scenario, out=out, force=force, figures=figures, progress=progress, threads=threads
-            )
+            return linkweir.run(scenario, out=out, force=force, figures=figures, progress=progress, threads=threads)
     except Interrupted as interrupted:
         show_result(interrupted.result, as_json=as_json, codec=codec, wide=wide)
         say(f"linkweir: {interrupted}; the results until then are in {interrupted.result.directory}")
@@ -207,7 +203,11 @@ def _run(
     threads: Annotated[
         int,
         typer.Option(
-            "--threads", metavar="N", min=1, max=256, help="Processors for a network of several links; results are equal."
+            "--threads",
+            metavar="N",
+            min=1,
+            max=256,
+            help="Processors for a network of several links; results are equal.",
         ),
     ] = 1,
     wide: _Wide = False,
@@ -259,7 +259,9 @@ def _check(
         emit(sound.resolved)
         return
     links = f"{len(sound.links)} links, " if sound.is_network else ""
-    counts = f"{links}{len(sound.classes)} classes, {len(sound.flows)} flows, {sound.duration_s:g} s, policy {sound.policy}"
+    counts = (
+        f"{links}{len(sound.classes)} classes, {len(sound.flows)} flows, {sound.duration_s:g} s, policy {sound.policy}"
+    )
     emit(f"{scenario}: valid: {counts}\n")
     show_told([(sound.readings, sound.notes)])
 

@@ -38,7 +38,8 @@ def tc(
     device: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="Network device where packets wait; of a network LINK=NAME, with commas between several."
+            metavar="NAME",
+            help="Network device where packets wait; of a network LINK=NAME, with commas between several.",
         ),
     ],
     ingress: Annotated[
@@ -80,7 +81,9 @@ def _devices(scenario: Scenario, text: str) -> dict[str, str]:
         link, sign, device = (word.strip() for word in part.rpartition("="))
         if not sign or not link:
             first = scenario.links[0]
-            raise unfit("--device", part, f"must be LINK=NAME, as this scenario has several links, such as {first}=eth0")
+            raise unfit(
+                "--device", part, f"must be LINK=NAME, as this scenario has several links, such as {first}=eth0"
+            )
         if link not in scenario.links or "/" in link or link in (".", ".."):
             raise unfit("--device", part, f"names no link; there are {', '.join(scenario.links)}")
         if link in found or device in found.values():

@@ -79,7 +79,9 @@ def parts_of(
         raise PlanError(f"link: the scenario has several; give one, whose classes are compared: {', '.join(links)}")
     first = links[0] if link is None else link
     if first not in links:
-        raise PlanError(f"link: {first}: there is no link of this name{nearest(first, links)}; there are {', '.join(links)}")
+        raise PlanError(
+            f"link: {first}: there is no link of this name{nearest(first, links)}; there are {', '.join(links)}"
+        )
     full = _without_likes(written["link"])
     names = [entry["name"] for entry in full]
     others = [name for name in names if name != first] if everywhere else []

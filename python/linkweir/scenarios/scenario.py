@@ -91,7 +91,7 @@ class Scenario:
         trace: AnyTrace | None = None,
         trace_keys: Mapping[str, Any] | None = None,
     ) -> Scenario:
-        """Reads a dict with the keys of the TOML form; ``class`` and ``flow`` are lists of dicts, and so is ``link`` of a
+        """Reads a dict with the keys of the TOML form; ``class`` and ``flow`` are lists of dicts, so is ``link`` of a
         network.
 
         Args:

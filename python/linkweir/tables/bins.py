@@ -48,9 +48,7 @@ def means_by(
         names = batch.column(of).cast(pa.string()).dictionary_encode()
         for number, name in enumerate(names.dictionary.to_pylist()):
             parts.setdefault(name, []).append(batch.filter(pc.equal(names.indices, number)))
-    return {
-        name: means(rows, columns, interval_s=interval_s, from_s=from_s, to_s=to_s) for name, rows in parts.items()
-    }
+    return {name: means(rows, columns, interval_s=interval_s, from_s=from_s, to_s=to_s) for name, rows in parts.items()}
 
 
 def means(

@@ -176,7 +176,9 @@ class LinkTables(RunTables):
     """
 
     def __init__(self, run: RunTables, link: str) -> None:
-        of_links = {name: partial(self._of_link, name) for name in OF_LINKS if name in run.tables}
+        of_links: dict[str, Callable[[], pa.Table]] = {
+            name: partial(self._of_link, name) for name in OF_LINKS if name in run.tables
+        }
         if "hops" in run.tables:
             of_links["flows"] = self._flows
         super().__init__(
@@ -221,7 +223,9 @@ class LinkTables(RunTables):
         table = self._run.table(name)
         mine = table.filter(pc.equal(table["link"], self.link)).drop_columns(["link"])
         if name == "levels":  # which has the columns of all links' policies
-            mine = mine.drop_columns([column for column in mine.column_names if mine[column].null_count == mine.num_rows])
+            mine = mine.drop_columns(
+                [column for column in mine.column_names if mine[column].null_count == mine.num_rows]
+            )
         return mine
 
     def _flows(self) -> pa.Table:
