@@ -434,7 +434,7 @@ def test_the_command_prints_a_schema_with_meanings_units_and_defaults() -> None:
         assert done.returncode == 0
         schema = json.loads(done.stdout)
         assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-    link = FILES["scenario"]()["properties"]["link"]["properties"]
+    link = FILES["scenario"]()["properties"]["link"]["anyOf"][0]["properties"]
     assert "one-way propagation delay" in link["delay"]["description"].lower()
     assert "0s .. 3600s" in link["delay"]["description"]
     assert link["delay"]["default"] == "0s"

@@ -17,15 +17,16 @@ use crate::experiment::{Experiment, Flow};
 use crate::network::{Network, OnBreak, Routed, Station, Way};
 use crate::random;
 
+use super::checked::Scenario;
 use super::inputs::Told;
 use super::keys;
 use super::keys::link::{BEAM, CLASS, LIKE, NAME, NOMINAL, SATELLITE, SCHEDULER};
 use super::overrides::Overrides;
-use super::queued::{Context, Queued, Tables};
+use super::queued::{all_written, held, series_rows, Context, Queued, Tables};
 use super::route::{Place, Route, Stop, Ways};
-use super::traffic;
-use super::{all_written, held, limits, series_rows};
-use super::{RunKeys, Scenario, Sources};
+use super::run_keys::RunKeys;
+use super::sources::{flow_tables, Sources};
+use super::{limits, traffic};
 
 /// The table of a link with all its keys, also those it takes from another one.
 pub(super) struct Full<'i> {
@@ -247,7 +248,7 @@ pub(super) fn read<'s, 'i>(
         }
     }
     held(&top, &links)?;
-    let mut flow_sections = super::flow_tables(&mut top)?;
+    let mut flow_sections = flow_tables(&mut top)?;
     top.known()?;
     let places: Vec<Place<'_>> = tables
         .iter()
@@ -266,7 +267,7 @@ pub(super) fn read<'s, 'i>(
     series_rows(&top, run.bins, &links, sources.flows.len())?;
 
     let mut written = top.finish()?;
-    let flow_tables = all_written(&flow_sections)?;
+    let of_flows = all_written(&flow_sections)?;
     let of_links = links
         .iter()
         .map(Queued::written)
@@ -279,7 +280,7 @@ pub(super) fn read<'s, 'i>(
         order: order(&sources.routes, links.len()),
     };
     read.acknowledgements_fit(&flow_sections)?;
-    let alone = read.alone(&written, &of_links, &flow_tables)?;
+    let alone = read.alone(&written, &of_links, &of_flows)?;
     let with_name = |at: &usize| {
         let (link, of_queues) = of_links[*at].clone();
         let mut named = Written::default();
@@ -290,7 +291,7 @@ pub(super) fn read<'s, 'i>(
     };
     let in_order = read.order.iter().map(with_name).collect();
     written.write(keys::top::LINK.name, Value::Tables(in_order));
-    written.write(keys::top::FLOW.name, Value::Tables(flow_tables));
+    written.write(keys::top::FLOW.name, Value::Tables(of_flows));
     Ok(Scenario {
         experiment: read.keys_of_the_run(),
         network: Some(read.network()),
@@ -378,7 +379,7 @@ impl Read<'_, '_, '_> {
         &self,
         top: &Written,
         of_links: &[(Written, Tables)],
-        flow_tables: &[Written],
+        of_flows: &[Written],
     ) -> Result<Vec<Arc<Scenario>>, Fault> {
         let mut flows: Vec<Vec<Flow>> = vec![Vec::new(); self.links.len()];
         let mut begins: Vec<Vec<bool>> = vec![Vec::new(); self.links.len()];
@@ -393,7 +394,7 @@ impl Read<'_, '_, '_> {
             }
         }
         let mut tables: Vec<Vec<Written>> = vec![Vec::new(); self.links.len()];
-        for (route, table) in self.sources.routes.iter().zip(flow_tables) {
+        for (route, table) in self.sources.routes.iter().zip(of_flows) {
             for stop in &route.there {
                 tables[stop.at].push(self.of_one_link(table, stop));
             }
@@ -407,8 +408,8 @@ impl Read<'_, '_, '_> {
             let mut written = top.clone();
             written.write(keys::top::LINK.name, Value::Table(link));
             of_queues.into(&mut written);
-            let of_flows = std::mem::take(&mut tables[*at]);
-            written.write(keys::top::FLOW.name, Value::Tables(of_flows));
+            let mine = std::mem::take(&mut tables[*at]);
+            written.write(keys::top::FLOW.name, Value::Tables(mine));
             alone.push(Arc::new(Scenario {
                 experiment,
                 network: None,

@@ -104,7 +104,7 @@ impl<'s, 'i> Queued<'s, 'i> {
         let link = self.section.known()?.clone();
         let tables = Tables {
             scheduler: self.scheduler.known()?.clone(),
-            classes: super::all_written(&self.class_sections)?,
+            classes: all_written(&self.class_sections)?,
         };
         Ok((link, tables))
     }
@@ -200,4 +200,60 @@ impl Classes {
         }
         Ok(all)
     }
+}
+
+/// The resolved forms of several tables, of which all keys must be known.
+pub(super) fn all_written(sections: &[Section<'_, '_>]) -> Result<Vec<Written>, Fault> {
+    let written = sections.iter().map(|section| section.known().cloned());
+    written.collect()
+}
+
+/// Refuses queues that may hold too many packets together.
+pub(super) fn held(top: &Section<'_, '_>, links: &[Queued<'_, '_>]) -> Result<(), Fault> {
+    let held: u64 = links
+        .iter()
+        .flat_map(|queued| &queued.classes.classes)
+        .map(|c| u64::from(c.limit_pkts.unwrap_or(0)))
+        .sum();
+    if held > limits::QUEUED_PKTS {
+        let message = format!(
+            "the queues together may hold {held} packets, more than {}; lower limit",
+            limits::QUEUED_PKTS
+        );
+        return Err(top.fault_at(keys::top::CLASS.name, message));
+    }
+    Ok(())
+}
+
+/// Refuses series with too many rows.
+pub(super) fn series_rows(
+    top: &Section<'_, '_>,
+    bins: u64,
+    links: &[Queued<'_, '_>],
+    flows: usize,
+) -> Result<(), Fault> {
+    let (mut classes, mut terminals) = (0, 0);
+    for queued in links {
+        classes += queued.classes.classes.len();
+        // In a beam each class also has a row in table `channel`.
+        terminals += queued
+            .link
+            .beam
+            .as_ref()
+            .map_or(0, |_| queued.classes.classes.len());
+    }
+    let rows = bins.saturating_mul((classes + terminals + flows) as u64);
+    if rows > limits::SERIES_ROWS {
+        let twice = if terminals > 0 {
+            " (two rows each)"
+        } else {
+            ""
+        };
+        let message = format!(
+            "{bins} bins for {classes} classes{twice} and {flows} flows are more than {} rows; raise interval",
+            limits::SERIES_ROWS
+        );
+        return Err(top.fault_at(keys::top::INTERVAL.name, message));
+    }
+    Ok(())
 }

@@ -84,7 +84,7 @@ fn one<'a>(
     classes: &Names,
 ) -> Result<Route<'a>, Fault> {
     for key in [DSCP.name, PATH.name, BACK.name] {
-        if let Some(entry) = section.stray(key) {
+        if let Some(entry) = section.find(key) {
             return Err(entry.fault(
                 "is for links with names: write [[link]] with a name, [link.scheduler] and [[link.class]], or leave this out",
             ));
@@ -146,13 +146,15 @@ fn network<'a>(section: &mut Section<'_, '_>, places: &'a [Place<'a>]) -> Result
         }
     };
     let back = match section.find(BACK.name) {
-        Some(entry) if entry.is_empty_list() => Vec::new(),
         Some(entry) => links(&entry, places)?,
         None => Vec::new(),
     };
     let classes = Chosen::read(section, places, path.iter().chain(&back).copied())?;
     write_links(section, PATH.name, &path, places);
-    write_links(section, BACK.name, &back, places);
+    match back.is_empty() {
+        true => section.remark("back: none"),
+        false => write_links(section, BACK.name, &back, places),
+    }
     let stops = |numbers: &[usize]| -> Result<Vec<Stop<'a>>, Fault> {
         let stop = |at: &usize| {
             let place = &places[*at];
