@@ -16,6 +16,8 @@ pub(super) struct ClassCounts {
     pub(super) dropped_age_pkts: u64,
     pub(super) lost_link_pkts: u64,
     pub(super) marked_pkts: u64,
+    /// In a network: lost because the link was absent when they came or while they waited.
+    pub(super) absent_pkts: u64,
     pub(super) delay_ns: u128,
     /// Packets waiting, added up over time, packets times ns.
     pub(super) backlog_ns: u128,
@@ -209,6 +211,20 @@ pub(super) const CLASSES: &[Column<Class, ClassTotals>] = &[
     packets("marked_pkts", "Packets sent that the policy marked (ECN).")
         .count(|c, _| c.counts.marked_pkts - c.total.marked_pkts),
 ];
+
+/// Further columns of table `series` in a run over several links.
+pub(super) const SERIES_OF_LINKS: &[Column<Class, Bin>] = &[packets(
+    "absent_pkts",
+    "Packets lost because the link did not exist when they came or while they waited.",
+)
+.count(|c, _| c.counts.absent_pkts - c.bin.absent_pkts)];
+
+/// Further columns of table `classes` in a run over several links.
+pub(super) const CLASSES_OF_LINKS: &[Column<Class, ClassTotals>] = &[packets(
+    "absent_pkts",
+    "Packets lost because the link did not exist when they came or while they waited.",
+)
+.count(|c, _| c.counts.absent_pkts - c.total.absent_pkts)];
 
 fn loss(class: &Class, totals: &ClassTotals) -> Option<f64> {
     let arrived_pkts = class.counts.arrived_pkts - class.total.arrived_pkts;

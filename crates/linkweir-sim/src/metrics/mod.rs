@@ -19,6 +19,7 @@ pub(crate) mod network;
 mod playout;
 mod rows;
 mod seen;
+mod station;
 mod tables;
 mod transfers;
 mod watch;
@@ -36,7 +37,7 @@ use delay::{quantile_s, Jitter};
 use delays::DelayTable;
 use flow::{Flow, FLOWS, HARQ};
 use link::LinkBin;
-use network::StationRecord;
+use station::StationRecord;
 use tables::Tables;
 use watch::Watch;
 

@@ -99,6 +99,7 @@ impl NetworkBins {
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
         for process in &mut partitions.processes() {
+            process.learn_rest();
             let at = process.at();
             at.now_ns = now_ns;
             transport::record(at);

@@ -6,9 +6,11 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 
+use crate::network::Network;
+
+use super::super::station::{Message, Notice};
 use super::cut::Cut;
 use super::earliest::{Earliest, NEVER};
-use super::inbox::{Message, Notice};
 use super::plan::Plan;
 use super::process::Process;
 
@@ -20,9 +22,22 @@ struct Partition<'p> {
     number: u32,
     processes: Vec<Box<dyn Process<'p> + 'p>>,
     first: Earliest,
+    /// Those of this partition that send to each process. None for a process that shares a moment with another, as a message
+    /// between them takes no time: it runs event by event.
+    senders: Vec<Option<Vec<Sender>>>,
     /// For each other partition, what is to go there.
     out: Vec<Parcel>,
     events: u64,
+}
+
+/// A process that sends messages to another.
+#[derive(Clone, Copy, Debug)]
+struct Sender {
+    index: u32,
+    /// The least time of a message, ns.
+    delay_ns: u64,
+    /// The least time of a message to the sender, ns.
+    reached_ns: u64,
 }
 
 /// What goes from one partition to another.
@@ -51,13 +66,27 @@ impl Partition<'_> {
             if at_ns >= until_ns {
                 return;
             }
-            let process = &mut self.processes[index as usize];
-            process.step();
-            self.events += 1;
-            let next_ns = process.first_ns();
+            let horizon_ns = self.horizon_ns(index, at_ns).min(until_ns);
+            let (events, next_ns) = self.processes[index as usize].run(horizon_ns);
+            self.events += events;
             self.first.set(index, next_ns);
             self.post(index, homes);
         }
+    }
+
+    /// The time up to which nothing can arrive at the process with the earliest event any more, which is at `at_ns`.
+    #[inline]
+    fn horizon_ns(&self, index: u32, at_ns: u64) -> u64 {
+        let Some(senders) = &self.senders[index as usize] else {
+            return at_ns;
+        };
+        let horizons = senders.iter().map(|sender| {
+            // Nothing else has an event before `at_ns`, so nothing reaches the sender before this.
+            let reached_ns = at_ns.saturating_add(sender.reached_ns);
+            let acts_ns = self.first.at_ns(sender.index).min(reached_ns);
+            acts_ns.saturating_add(sender.delay_ns)
+        });
+        horizons.min().unwrap_or(NEVER)
     }
 
     /// Sends what a process has to send.
@@ -120,6 +149,39 @@ impl Partition<'_> {
     }
 }
 
+/// The senders of each process, by partition and index; see [`Partition::senders`].
+fn senders(plan: &Plan, homes: &[Home]) -> Vec<Vec<Option<Vec<Sender>>>> {
+    let count = homes.iter().map(|home| home.0 + 1).max().unwrap_or(0);
+    let edges = plan.edges();
+    let mut reached_ns = vec![NEVER; homes.len()];
+    let mut is_alone = vec![true; homes.len()];
+    for (from, to, delay_ns) in edges.iter().filter(|edge| edge.0 != edge.1) {
+        reached_ns[*to as usize] = reached_ns[*to as usize].min(*delay_ns);
+        if *delay_ns == 0 {
+            is_alone[*from as usize] = false;
+            is_alone[*to as usize] = false;
+        }
+    }
+    let mut all: Vec<Vec<Option<Vec<Sender>>>> = (0..count).map(|_| Vec::new()).collect();
+    for ((partition, _), is_alone) in homes.iter().zip(&is_alone) {
+        all[*partition as usize].push(is_alone.then(Vec::new));
+    }
+    for (from, to, delay_ns) in edges.iter().filter(|edge| edge.0 != edge.1) {
+        let (sender, receiver) = (homes[*from as usize], homes[*to as usize]);
+        if sender.0 != receiver.0 {
+            continue;
+        }
+        if let Some(senders) = &mut all[receiver.0 as usize][receiver.1 as usize] {
+            senders.push(Sender {
+                index: sender.1,
+                delay_ns: *delay_ns,
+                reached_ns: reached_ns[*from as usize],
+            });
+        }
+    }
+    all
+}
+
 /// All processes of a network.
 pub(super) struct Partitions<'p> {
     all: Vec<Partition<'p>>,
@@ -132,10 +194,10 @@ pub(super) struct Partitions<'p> {
 impl<'p> Partitions<'p> {
     pub(super) fn new(
         processes: Vec<Box<dyn Process<'p> + 'p>>,
-        plan: &Plan,
+        (network, plan): (&Network, &Plan),
         threads: usize,
     ) -> Partitions<'p> {
-        let cut = Cut::new(plan, threads);
+        let cut = Cut::new(network, plan, threads.clamp(1, processes.len()));
         let mut all: Vec<Vec<Box<dyn Process<'p> + 'p>>> = Vec::new();
         let mut homes = Vec::with_capacity(processes.len());
         for (mut process, partition) in processes.into_iter().zip(&cut.parts) {
@@ -147,6 +209,7 @@ impl<'p> Partitions<'p> {
             homes.push((*partition, all[number].len() as u32));
             all[number].push(process);
         }
+        let mut senders = senders(plan, &homes);
         let count = all.len();
         let all = all.into_iter().enumerate();
         let all = all.map(|(number, processes)| {
@@ -158,6 +221,7 @@ impl<'p> Partitions<'p> {
                 number: number as u32,
                 processes,
                 first,
+                senders: std::mem::take(&mut senders[number]),
                 out: (0..count).map(|_| Parcel::default()).collect(),
                 events: 0,
             }

@@ -6,9 +6,9 @@ use crate::table::Sink;
 use super::super::agenda::Entry;
 use super::super::bottleneck::Bottleneck;
 use super::super::medium::Medium;
+use super::super::station::Arriving;
 use super::super::Engine;
 use super::earliest::NEVER;
-use super::inbox::Arriving;
 
 /// A link with its own agenda and inbox.
 pub(super) trait Process<'e>: Send {
@@ -22,8 +22,12 @@ pub(super) trait Process<'e>: Send {
     /// When its next event is; the end of time if it has none.
     fn first_ns(&self) -> u64;
 
-    /// Runs the next event, or takes the next message.
-    fn step(&mut self);
+    /// Runs the next event or takes the next message, and goes on up to a time; returns how many it were, and when the next one
+    /// is.
+    fn run(&mut self, until_ns: u64) -> (u64, u64);
+
+    /// Takes messages about packets of the flows whose ends are here that have not arrived yet: the run ends.
+    fn learn_rest(&mut self);
 
     /// Totals count from now on.
     fn begin_totals(&mut self);
@@ -63,29 +67,27 @@ impl<'e, M: Medium + Send> Process<'e> for Engine<'e, M> {
         station.map_or(own_ns, |station| own_ns.min(station.inbox.first_ns()))
     }
 
-    #[inline]
-    fn step(&mut self) {
-        let at = &mut self.bottleneck;
-        let first = at.agenda.first();
-        let own_ns = first.map_or(NEVER, Entry::time_ns);
-        let inbox = at.station.as_mut().map(|station| &mut station.inbox);
-        if let Some(inbox) = inbox.filter(|inbox| inbox.first_ns() <= own_ns) {
-            at.now_ns = inbox.first_ns();
-            match inbox.pop() {
-                Some(Arriving::Packet(packet)) if at.is_end(packet.flow) => self.deliver(packet),
-                Some(Arriving::Packet(packet)) => {
-                    at.enqueue(packet);
-                    self.medium.start_device(&mut self.bottleneck);
-                }
-                Some(Arriving::Notice(notice)) => self.learn(&notice),
-                None => {}
+    fn run(&mut self, until_ns: u64) -> (u64, u64) {
+        let mut events = 0;
+        loop {
+            self.step();
+            events += 1;
+            let next_ns = self.first_ns();
+            if next_ns >= until_ns {
+                return (events, next_ns);
             }
-        } else if let Some(first) = first {
-            at.now_ns = first.time_ns();
-            let again_ns = self.handle(first.event());
-            self.bottleneck.agenda.done(first.event(), again_ns);
         }
-        self.bottleneck.tell_ends();
+    }
+
+    fn learn_rest(&mut self) {
+        while let Some(notice) = self
+            .bottleneck
+            .station
+            .as_mut()
+            .and_then(|station| station.inbox.pop_notice())
+        {
+            self.learn(&notice);
+        }
     }
 
     fn begin_totals(&mut self) {
@@ -101,5 +103,35 @@ impl<'e, M: Medium + Send> Process<'e> for Engine<'e, M> {
 
     fn finish(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
         self.medium.finish(&mut self.bottleneck, sink)
+    }
+}
+
+impl<M: Medium> Engine<'_, M> {
+    /// Runs the next event, or takes the next message.
+    #[inline]
+    fn step(&mut self) {
+        let at = &mut self.bottleneck;
+        let first = at.agenda.first();
+        let own_ns = first.map_or(NEVER, Entry::time_ns);
+        let inbox = at.station.as_mut().map(|station| &mut station.inbox);
+        if let Some(inbox) = inbox.filter(|inbox| inbox.first_ns() <= own_ns) {
+            at.now_ns = inbox.first_ns();
+            match inbox.pop() {
+                Some(Arriving::Packet(packet)) if at.is_end(packet.flow) => self.deliver(packet),
+                Some(Arriving::Packet(packet)) => {
+                    if self.admit(&packet) {
+                        self.bottleneck.enqueue(packet);
+                        self.medium.start_device(&mut self.bottleneck);
+                    }
+                }
+                Some(Arriving::Notice(notice)) => self.learn(&notice),
+                None => {}
+            }
+        } else if let Some(first) = first {
+            at.now_ns = first.time_ns();
+            let again_ns = self.handle(first.event());
+            self.bottleneck.agenda.done(first.event(), again_ns);
+        }
+        self.bottleneck.tell_ends();
     }
 }

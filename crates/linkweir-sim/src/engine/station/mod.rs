@@ -1,45 +1,60 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What a link knows of the network: where packets go behind it, the ways of the flows that begin at it, and messages.
 
-use crate::metrics::Seen;
+mod entries;
+mod inbox;
+mod letters;
 
-use super::super::bottleneck::Bottleneck;
-use super::super::event;
-use super::super::packet::Packet;
-use super::inbox::{Inbox, Message, Notice};
-use super::letters::Letters;
-use super::plan::{Ends, Hop, StationPlan, Target};
+pub(super) use entries::{Ends, Entry, First, Hop, Role, StationPlan, Target, UNKNOWN};
+pub(super) use inbox::{Arriving, Inbox, Message, Notice};
+pub(super) use letters::Letter;
+
+use linkweir_config::signal::is_out;
+
+use crate::experiment::Outages;
+use crate::metrics::Seen;
+use crate::network::OnBreak;
+
+use super::packet::Packet;
+use letters::{Held, Letters};
 
 /// A link's part of a network.
 #[derive(Debug)]
-pub(crate) struct Station {
+pub(super) struct Station {
     /// Place of the link.
     pub(super) place: u32,
     /// What is known of each entry that crosses the link.
-    hops: Vec<Option<Hop>>,
+    pub(super) hops: Vec<Option<Hop>>,
     /// The ways of the flows that begin here, by entry.
     ends: Vec<Ends>,
+    /// Times at which the link does not exist, and what becomes of its packets then.
+    absent: Outages,
+    pub(super) on_break: OnBreak,
     /// When the last packet that left the link arrives: none overtakes another.
-    last_out_ns: u64,
+    pub(super) last_out_ns: u64,
     pub(super) outbox: Vec<Message>,
     pub(super) notices: Vec<Notice>,
     sent_notices: u64,
     pub(super) inbox: Inbox,
     pub(super) letters: Letters,
+    pub(super) held: Held,
 }
 
 impl Station {
-    pub(crate) fn new(plan: &StationPlan) -> Box<Station> {
+    pub(super) fn new(plan: &StationPlan) -> Box<Station> {
         Box::new(Station {
             place: plan.place,
             hops: plan.entries.iter().map(|entry| entry.hop).collect(),
             ends: plan.ends.clone(),
+            absent: plan.absent.clone(),
+            on_break: plan.on_break,
             last_out_ns: 0,
             outbox: Vec::new(),
             notices: Vec::new(),
             sent_notices: 0,
             inbox: Inbox::new(plan.lines),
             letters: Letters::default(),
+            held: Held::default(),
         })
     }
 
@@ -49,8 +64,34 @@ impl Station {
     }
 
     /// The sum of the return delays of a flow's way at a time, ns.
-    pub(crate) fn return_delay_ns(&self, entry: usize, now_ns: u64) -> u64 {
+    pub(super) fn return_delay_ns(&self, entry: usize, now_ns: u64) -> u64 {
         self.ends[entry].return_delay_ns(now_ns)
+    }
+
+    /// When the link next goes or is there again: after a time, or at all.
+    pub(super) fn next_change_ns(&self, now_ns: Option<u64>) -> Option<u64> {
+        let changes = self.absent.iter().flat_map(|(from, until)| [*from, *until]);
+        let mut later = changes.skip_while(|ns| now_ns.is_some_and(|now_ns| *ns <= now_ns));
+        later.next()
+    }
+
+    /// Whether the link does not exist now.
+    pub(super) fn is_absent(&self, now_ns: u64) -> bool {
+        !self.absent.is_empty() && is_out(&self.absent, now_ns)
+    }
+
+    /// Whether a packet that leaves the device now is lost before it arrives, as the link goes.
+    #[inline]
+    pub(super) fn breaks(&self, now_ns: u64, out_ns: u64) -> bool {
+        if self.absent.is_empty() || self.on_break == OnBreak::Deliver {
+            return false;
+        }
+        let next = self.absent.partition_point(|(from, _)| *from <= now_ns);
+        let goes = self
+            .absent
+            .get(next)
+            .is_some_and(|(from, _)| *from < out_ns);
+        goes || is_out(&self.absent, now_ns)
     }
 
     /// Whether the entry is that of a flow's ends.
@@ -72,7 +113,7 @@ impl Station {
 
     /// Tells the ends of a flow that they wait for a packet in vain: when it would have arrived at the earliest.
     #[cold]
-    fn tell(&mut self, now_ns: u64, packet: Seen) {
+    pub(super) fn tell(&mut self, now_ns: u64, packet: Seen) {
         let Some(hop) = self.hops[packet.flow as usize] else {
             return;
         };
@@ -86,51 +127,5 @@ impl Station {
             packet,
         });
         self.sent_notices += 1;
-    }
-}
-
-impl Bottleneck<'_> {
-    /// In a network: sends a packet on to the next link of its way or to its end, which it reaches at `out_ns`.
-    #[inline]
-    pub(in super::super) fn pass_on(&mut self, out_ns: u64, mut packet: Packet) {
-        let Some(station) = &mut self.station else {
-            return;
-        };
-        let out_ns = out_ns.max(station.last_out_ns);
-        station.last_out_ns = out_ns;
-        let Some(hop) = &station.hops[packet.flow as usize] else {
-            return;
-        };
-        let next = hop.next;
-        packet.flow = next.entry;
-        if next.place == station.place {
-            if let Some(first_ns) = self.propagation.push(out_ns, packet) {
-                self.agenda.push(first_ns, event::ARRIVAL);
-            }
-        } else {
-            station.outbox.push(next.message(out_ns, packet));
-        }
-    }
-
-    /// Whether an entry is that of a flow's ends.
-    #[inline]
-    pub(super) fn is_end(&self, entry: u32) -> bool {
-        self.station
-            .as_ref()
-            .is_some_and(|station| station.is_end(entry))
-    }
-
-    /// Sends notices of the packets that were dropped or lost.
-    #[inline]
-    pub(super) fn tell_ends(&mut self) {
-        let gone = self.recorder.gone();
-        if gone.is_empty() {
-            return;
-        }
-        if let Some(station) = &mut self.station {
-            for packet in gone.drain(..) {
-                station.tell(self.now_ns, packet);
-            }
-        }
     }
 }
