@@ -3,6 +3,7 @@
 
 use super::column::{bits_per_second, bytes, packets, seconds, unitless, Column};
 use super::delay::Jitter;
+use super::tally::Tally;
 
 /// Counts since the start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,6 +79,27 @@ impl Class {
     pub(super) fn advance(&mut self, now_ns: u64) {
         self.counts.backlog_ns +=
             u128::from(now_ns - self.backlog_at_ns) * u128::from(self.backlog_pkts);
+        self.backlog_at_ns = now_ns;
+    }
+
+    /// Takes over what was counted up to now; `in_totals`: after the warm-up.
+    pub(super) fn take(&mut self, tally: &mut Tally, now_ns: u64, in_totals: bool) {
+        tally.advance(now_ns);
+        let counts = &mut self.counts;
+        counts.arrived_pkts += std::mem::take(&mut tally.arrived_pkts);
+        counts.arrived_bytes += std::mem::take(&mut tally.arrived_bytes);
+        counts.sent_pkts += std::mem::take(&mut tally.sent_pkts);
+        counts.sent_bytes += std::mem::take(&mut tally.sent_bytes);
+        counts.delay_ns += std::mem::take(&mut tally.delay_ns);
+        counts.backlog_ns += std::mem::take(&mut tally.backlog_ns);
+        let dropped_pkts = std::mem::take(&mut tally.dropped_pkts);
+        counts.dropped_limit_pkts += dropped_pkts;
+        self.total_dropped_pkts += dropped_pkts * u64::from(in_totals);
+        let max_ns = std::mem::take(&mut tally.max_ns);
+        self.bin_max_ns = self.bin_max_ns.max(max_ns);
+        self.total_max_ns = self.total_max_ns.max(max_ns);
+        self.backlog_pkts = tally.backlog_pkts;
+        self.backlog_bytes = tally.backlog_bytes;
         self.backlog_at_ns = now_ns;
     }
 

@@ -21,6 +21,7 @@ mod rows;
 mod seen;
 mod station;
 mod tables;
+mod tally;
 mod transfers;
 mod watch;
 
@@ -42,6 +43,7 @@ use tables::Tables;
 use watch::Watch;
 
 pub(crate) use seen::{Recorded, Seen};
+pub(crate) use tally::{EntryTally, Tally};
 use transfers::{Completions, Transfer};
 
 pub(crate) use transfers::Playback;

@@ -17,6 +17,7 @@ use super::flow::{FlowCounts, FLOWS, HARQ};
 use super::seen::{Recorded, Seen};
 use super::station::{StationRecord, Waits};
 use super::tables::{heading, Tables};
+use super::tally::{EntryTally, Tally};
 use super::{Applications, Recorder};
 
 impl Recorder {
@@ -29,6 +30,45 @@ impl Recorder {
         }
         self.station = Some(Box::new(StationRecord::new(told)));
         self
+    }
+
+    /// Takes over what was counted of the only class and of each entry up to now; `in_totals`: after the warm-up.
+    pub(crate) fn take<'t>(
+        &mut self,
+        tally: &mut Tally,
+        entries: impl Iterator<Item = &'t mut EntryTally>,
+        now_ns: u64,
+        in_totals: bool,
+    ) {
+        self.classes[0].take(tally, now_ns, in_totals);
+        let waits = self
+            .station
+            .iter_mut()
+            .flat_map(|station| &mut station.hops);
+        for ((flow, waits), entry) in self.flows.iter_mut().zip(waits).zip(entries) {
+            flow.counts.arrived_pkts += std::mem::take(&mut entry.arrived_pkts);
+            flow.counts.dropped_limit_pkts += std::mem::take(&mut entry.dropped_pkts);
+            waits.sent_pkts += std::mem::take(&mut entry.sent_pkts);
+            waits.sum_ns += std::mem::take(&mut entry.delay_ns);
+            waits.max_ns = waits.max_ns.max(std::mem::take(&mut entry.max_ns));
+        }
+    }
+
+    /// Takes over the waiting times of each entry, at the end.
+    pub(crate) fn take_waits<'t>(&mut self, entries: impl Iterator<Item = &'t EntryTally>) {
+        let waits = self
+            .station
+            .iter_mut()
+            .flat_map(|station| &mut station.hops);
+        for (waits, entry) in waits.zip(entries) {
+            waits.distribution_ns = entry.waits_ns().clone();
+        }
+    }
+
+    /// Whether the ends of an entry's flow must learn of packets that are dropped.
+    pub(crate) fn tells(&self, entry: usize) -> bool {
+        let station = self.station.as_ref();
+        station.is_some_and(|station| station.tells(entry))
     }
 
     /// The packets dropped or lost since this was last asked of which ends must learn.

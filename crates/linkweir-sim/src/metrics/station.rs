@@ -55,6 +55,10 @@ impl StationRecord {
         waits.distribution_ns.record(sojourn_ns);
     }
 
+    pub(super) fn tells(&self, entry: usize) -> bool {
+        self.told[entry]
+    }
+
     /// A packet was dropped or lost.
     #[cold]
     pub(super) fn gone(&mut self, packet: &impl Recorded) {

@@ -39,7 +39,10 @@ impl<M: Medium> Engine<'_, M> {
         if target.place == station.place {
             return self.admit(packet);
         }
-        station.outbox.push(target.message(at.now_ns, *packet));
+        station
+            .mail
+            .messages
+            .push(target.message(at.now_ns, *packet));
         false
     }
 

@@ -17,6 +17,7 @@
 //! |---|---|
 //! | `plan` | the network as one experiment per link; where packets go behind each |
 //! | `ends`, `passing` | sources and receivers at a link; what leaves the link |
+//! | `fifo` | the process of a simple link, with an event per packet |
 //! | `process`, `earliest` | a link as a process; which process is next |
 //! | `partition`, `cut` | the processes of a thread; which process goes to which thread |
 //! | `bins` | when tables are written |
@@ -27,6 +28,7 @@ mod bins;
 mod cut;
 mod earliest;
 mod ends;
+mod fifo;
 mod partition;
 mod passing;
 mod plan;
@@ -47,8 +49,17 @@ use plan::Plan;
 /// A network that contradicts itself or that has a part which runs only over one link, parameters that a policy refuses, a
 /// sink that refuses a chunk.
 pub fn run(network: &Network, threads: usize, sink: &mut dyn Sink) -> Result<Outcome, RunError> {
+    run_with((network, true), threads, sink)
+}
+
+/// The same; the word says whether links that can be are simple processes.
+fn run_with(
+    (network, simple): (&Network, bool),
+    threads: usize,
+    sink: &mut dyn Sink,
+) -> Result<Outcome, RunError> {
     let plan = Plan::new(network).map_err(RunError::Invalid)?;
-    let processes = plan.processes(network)?;
+    let processes = plan.processes(network, simple)?;
     let mut partitions = Partitions::new(processes, (network, &plan), threads);
     let mut bins = NetworkBins::new(network, &plan, &mut partitions);
     let end_ns = network.duration_ns;

@@ -8,7 +8,7 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 
 use crate::network::Network;
 
-use super::super::station::{Message, Notice};
+use super::super::station::{Mail, Message, Notice};
 use super::cut::Cut;
 use super::earliest::{Earliest, NEVER};
 use super::plan::Plan;
@@ -20,13 +20,13 @@ type Home = (u32, u32);
 /// The processes of one thread.
 struct Partition<'p> {
     number: u32,
-    processes: Vec<Box<dyn Process<'p> + 'p>>,
+    processes: Vec<Box<dyn Process + 'p>>,
     first: Earliest,
     /// Those of this partition that send to each process. None for a process that shares a moment with another, as a message
     /// between them takes no time: it runs event by event.
     senders: Vec<Option<Vec<Sender>>>,
     /// For each other partition, what is to go there.
-    out: Vec<Parcel>,
+    out: Vec<Mail>,
     events: u64,
 }
 
@@ -38,24 +38,6 @@ struct Sender {
     delay_ns: u64,
     /// The least time of a message to the sender, ns.
     reached_ns: u64,
-}
-
-/// What goes from one partition to another.
-#[derive(Debug, Default)]
-struct Parcel {
-    messages: Vec<Message>,
-    notices: Vec<Notice>,
-}
-
-impl Parcel {
-    fn is_empty(&self) -> bool {
-        self.messages.is_empty() && self.notices.is_empty()
-    }
-
-    fn append(&mut self, other: &mut Parcel) {
-        self.messages.append(&mut other.messages);
-        self.notices.append(&mut other.notices);
-    }
 }
 
 impl Partition<'_> {
@@ -92,14 +74,13 @@ impl Partition<'_> {
     /// Sends what a process has to send.
     #[inline]
     fn post(&mut self, index: u32, homes: &[Home]) {
-        let Some(station) = &mut self.processes[index as usize].at().station else {
-            return;
-        };
-        if station.outbox.is_empty() && station.notices.is_empty() {
+        let own = self.processes[index as usize].mail();
+        if own.is_empty() {
             return;
         }
-        let mut outbox = std::mem::take(&mut station.outbox);
-        for message in outbox.drain(..) {
+        // Its vectors go back, so that they keep their room.
+        let mut mail = std::mem::take(own);
+        for message in mail.messages.drain(..) {
             let (partition, to) = homes[message.to as usize];
             if partition == self.number {
                 self.put(to, &message);
@@ -107,14 +88,7 @@ impl Partition<'_> {
                 self.out[partition as usize].messages.push(message);
             }
         }
-        let Some(station) = &mut self.processes[index as usize].at().station else {
-            return;
-        };
-        station.outbox = outbox;
-        if station.notices.is_empty() {
-            return;
-        }
-        for notice in std::mem::take(&mut station.notices) {
+        for notice in mail.notices.drain(..) {
             let (partition, to) = homes[notice.to as usize];
             if partition == self.number {
                 self.put_notice(to, notice);
@@ -122,24 +96,21 @@ impl Partition<'_> {
                 self.out[partition as usize].notices.push(notice);
             }
         }
+        *self.processes[index as usize].mail() = mail;
     }
 
     #[inline]
     fn put(&mut self, index: u32, message: &Message) {
-        if let Some(station) = &mut self.processes[index as usize].at().station {
-            station.inbox.push(message);
-            self.first.lower(index, message.at_ns);
-        }
+        self.processes[index as usize].inbox().push(message);
+        self.first.lower(index, message.at_ns);
     }
 
     fn put_notice(&mut self, index: u32, notice: Notice) {
-        if let Some(station) = &mut self.processes[index as usize].at().station {
-            station.inbox.push_notice(notice);
-            self.first.lower(index, notice.at_ns);
-        }
+        self.processes[index as usize].inbox().push_notice(notice);
+        self.first.lower(index, notice.at_ns);
     }
 
-    fn take_in(&mut self, parcel: &mut Parcel, homes: &[Home]) {
+    fn take_in(&mut self, parcel: &mut Mail, homes: &[Home]) {
         for message in parcel.messages.drain(..) {
             self.put(homes[message.to as usize].1, &message);
         }
@@ -193,12 +164,12 @@ pub(super) struct Partitions<'p> {
 
 impl<'p> Partitions<'p> {
     pub(super) fn new(
-        processes: Vec<Box<dyn Process<'p> + 'p>>,
+        processes: Vec<Box<dyn Process + 'p>>,
         (network, plan): (&Network, &Plan),
         threads: usize,
     ) -> Partitions<'p> {
         let cut = Cut::new(network, plan, threads.clamp(1, processes.len()));
-        let mut all: Vec<Vec<Box<dyn Process<'p> + 'p>>> = Vec::new();
+        let mut all: Vec<Vec<Box<dyn Process + 'p>>> = Vec::new();
         let mut homes = Vec::with_capacity(processes.len());
         for (mut process, partition) in processes.into_iter().zip(&cut.parts) {
             let number = *partition as usize;
@@ -222,7 +193,7 @@ impl<'p> Partitions<'p> {
                 processes,
                 first,
                 senders: std::mem::take(&mut senders[number]),
-                out: (0..count).map(|_| Parcel::default()).collect(),
+                out: (0..count).map(|_| Mail::default()).collect(),
                 events: 0,
             }
         });
@@ -266,7 +237,7 @@ impl<'p> Partitions<'p> {
     }
 
     /// The processes in the order of their places.
-    pub(super) fn processes(&mut self) -> Vec<&mut Box<dyn Process<'p> + 'p>> {
+    pub(super) fn processes(&mut self) -> Vec<&mut Box<dyn Process + 'p>> {
         let mut by_place: Vec<_> = self.homes.iter().map(|_| None).collect();
         let mut places: Vec<Vec<usize>> = self.all.iter().map(|_| Vec::new()).collect();
         for (place, (partition, _)) in self.homes.iter().enumerate() {
@@ -288,14 +259,14 @@ impl<'p> Partitions<'p> {
     /// Packets that schedulers handed to links.
     pub(super) fn packets(&self) -> u64 {
         let processes = self.all.iter().flat_map(|partition| &partition.processes);
-        processes.map(|process| process.peek().packets).sum()
+        processes.map(|process| process.packets()).sum()
     }
 
     /// What each class of each link has sent since the start, in order.
     pub(super) fn sent_bytes(&self) -> impl Iterator<Item = u64> + use<'_, 'p> {
         self.homes.iter().flat_map(|(partition, index)| {
             let process = &self.all[*partition as usize].processes[*index as usize];
-            process.peek().recorder.sent_bytes()
+            process.sent_bytes()
         })
     }
 }
@@ -308,7 +279,7 @@ struct Windows {
     /// The earliest event of each partition.
     first_ns: Vec<AtomicU64>,
     /// What each partition is to take in before the next window.
-    parcels: Vec<Mutex<Parcel>>,
+    parcels: Vec<Mutex<Mail>>,
     /// Why a partition ended early, if one did.
     panic: Mutex<Option<Payload>>,
 }

@@ -31,7 +31,7 @@ impl Bottleneck<'_> {
                 self.agenda.push(first_ns, event::ARRIVAL);
             }
         } else {
-            station.outbox.push(next.message(out_ns, packet));
+            station.mail.messages.push(next.message(out_ns, packet));
         }
     }
 

@@ -17,6 +17,7 @@ use super::super::satellite::SatelliteLink;
 use super::super::station::{Ends, Entry, First, Hop, Role, StationPlan, Target, UNKNOWN};
 use super::super::varying::nanoseconds;
 use super::super::{Engine, RunError};
+use super::fifo::FifoLink;
 use super::process::Process;
 
 /// A network, link by link.
@@ -100,15 +101,25 @@ impl Plan {
         edges
     }
 
-    /// An engine for each link.
+    /// A process for each link; `simple` says whether those that can be are simple ones, which changes no result.
     pub(super) fn processes(
         &self,
         network: &Network,
-    ) -> Result<Vec<Box<dyn Process<'_> + '_>>, RunError> {
+        simple: bool,
+    ) -> Result<Vec<Box<dyn Process + '_>>, RunError> {
+        // A message that takes no time from a process that is later in order may come behind events of the same time.
+        let edges = self.edges();
+        let late = edges.iter().filter(|(from, to, ns)| *ns == 0 && from > to);
+        let late: BTreeSet<u32> = late.map(|edge| edge.1).collect();
         let links = self.experiments.iter().zip(&self.stations);
         links
             .map(|(experiment, station)| {
-                process(experiment, station).map_err(|error| match error {
+                process(
+                    experiment,
+                    station,
+                    simple && !late.contains(&station.place),
+                )
+                .map_err(|error| match error {
                     RunError::Invalid(message) => {
                         let name = &network.links[station.place as usize].name;
                         RunError::Invalid(format!("link {name}: {message}"))
@@ -343,14 +354,20 @@ fn hashed(name: &str) -> u64 {
 fn process<'p>(
     experiment: &'p Experiment,
     plan: &StationPlan,
-) -> Result<Box<dyn Process<'p> + 'p>, RunError> {
+    simple: bool,
+) -> Result<Box<dyn Process + 'p>, RunError> {
+    if simple {
+        if let Some(link) = FifoLink::new(experiment, plan) {
+            return Ok(Box::new(link));
+        }
+    }
     let link = &experiment.link;
     let plan = Some(plan);
     Ok(if let Some(satellite) = &link.satellite {
         let medium = SatelliteLink::new(satellite, experiment);
         Box::new(Engine::with_station(experiment, medium, plan)?)
     } else if let Some(beam) = &link.beam {
-        let medium = BeamLink::new(beam, experiment);
+        let medium = BeamLink::new(beam, experiment).in_network(&experiment.name);
         Box::new(Engine::with_station(experiment, medium, plan)?)
     } else if ImpairedLink::is_needed(link) {
         let medium = ImpairedLink::new(link, experiment.seed);
@@ -408,8 +425,8 @@ fn validate_station(station: &Station) -> Result<(), String> {
     if !rising || !station.absent.windows(2).all(apart) {
         return refuse("its absences must be in the order of time and apart from each other");
     }
-    if station.link.beam.is_some() {
-        return refuse("a beam is simulated alone, not with other links");
+    if station.link.beam.is_some() && !station.absent.is_empty() {
+        return refuse("a beam is always there");
     }
     let Some(satellite) = &station.link.satellite else {
         return Ok(());

@@ -6,10 +6,11 @@
 //! carries the entry it has at the link where it is, so its next place needs no search.
 
 use crate::experiment::Outages;
+use crate::metrics::Seen;
 use crate::network::OnBreak;
 
 use super::super::packet::Packet;
-use super::inbox::Message;
+use super::inbox::{Message, Notice};
 
 /// The place of a line that is not known yet.
 pub(in super::super) const UNKNOWN: u32 = u32::MAX;
@@ -54,6 +55,22 @@ pub(in super::super) struct Hop {
     pub(in super::super) home_entry: u32,
     /// The least time from the device of this link to the end of the way, ns.
     pub(in super::super) rest_ns: u64,
+}
+
+impl Hop {
+    /// Tells the ends that a packet was dropped or lost now: when it would have arrived at the earliest. `from` is the link and
+    /// the number of its notices before.
+    pub(in super::super) fn notice(&self, now_ns: u64, from: (u32, u64), packet: Seen) -> Notice {
+        Notice {
+            at_ns: now_ns.saturating_add(self.rest_ns),
+            to: self.home,
+            entry: self.home_entry,
+            from: from.0,
+            number: from.1,
+            is_letter: self.back,
+            packet,
+        }
+    }
 }
 
 /// The first link of a way.

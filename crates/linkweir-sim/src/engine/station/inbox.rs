@@ -32,6 +32,25 @@ pub(in super::super) struct Notice {
     pub(in super::super) packet: Seen,
 }
 
+/// What a process has sent.
+#[derive(Debug, Default)]
+pub(in super::super) struct Mail {
+    pub(in super::super) messages: Vec<Message>,
+    pub(in super::super) notices: Vec<Notice>,
+}
+
+impl Mail {
+    #[inline]
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.notices.is_empty()
+    }
+
+    pub(in super::super) fn append(&mut self, other: &mut Mail) {
+        self.messages.append(&mut other.messages);
+        self.notices.append(&mut other.notices);
+    }
+}
+
 impl Notice {
     fn key(&self) -> (u64, u32, u64) {
         (self.at_ns, self.from, self.number)

@@ -6,7 +6,7 @@ mod inbox;
 mod letters;
 
 pub(super) use entries::{Ends, Entry, First, Hop, Role, StationPlan, Target, UNKNOWN};
-pub(super) use inbox::{Arriving, Inbox, Message, Notice};
+pub(super) use inbox::{Arriving, Inbox, Mail, Message, Notice};
 pub(super) use letters::Letter;
 
 use linkweir_config::signal::is_out;
@@ -32,8 +32,7 @@ pub(super) struct Station {
     pub(super) on_break: OnBreak,
     /// When the last packet that left the link arrives: none overtakes another.
     pub(super) last_out_ns: u64,
-    pub(super) outbox: Vec<Message>,
-    pub(super) notices: Vec<Notice>,
+    pub(super) mail: Mail,
     sent_notices: u64,
     pub(super) inbox: Inbox,
     pub(super) letters: Letters,
@@ -49,8 +48,7 @@ impl Station {
             absent: plan.absent.clone(),
             on_break: plan.on_break,
             last_out_ns: 0,
-            outbox: Vec::new(),
-            notices: Vec::new(),
+            mail: Mail::default(),
             sent_notices: 0,
             inbox: Inbox::new(plan.lines),
             letters: Letters::default(),
@@ -117,15 +115,8 @@ impl Station {
         let Some(hop) = self.hops[packet.flow as usize] else {
             return;
         };
-        self.notices.push(Notice {
-            at_ns: now_ns.saturating_add(hop.rest_ns),
-            to: hop.home,
-            entry: hop.home_entry,
-            from: self.place,
-            number: self.sent_notices,
-            is_letter: hop.back,
-            packet,
-        });
+        let notice = hop.notice(now_ns, (self.place, self.sent_notices), packet);
+        self.mail.notices.push(notice);
         self.sent_notices += 1;
     }
 }
