@@ -40,6 +40,8 @@ BEYOND = [
     r"must be a whole number .*, without a point",  # to JSON Schema 2.0 is a whole number
     r"must not be (empty|below)|must be (above|below|at least|at most|one word|the path|longer|later|whole)",
     r"^link\.satellite\.(elevation_deg|esn0_db)|^link\.satellite\.constellation\.(spacing_deg|phasing|step)",
+    r"no link has this name|passes this link a second time|the flow passes no link|matches no class on link",
+    r"does not say which class|two links have this name|leads back to this link|no class on link",
     r"needs log = |is only for |is a key of |is the state of the rain|has delays of its own|exclude each other",
     r"no class has this name|two (classes|flows|peers) |names \S+ twice|must hold |makes packets of |counts as ",
     r"reservoir and cushion|gives a transfer every|must (fall|rise)|must (not )?(fall|rise|exceed|come)|leaves no rate",
@@ -148,6 +150,7 @@ def bases() -> list[dict[str, Any]]:
     found += [with_flow("requests", response=amount) for amount in AMOUNTS]
     found += [with_flow("cbr", rate=signal) for signal in SIGNALS]
     found += [with_flow("cbr", packet=size) for size in SIZES]
+    found.append(tomllib.loads((SCENARIOS / "geo-return.toml").read_text()))  # a network
     return found
 
 
@@ -162,6 +165,7 @@ UNTRIED = {
     *("satellite", "beam", "rain", "constellation", "link", "scheduler", "class", "flow", "policy"),
     *("delays_start", "delays_shift", "delays_before", "lengths", "only", "start", "log_rows", "exceeded", "name"),
     *("mtu", "reservoir", "cushion", "history", "safety"),
+    *("dscp", "path", "back"),  # of a network
 }
 """Keys that need another one, or a file."""
 
@@ -434,7 +438,7 @@ def test_the_command_prints_a_schema_with_meanings_units_and_defaults() -> None:
         assert done.returncode == 0
         schema = json.loads(done.stdout)
         assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-    link = FILES["scenario"]()["properties"]["link"]["properties"]
+    link = FILES["scenario"]()["properties"]["link"]["anyOf"][0]["properties"]
     assert "one-way propagation delay" in link["delay"]["description"].lower()
     assert "0s .. 3600s" in link["delay"]["description"]
     assert link["delay"]["default"] == "0s"
