@@ -44,6 +44,12 @@ impl Rule {
         self.dscp.is_some_and(|set| set >> code_point & 1 == 1)
     }
 
+    /// Whether code points are its only condition.
+    #[must_use]
+    pub fn is_of_code_points(&self) -> bool {
+        *self == self.dscp_alone(self.dscp)
+    }
+
     /// Whether it has no condition; its order is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -88,7 +94,7 @@ impl Rule {
             order: self.order,
             ..later.clone()
         };
-        (*self == self.dscp_alone(self.dscp) && inside) || *self == equal
+        (self.is_of_code_points() && inside) || *self == equal
     }
 }
 
@@ -310,8 +316,9 @@ fn dscp(name: &str) -> Option<u8> {
     }
 }
 
-/// A code point as [`dscp`] reads it, by name if it has one.
-fn written_dscp(code_point: u8) -> Value {
+/// A code point as it is written: by name if it has one.
+#[must_use]
+pub fn written_code_point(code_point: u8) -> Value {
     match (code_point >> 3, code_point & 7) {
         _ if code_point == 46 => "EF".into(),
         _ if code_point == 44 => "VOICE-ADMIT".into(),
@@ -356,7 +363,7 @@ fn written_rule(rule: &Rule) -> Value {
         }
     };
     let points = (0..64).filter(|point| rule.names(*point));
-    key("dscp", points.map(written_dscp).collect());
+    key("dscp", points.map(written_code_point).collect());
     key("protocol", written_protocols(&rule.protocols));
     for (name, ranges) in [
         ("port", &rule.ports),
@@ -444,7 +451,7 @@ mod tests {
     #[test]
     fn each_code_point_is_read_as_it_is_shown() {
         for point in 0..64 {
-            let shown = written_dscp(point).to_string();
+            let shown = written_code_point(point).to_string();
             assert_eq!(dscp(shown.trim_matches('"')), Some(point), "{shown}");
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The resolved form: every value that a parser read or assumed, with its type, and as it is written in TOML.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 use crate::signal::Signal;
@@ -184,6 +185,24 @@ impl Written {
         self.lines.push(Line::Remark(text.to_owned()));
     }
 
+    /// Adds the keys and remarks of another table.
+    pub fn extend(&mut self, other: Written) {
+        self.lines.extend(other.lines);
+    }
+
+    /// The same with one key in place of several, where the first of them was.
+    #[must_use]
+    pub fn replaced(&self, several: &[&str], key: &str, value: Value) -> Written {
+        let mut one = Some(Line::Key(key.to_owned(), value));
+        let lines = self.lines.iter().filter_map(|line| match line {
+            Line::Key(name, _) if several.contains(&name.as_str()) => one.take(),
+            line => Some(line.clone()),
+        });
+        Written {
+            lines: lines.collect(),
+        }
+    }
+
     /// The keys with their values, in their order.
     pub fn keys(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.lines.iter().filter_map(|line| match line {
@@ -221,7 +240,7 @@ impl Written {
         for line in &self.lines {
             let _ = match line {
                 Line::Key(_, Value::Table(_) | Value::Tables(_)) => Ok(()),
-                Line::Key(key, value) => writeln!(text, "{key} = {value}"),
+                Line::Key(key, value) => writeln!(text, "{} = {value}", written_key(key)),
                 Line::Remark(remark) => writeln!(text, "# {remark}"),
             };
         }
@@ -253,9 +272,18 @@ impl Written {
         }
         for (at, (key, value)) in self.keys().enumerate() {
             let before = if at > 0 { ", " } else { "{ " };
-            write!(f, "{before}{key} = {value}")?;
+            write!(f, "{before}{} = {value}", written_key(key))?;
         }
         f.write_str(" }")
+    }
+}
+
+/// A key, in quotes if it needs them.
+fn written_key(key: &str) -> Cow<'_, str> {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    match !key.is_empty() && key.chars().all(is_bare) {
+        true => Cow::Borrowed(key),
+        false => Cow::Owned(quote(key)),
     }
 }
 

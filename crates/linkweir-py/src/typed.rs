@@ -14,21 +14,22 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-/// The tables of a scenario: `top`, `link`, `scheduler`, `classes` and `flows`.
+/// The tables of a scenario: `top`, `link`, `scheduler`, `classes` and `flows`; of a network only `top` and `flows`, as each of
+/// its links has tables of its own.
 pub(crate) fn tables<'py>(py: Python<'py>, all: &Written) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("top", filled(py, all, &[&OWN_OF_TOP])?)?;
-    for table in all.tables(top::LINK.name) {
+    if let Some(Value::Table(table)) = all.get(top::LINK.name) {
         dict.set_item("link", filled(py, table, &[&link::LINK])?)?;
+        for table in all.tables(top::SCHEDULER.name) {
+            dict.set_item("scheduler", with_params(py, table, &class::SCHEDULER)?)?;
+        }
+        let classes = PyList::empty(py);
+        for table in all.tables(top::CLASS.name) {
+            classes.append(with_params(py, table, &class::CLASS)?)?;
+        }
+        dict.set_item("classes", classes)?;
     }
-    for table in all.tables(top::SCHEDULER.name) {
-        dict.set_item("scheduler", with_params(py, table, &class::SCHEDULER)?)?;
-    }
-    let classes = PyList::empty(py);
-    for table in all.tables(top::CLASS.name) {
-        classes.append(with_params(py, table, &class::CLASS)?)?;
-    }
-    dict.set_item("classes", classes)?;
 
     let flows = PyList::empty(py);
     for table in all.tables(top::FLOW.name) {

@@ -61,10 +61,12 @@ class ResolvedScenario:
 
     def __init__(self, scenario: Scenario) -> None:
         tables = scenario.native.tables()
-        self.link: Link = tables["link"]
-        self.scheduler: Scheduler = tables["scheduler"]
         self.flows: list[Flow] = tables["flows"]
         self.entries: list[Entry] = []
+        if scenario.is_network:
+            return  # each link has its own; see `Scenario.of_link`
+        self.link: Link = tables["link"]
+        self.scheduler: Scheduler = tables["scheduler"]
         senders: dict[str, list[Flow]] = {}
         for flow in self.flows:
             senders.setdefault(flow["class"], []).append(flow)

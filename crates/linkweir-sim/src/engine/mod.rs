@@ -25,6 +25,7 @@
 //! | `csi` | what a scheduler knows of channels at a fixed age |
 //! | `reported` | the capacity as it is reported to a scheduler that follows it |
 //! | `bins` | when tables are written |
+//! | `station`, `network` | a link's part of a network; several links |
 
 mod access;
 mod agenda;
@@ -43,9 +44,11 @@ mod greedy;
 mod line;
 mod medium;
 mod member;
+pub(crate) mod network;
 mod packet;
 mod reported;
 mod satellite;
+mod station;
 mod transport;
 mod varying;
 
@@ -56,7 +59,7 @@ use std::ops::ControlFlow;
 
 use linkweir_core::{Fault, Limit, Mux};
 
-use crate::experiment::{Class, Experiment};
+use crate::experiment::{Class, Experiment, Outages};
 use crate::metrics::Recorder;
 use crate::policies::{AnyPolicy, Missing};
 use crate::table::Sink;
@@ -78,6 +81,7 @@ use member::Members;
 use packet::Packet;
 use reported::Reported;
 use satellite::SatelliteLink;
+use station::{Letter, Station, StationPlan};
 use transport::Transport;
 
 /// How a run ended.
@@ -153,6 +157,15 @@ struct Engine<'a, M> {
 
 impl<'a, M: Medium> Engine<'a, M> {
     fn new(experiment: &'a Experiment, medium: M) -> Result<Engine<'a, M>, RunError> {
+        Engine::with_station(experiment, medium, None)
+    }
+
+    /// The engine of an experiment, or of one link of a network.
+    fn with_station(
+        experiment: &'a Experiment,
+        medium: M,
+        plan: Option<&StationPlan>,
+    ) -> Result<Engine<'a, M>, RunError> {
         let limits: Vec<Limit> = experiment.classes.iter().map(Class::limit).collect();
         let link = &experiment.link;
         let mut mux = Mux::new(0, link.nominal_bps, &limits, |view| {
@@ -173,15 +186,25 @@ impl<'a, M: Medium> Engine<'a, M> {
             flows,
             access,
             acks,
-        } = Flows::new(experiment);
+        } = Flows::new(experiment, plan);
         let classes: Vec<usize> = flows.iter().map(|flow| flow.class).collect();
+        let delays = link.satellite.as_ref().and_then(|s| s.delays.as_ref());
+        let outages = match plan {
+            None => delays.map_or_else(Outages::default, |delays| delays.outages.clone()),
+            Some(plan) => plan.outages(),
+        };
+        let recorder = Recorder::new(experiment, stats);
+        let recorder = match plan {
+            None => recorder,
+            Some(plan) => recorder.in_network(plan.nends(), plan.told()),
+        };
         Ok(Engine {
             bottleneck: Bottleneck {
                 experiment,
                 now_ns: 0,
                 agenda: Agenda::new(),
                 mux,
-                device: Device::new(link, &classes, experiment.duration_ns),
+                device: Device::new(link, &classes, outages, experiment.duration_ns),
                 age_ns: u64::MAX,
                 any_greedy: flows
                     .iter()
@@ -190,8 +213,9 @@ impl<'a, M: Medium> Engine<'a, M> {
                 members: Members::new(experiment.flows.len()),
                 lacking: Lacking::default(),
                 propagation: DelayLine::new(),
-                recorder: Recorder::new(experiment, stats),
+                recorder,
                 packets: 0,
+                station: plan.map(Station::new),
             },
             medium,
             access,
@@ -267,6 +291,9 @@ impl<'a, M: Medium> Engine<'a, M> {
         if let Some(at_ns) = at.device.opportunity_ns() {
             at.agenda.push(at_ns, event::OPPORTUNITY);
         }
+        if let Some(change_ns) = at.station.as_ref().and_then(|s| s.next_change_ns(None)) {
+            at.agenda.push(change_ns, event::ABSENCE);
+        }
         self.medium.begin(at);
         for (index, flow) in at.flows.iter_mut().enumerate() {
             let start_ns = at.experiment.flows[index].start_ns;
@@ -281,7 +308,8 @@ impl<'a, M: Medium> Engine<'a, M> {
                     Some(created_ns) => (created_ns, flow.access.delay_ns(created_ns)),
                     None => continue,
                 },
-                Kind::Tcp(_) | Kind::Application(_) | Kind::Free => (start_ns, 0),
+                Kind::Tcp(_) | Kind::Application(_) => (start_ns, 0),
+                Kind::Crossing { .. } | Kind::Free => continue,
             };
             at.agenda.push(
                 created_ns.saturating_add(travels_ns),
@@ -319,15 +347,7 @@ impl<'a, M: Medium> Engine<'a, M> {
             }
             event::ACK => {
                 let (flow, ack) = self.acks[index].pop()?;
-                let mut member = false;
-                if let Kind::Tcp(connection) = &mut self.bottleneck.flows[flow as usize].kind {
-                    connection.sender.on_ack(self.bottleneck.now_ns, &ack);
-                    member = connection.member.is_some();
-                }
-                self.transmit(flow as usize);
-                if member {
-                    self.acknowledged(flow as usize, ack.cumulative);
-                }
+                self.take_ack(flow as usize, &ack);
                 self.acks[index].next_ns()
             }
             event::SENDER_TIMER => self.sender_timer(index),
@@ -340,11 +360,30 @@ impl<'a, M: Medium> Engine<'a, M> {
                 self.medium.start_device(at);
                 self.bottleneck.next_age()
             }
+            event::RETRY if event == event::ABSENCE => self.change_presence(),
+            event::RETRY if event == event::LETTER => {
+                self.open_first();
+                None
+            }
             event::RETRY => {
                 self.medium.start_device(&mut self.bottleneck);
                 None
             }
             own => self.medium.handle(&mut self.bottleneck, own),
+        }
+    }
+
+    /// An acknowledgement has reached its sender.
+    #[inline]
+    fn take_ack(&mut self, flow: usize, ack: &tcp::Ack) {
+        let mut member = false;
+        if let Kind::Tcp(connection) = &mut self.bottleneck.flows[flow].kind {
+            connection.sender.on_ack(self.bottleneck.now_ns, ack);
+            member = connection.member.is_some();
+        }
+        self.transmit(flow);
+        if member {
+            self.acknowledged(flow, ack.cumulative);
         }
     }
 
@@ -391,7 +430,7 @@ impl<'a, M: Medium> Engine<'a, M> {
                 self.run_application(index);
                 None
             }
-            Kind::Free => None,
+            Kind::Crossing { .. } | Kind::Free => None,
         }
     }
 
@@ -420,7 +459,10 @@ impl<'a, M: Medium> Engine<'a, M> {
 
     /// A packet arrives at its queue; an idle device begins to send.
     #[inline]
-    fn arrive(&mut self, packet: Packet) {
+    fn arrive(&mut self, mut packet: Packet) {
+        if self.bottleneck.station.is_some() && !self.enter(&mut packet) {
+            return;
+        }
         self.bottleneck.enqueue(packet);
         self.medium.start_device(&mut self.bottleneck);
     }
@@ -529,6 +571,9 @@ impl<'a, M: Medium> Engine<'a, M> {
     // From the receivers back.
 
     fn deliver(&mut self, packet: Packet) {
+        if packet.has(Packet::LETTER) {
+            return self.receive_letter(packet);
+        }
         let index = packet.flow as usize;
         let at = &mut self.bottleneck;
         at.recorder.delivered(at.now_ns, &packet);
@@ -538,7 +583,7 @@ impl<'a, M: Medium> Engine<'a, M> {
                 self.acknowledge(index, ack);
             }
             Kind::Application(_) => self.deliver_to_application(&packet),
-            Kind::Open(_) | Kind::Greedy { .. } | Kind::Replay(_) | Kind::Free => {}
+            _ => {}
         }
     }
 
@@ -558,6 +603,9 @@ impl<'a, M: Medium> Engine<'a, M> {
 
     /// Sends an acknowledgement back and arms the receiver's timer.
     fn acknowledge(&mut self, index: usize, ack: Option<tcp::Ack>) {
+        if self.bottleneck.station.is_some() {
+            return self.acknowledge_over_links(index, ack);
+        }
         let Bottleneck {
             experiment,
             now_ns,
@@ -611,10 +659,18 @@ impl<'e, M: Medium> Transport<'e> for Engine<'e, M> {
         Engine::acknowledge(self, index, ack);
     }
 
+    fn post(&mut self, index: usize, letter: Letter) -> bool {
+        self.bottleneck.station.is_some() && self.send_letter(index, letter)
+    }
+
     fn back_ns(&mut self, index: usize) -> u64 {
         let at = &mut self.bottleneck;
+        let return_delay_ns = match &at.station {
+            None => at.experiment.link.return_delay_ns,
+            Some(station) => station.return_delay_ns(index, at.now_ns),
+        };
         match &mut at.flows[index].access {
-            Access::Fixed(delay_ns) => at.experiment.link.return_delay_ns + *delay_ns,
+            Access::Fixed(delay_ns) => return_delay_ns + *delay_ns,
             Access::Varying(behind) => {
                 self.medium.receiver_delay_ns(at.now_ns) + behind.delay_ns(at.now_ns)
             }
