@@ -15,7 +15,7 @@ use crate::syntax;
 use crate::units::{self, Decimal, Kind};
 
 pub use crate::spelling::nearest;
-pub use crate::written::{quote, show_number, show_ppm};
+pub use crate::written::{quote, show_number, show_ppm, Value, Written};
 
 /// A document and where it came from.
 pub struct Source<'a> {
@@ -403,7 +403,7 @@ pub struct Section<'s, 'i> {
     path: String,
     start: usize,
     asked: Vec<&'static str>,
-    lines: String,
+    written: Written,
 }
 
 impl<'s, 'i> Section<'s, 'i> {
@@ -415,7 +415,7 @@ impl<'s, 'i> Section<'s, 'i> {
             path,
             start,
             asked: Vec::new(),
-            lines: String::new(),
+            written: Written::default(),
         }
     }
 
@@ -445,6 +445,14 @@ impl<'s, 'i> Section<'s, 'i> {
         } else {
             format!("{}.{key}", self.path)
         }
+    }
+
+    /// How a table in this one is headed: without the numbers of `[[tables]]`.
+    fn header_of(&self, key: &str) -> String {
+        let path = self.key_of(key);
+        let parts = path.split('.');
+        let names: Vec<&str> = parts.filter_map(|part| part.split('[').next()).collect();
+        names.join(".")
     }
 
     fn entry(&self, key: &str) -> Option<Entry<'s, 'i>> {
@@ -552,17 +560,22 @@ impl<'s, 'i> Section<'s, 'i> {
         key: &'static str,
         example: &str,
     ) -> Result<Section<'s, 'i>, Fault> {
+        let header = self.header_of(key);
         let entry = self.find(key).ok_or_else(|| {
-            self.misspelt(key, &format!("[{key}]")).unwrap_or_else(|| {
-                let message =
-                    format!("is missing; write a table [{key}], such as one with {example}");
-                self.source
-                    .fault(self.start, &format!("[{key}]"), "", message)
-            })
+            self.misspelt(key, &format!("[{header}]"))
+                .unwrap_or_else(|| {
+                    let message =
+                        format!("is missing; write a table [{header}], such as one with {example}");
+                    let place = match self.path.is_empty() {
+                        true => format!("[{key}]"),
+                        false => self.key_of(key),
+                    };
+                    self.source.fault(self.start, &place, "", message)
+                })
         })?;
         entry
             .table()
-            .ok_or_else(|| entry.fault(format!("must be a table [{key}]")))
+            .ok_or_else(|| entry.fault(format!("must be a table [{header}]")))
     }
 
     /// The tables `[[key]]`, of which there must be one at least.
@@ -570,17 +583,18 @@ impl<'s, 'i> Section<'s, 'i> {
     /// # Errors
     /// When there is none, or this is something else.
     pub fn tables(&mut self, key: &'static str, max: usize) -> Result<Vec<Self>, Fault> {
+        let header = self.header_of(key);
         let entry = self.find(key).ok_or_else(|| {
-            self.misspelt(key, &format!("[[{key}]]"))
+            self.misspelt(key, &format!("[[{header}]]"))
                 .unwrap_or_else(|| {
-                    let message = format!("is missing; write at least one table [[{key}]]");
+                    let message = format!("is missing; write at least one table [[{header}]]");
                     self.source
                         .fault(self.start, &self.key_of(key), "", message)
                 })
         })?;
         if entry.table().is_some() {
             let message = format!(
-                "is one table [{key}], and there may be several; write [[{key}]] with two brackets"
+                "is one table [{header}], and there may be several; write [[{header}]] with two brackets"
             );
             return Err(self
                 .source
@@ -591,32 +605,32 @@ impl<'s, 'i> Section<'s, 'i> {
             .into_iter()
             .map(|item| {
                 item.table()
-                    .ok_or_else(|| item.fault(format!("must be a table [[{key}]]")))
+                    .ok_or_else(|| item.fault(format!("must be a table [[{header}]]")))
             })
             .collect()
     }
 
-    /// Writes a key of the resolved form; `value` is TOML.
-    pub fn write(&mut self, key: &str, value: impl AsRef<str>) {
-        let _ = writeln!(self.lines, "{key} = {}", value.as_ref());
+    /// Writes a key of the resolved form.
+    pub fn write(&mut self, key: &str, value: impl Into<Value>) {
+        self.written.write(key, value);
     }
 
     /// Writes a remark into the resolved form.
     pub fn remark(&mut self, text: &str) {
-        let _ = writeln!(self.lines, "# {text}");
+        self.written.remark(text);
     }
 
     /// A string with a default.
     pub fn text(&mut self, key: &'static str, default: &str) -> Result<String, Fault> {
         let value = self.find(key).map_or(Ok(default), |e| e.text())?;
-        self.write(key, quote(value));
+        self.write(key, value);
         Ok(value.to_string())
     }
 
     /// A truth value with a default.
     pub fn flag(&mut self, key: &'static str, default: bool) -> Result<bool, Fault> {
         let value = self.find(key).map_or(Ok(default), |e| e.flag())?;
-        self.write(key, value.to_string());
+        self.write(key, value);
         Ok(value)
     }
 
@@ -628,7 +642,7 @@ impl<'s, 'i> Section<'s, 'i> {
         default: u64,
     ) -> Result<u64, Fault> {
         let value = self.find(key).map_or(Ok(default), |e| e.number(bounds))?;
-        self.write(key, value.to_string());
+        self.write(key, Value::Number(value));
         Ok(value)
     }
 
@@ -641,7 +655,7 @@ impl<'s, 'i> Section<'s, 'i> {
         default: f64,
     ) -> Result<f64, Fault> {
         let value = self.find(key).map_or(Ok(default), |e| e.real(min, max))?;
-        self.write(key, show_number(value));
+        self.write(key, Value::Real(value));
         Ok(value)
     }
 
@@ -656,7 +670,7 @@ impl<'s, 'i> Section<'s, 'i> {
         let value = self
             .find(key)
             .map_or(Ok(default), |e| e.whole(kind, bounds))?;
-        self.write(key, quote(&units::show_whole(value, kind)));
+        self.write(key, Value::Whole(value, kind));
         Ok(value)
     }
 
@@ -685,18 +699,18 @@ impl<'s, 'i> Section<'s, 'i> {
         default: usize,
     ) -> Result<usize, Fault> {
         let value = self.find(key).map_or(Ok(default), |e| e.choice(words))?;
-        self.write(key, quote(words[value]));
+        self.write(key, words[value]);
         Ok(value)
     }
 
-    /// Refuses keys that were not asked for and returns the lines of the resolved form.
-    pub fn finish(self) -> Result<String, Fault> {
+    /// Refuses keys that were not asked for and returns the resolved form.
+    pub fn finish(self) -> Result<Written, Fault> {
         self.known()?;
-        Ok(self.lines)
+        Ok(self.written)
     }
 
     /// As [`Section::finish`], for a section that is still needed.
-    pub fn known(&self) -> Result<&str, Fault> {
+    pub fn known(&self) -> Result<&Written, Fault> {
         for (key, value) in self.table {
             if !self.asked.contains(&key.get_ref().as_ref()) {
                 let cure = match nearest(key.get_ref(), &self.asked) {
@@ -706,6 +720,6 @@ impl<'s, 'i> Section<'s, 'i> {
                 return Err(self.unknown(key, value, &cure));
             }
         }
-        Ok(&self.lines)
+        Ok(&self.written)
     }
 }

@@ -16,7 +16,7 @@ pub mod time;
 pub use hosts::{Hosts, Treatment};
 
 use crate::fault::Fault;
-use crate::reader::Entry;
+use crate::reader::{Entry, Value};
 use crate::units::{self, Kind};
 
 /// A form that is read without further knowledge.
@@ -30,8 +30,8 @@ pub trait Form {
     /// A value of another form or out of range.
     fn read(&self, entry: &Entry<'_, '_>) -> Result<Self::Value, Fault>;
 
-    /// The value in TOML.
-    fn show(&self, value: &Self::Value) -> String;
+    /// The value as the resolved form has it.
+    fn written(&self, value: &Self::Value) -> Value;
 
     /// What it is, to a reader of the reference.
     fn shape(&self) -> Shape;
@@ -58,6 +58,12 @@ pub enum Shape {
     Nested(&'static Table),
     /// A list of tables with keys of their own.
     Tables(&'static Table),
+    /// A table, or a list of tables with other keys.
+    OneOrSeveral(&'static Table, &'static Table),
+    /// A list of names.
+    Names,
+    /// The name of a class, or a table with the class on each link.
+    ClassName,
     /// A value, or a distribution from which each is drawn; without a kind it is a bare number.
     Random(Option<Kind>, f64, f64),
     /// The size of a packet, or a mix of sizes.
@@ -133,6 +139,11 @@ impl Shape {
             ),
             Shape::Nested(_) => "a table".to_owned(),
             Shape::Tables(_) => "list of tables".to_owned(),
+            Shape::OneOrSeveral(..) => "a table, or list of tables".to_owned(),
+            Shape::Names => "list of names".to_owned(),
+            Shape::ClassName => {
+                "name of a class, or a table with the class on each link".to_owned()
+            }
             Shape::Random(Some(kind), least, most) => format!(
                 "{}, or [random](#random-amounts)",
                 Shape::Quantity(kind, least, most).cell()
@@ -239,17 +250,17 @@ pub trait Default<F: Form> {
 
 impl<F: Form> Default<F> for Twofold<F::Value> {
     fn cell(&self, form: &F) -> String {
-        format!("`{}`", form.show(&self.0))
+        format!("`{}`", form.written(&self.0))
     }
 
     fn second(&self, form: &F) -> Option<String> {
-        Some(format!("`{}`", form.show(&self.1)))
+        Some(format!("`{}`", form.written(&self.1)))
     }
 }
 
 impl<F: Form> Default<F> for Usual<F::Value> {
     fn cell(&self, form: &F) -> String {
-        format!("`{}`", form.show(&self.0))
+        format!("`{}`", form.written(&self.0))
     }
 }
 

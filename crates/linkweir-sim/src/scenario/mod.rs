@@ -30,6 +30,7 @@
 mod attenuation;
 mod beam;
 mod brought;
+mod checked;
 mod constellation;
 mod fading;
 mod finder;
@@ -38,28 +39,31 @@ pub mod keys;
 mod limits;
 mod link;
 mod measures;
+mod network;
+mod one_link;
 mod overrides;
+mod queued;
+mod route;
+mod run_keys;
 mod satellite;
 mod scheduler;
+mod sources;
 mod traffic;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::path::Path;
 
-use linkweir_config::keys::Form;
-use linkweir_config::reader::{quote, Section, Source};
-use linkweir_config::{queue, trace};
+use linkweir_config::reader::{Section, Source};
+use linkweir_config::trace;
 use toml::de::DeTable;
 
-use crate::experiment::{Class, Experiment, Flow, Link, Scheduler};
+use run_keys::RunKeys;
 
-use inputs::Told;
-
+pub use checked::Scenario;
 pub use finder::{Finder, Found};
 pub use inputs::Input;
 pub use linkweir_config::fault::Fault;
-pub use linkweir_config::parameters::show as show_parameter;
+pub use linkweir_config::parameters::written as written_parameter;
+pub use linkweir_config::reader::Written;
 pub use linkweir_config::trace::{
     parse as parse_trace, read as read_trace, Column, Format, Hints, NamedColumns, Place, Trace,
     TraceEnd,
@@ -68,21 +72,6 @@ pub use linkweir_config::units::{
     parse as parse_quantity, show_real as show_quantity, Decimal, Kind,
 };
 pub use overrides::Overrides;
-
-/// A scenario that was checked and is valid.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Scenario {
-    /// The experiment to run.
-    pub experiment: Experiment,
-    /// The same scenario with every default written out; traces are named as in a run directory, `inputs/...`.
-    pub resolved_toml: String,
-    /// The files the scenario names.
-    pub inputs: Vec<Input>,
-    /// Notes where a model differs from what the scenario's writer may expect, a sentence each.
-    pub notes: Vec<String>,
-    /// What each measured series was taken for, a line each.
-    pub readings: Vec<String>,
-}
 
 /// Reads a scenario; paths in it are relative to the folder of `file`.
 ///
@@ -121,336 +110,9 @@ fn read<'i>(
     overrides: &Overrides,
 ) -> Result<Scenario, Fault> {
     let mut top = Section::new(source, document, String::new(), 0);
-    let name = name(&mut top, source)?;
-    let times = Times::read(&mut top)?;
-    let seed = seed(&mut top, overrides)?;
-    let bins = times.bins(&top)?;
-    let log_rows = measures::log(&mut top)?;
-
-    let mut link_section = top.need_table(keys::top::LINK.name, keys::top::LINK.default.0)?;
-    let mut inputs = Vec::new();
-    let mut told = Told::default();
-    let (link, channel) = link::read(
-        &mut link_section,
-        times.duration_ns,
-        seed,
-        overrides,
-        &mut inputs,
-        &mut told,
-    )?;
-    let link_lines = link_section.finish()?;
-
-    let mut scheduler_section =
-        top.need_table(keys::top::SCHEDULER.name, keys::top::SCHEDULER.default.0)?;
-    let (policy, params) = scheduler::policy(
-        &mut scheduler_section,
-        overrides,
-        &mut inputs,
-        &mut told.notes,
-    )?;
-    let mut class_sections = top.tables(keys::top::CLASS.name, limits::CLASSES)?;
-    let Classes {
-        classes,
-        qparams,
-        ranges,
-        owners,
-    } = Classes::read(&mut class_sections, &policy, &params)?;
-    beam::fits(&mut top, &link, classes.len())?;
-    held(&top, &classes)?;
-    let mut flow_sections = top.tables(
-        keys::top::FLOW.name,
-        usize::try_from(limits::FLOWS).unwrap_or(usize::MAX),
-    )?;
-    top.known()?; // before the flows, which may name a class of a misspelt table
-    let flows = flows(
-        &mut flow_sections,
-        &ranges,
-        &link,
-        &times,
-        (&mut inputs, &mut told),
-    )?;
-    series_rows(&top, bins, &link, classes.len(), flows.len())?;
-
-    let scheduler = Scheduler {
-        policy: policy.name.to_string(),
-        brought: policy.brought.clone(),
-        params,
-        qparams,
-    };
-    let resolved = top.finish()?;
-    // Unknown keys are refused before the core checks: one of them may be a misspelt key that the core needs.
-    let scheduler_lines = scheduler_section.known()?;
-    let class_lines = all_lines(&class_sections)?;
-    let flow_lines = all_lines(&flow_sections)?;
-    let experiment = Experiment {
-        name,
-        duration_ns: times.duration_ns,
-        warmup_ns: times.warmup_ns,
-        interval_ns: times.interval_ns,
-        seed,
-        link,
-        scheduler,
-        classes,
-        flows,
-        log_rows,
-    };
-    let places: Vec<&Section<'_, '_>> = owners.iter().map(|at| &class_sections[*at]).collect();
-    fits(&experiment, &policy, &scheduler_section, &places)?;
-
-    let mut parts = vec![("[link]", link_lines)];
-    parts.extend(channel);
-    parts.push(("[scheduler]", scheduler_lines.to_owned()));
-    parts.extend(class_lines.into_iter().map(|lines| ("[[class]]", lines)));
-    parts.extend(flow_lines.into_iter().map(|lines| ("[[flow]]", lines)));
-    Ok(Scenario {
-        experiment,
-        resolved_toml: resolved_form(resolved, &parts),
-        inputs,
-        notes: told.notes,
-        readings: told.readings,
-    })
-}
-
-/// The name; without one, that of the file.
-fn name(top: &mut Section<'_, '_>, source: &Source<'_>) -> Result<String, Fault> {
-    let file_name = source
-        .file()
-        .and_then(Path::file_stem)
-        .map(|stem| stem.to_string_lossy().into_owned());
-    let name = file_name.unwrap_or_else(|| "scenario".to_owned());
-    top.take_or(&keys::top::NAME, name)
-}
-
-/// Refuses a policy whose values do not fit together, and packets that do not fit into their queues. `places` has the
-/// table of each class.
-fn fits(
-    experiment: &Experiment,
-    policy: &scheduler::Chosen,
-    section: &Section<'_, '_>,
-    places: &[&Section<'_, '_>],
-) -> Result<(), Fault> {
-    let Experiment {
-        link,
-        scheduler,
-        classes,
-        flows,
-        ..
-    } = experiment;
-    scheduler::check(policy, scheduler, link, section, places)?;
-    traffic::fits(classes, flows, link, places)?;
-    if let Some(limit) = scheduler::shared_limit(policy, scheduler) {
-        traffic::fits_all(limit, flows, section)?;
+    let run = RunKeys::read(&mut top, source, overrides)?;
+    if let Some(tables) = network::tables(document, &mut top)? {
+        return network::read(top, &tables, &run, overrides);
     }
-    Ok(())
-}
-
-/// The resolved lines of several tables, of which all keys must be known.
-fn all_lines(sections: &[Section<'_, '_>]) -> Result<Vec<String>, Fault> {
-    let lines = sections.iter().map(|section| section.known());
-    lines.map(|lines| lines.map(str::to_owned)).collect()
-}
-
-/// The scenario's own keys, then its tables.
-fn resolved_form(mut top: String, parts: &[(&str, String)]) -> String {
-    for (header, lines) in parts {
-        top.push('\n');
-        top.push_str(header);
-        top.push('\n');
-        top.push_str(lines);
-    }
-    top
-}
-
-/// The length of the run, and its parts.
-struct Times {
-    duration_ns: u64,
-    warmup_ns: u64,
-    interval_ns: u64,
-}
-
-impl Times {
-    fn read(top: &mut Section<'_, '_>) -> Result<Times, Fault> {
-        let duration_ns = top.demand(&keys::top::DURATION)?;
-        Ok(Times {
-            duration_ns,
-            warmup_ns: top.whole(
-                keys::top::WARMUP.name,
-                Kind::Time,
-                (keys::top::WARMUP.form.min, duration_ns - 1),
-                keys::top::WARMUP.default.0,
-            )?,
-            interval_ns: top.whole(
-                keys::top::INTERVAL.name,
-                Kind::Time,
-                (keys::top::INTERVAL.form.min, duration_ns),
-                duration_ns.min(1_000_000_000),
-            )?,
-        })
-    }
-
-    /// Bins of each series.
-    fn bins(&self, top: &Section<'_, '_>) -> Result<u64, Fault> {
-        let bins = self.duration_ns.div_ceil(self.interval_ns);
-        if bins > limits::BINS {
-            let message = format!(
-                "would give {bins} bins; at most {} are possible: raise interval",
-                limits::BINS
-            );
-            return Err(top.fault_at(keys::top::INTERVAL.name, message));
-        }
-        Ok(bins)
-    }
-}
-
-fn seed(top: &mut Section<'_, '_>, overrides: &Overrides) -> Result<u64, Fault> {
-    let seed_key = top.find(keys::top::SEED.name);
-    let seed = match (overrides.seed, seed_key) {
-        (Some(seed), _) => seed,
-        (None, Some(entry)) => keys::top::SEED.form.read(&entry)?,
-        (None, None) => keys::top::SEED.default.0,
-    };
-    top.write(keys::top::SEED.name, seed.to_string());
-    Ok(seed)
-}
-
-/// All classes, copies counted.
-#[derive(Default)]
-struct Classes {
-    classes: Vec<Class>,
-    qparams: Vec<u64>,
-    /// The classes that a name means: one, or all copies of an entry.
-    ranges: BTreeMap<String, Range<usize>>,
-    /// Which entry each class comes from.
-    owners: Vec<usize>,
-}
-
-impl Classes {
-    fn read(
-        sections: &mut [Section<'_, '_>],
-        policy: &scheduler::Chosen,
-        params: &[u64],
-    ) -> Result<Classes, Fault> {
-        let mut all = Classes::default();
-        let mut matched = scheduler::Matched::default();
-        for (index, section) in sections.iter_mut().enumerate() {
-            let (name, copies, row) = scheduler::class(section, policy, params, &mut matched)?;
-            let first = all.classes.len();
-            let range = first..first + copies.len();
-            if range.end > limits::CLASSES {
-                let message = format!(
-                    "there would be more than {} classes; use fewer",
-                    limits::CLASSES
-                );
-                return Err(section.fault_at(keys::class::COUNT.name, message));
-            }
-            let single = copies
-                .iter()
-                .zip(first..)
-                .map(|(class, at)| (class.name.clone(), at..at + 1));
-            let family = (copies.len() > 1).then(|| (name.clone(), range.clone()));
-            for (name, range) in single.chain(family) {
-                if all.ranges.insert(name, range).is_some() {
-                    return Err(section.fault_at(
-                        keys::class::NAME.name,
-                        "two classes have this name; rename one",
-                    ));
-                }
-            }
-            let limits: Vec<_> = all
-                .classes
-                .iter()
-                .chain(&copies)
-                .map(Class::limit)
-                .collect();
-            queue::shares(limits.iter(), |message| {
-                section.fault_at(keys::class::LEAST.name, message)
-            })?;
-            for class in copies {
-                all.owners.push(index);
-                all.classes.push(class);
-                all.qparams.extend_from_slice(&row);
-            }
-        }
-        Ok(all)
-    }
-}
-
-/// Refuses queues that may hold too many packets together.
-fn held(top: &Section<'_, '_>, classes: &[Class]) -> Result<(), Fault> {
-    let held: u64 = classes
-        .iter()
-        .map(|c| u64::from(c.limit_pkts.unwrap_or(0)))
-        .sum();
-    if held > limits::QUEUED_PKTS {
-        let message = format!(
-            "the queues together may hold {held} packets, more than {}; lower limit",
-            limits::QUEUED_PKTS
-        );
-        return Err(top.fault_at(keys::top::CLASS.name, message));
-    }
-    Ok(())
-}
-
-/// All flows, copies counted, with names of their own.
-fn flows(
-    sections: &mut [Section<'_, '_>],
-    classes: &BTreeMap<String, Range<usize>>,
-    link: &Link,
-    times: &Times,
-    (inputs, told): (&mut Vec<Input>, &mut Told),
-) -> Result<Vec<Flow>, Fault> {
-    let mut flows = Vec::new();
-    let mut entries = Vec::new();
-    for (index, section) in sections.iter_mut().enumerate() {
-        let before = flows.len();
-        let entry = (index, times.duration_ns);
-        traffic::read(
-            section,
-            entry,
-            classes,
-            link,
-            (&mut *inputs, &mut *told),
-            &mut flows,
-        )?;
-        entries.resize(entries.len() + flows.len() - before, index);
-    }
-    let too_large = traffic::too_many_connections(&flows)
-        .or_else(|| measures::too_large(&flows, (times.warmup_ns, times.duration_ns)));
-    if let Some((at, key, message)) = too_large {
-        return Err(sections[entries[at]].fault_at(key, message));
-    }
-    let mut names = BTreeSet::new();
-    for (flow, entry) in flows.iter().zip(entries) {
-        if !names.insert(flow.name.as_str()) {
-            let message = format!("two flows are called {}; rename one", quote(&flow.name));
-            return Err(sections[entry].fault_at(keys::flow::NAME.name, message));
-        }
-    }
-    Ok(flows)
-}
-
-/// Refuses series with too many rows.
-fn series_rows(
-    top: &Section<'_, '_>,
-    bins: u64,
-    link: &Link,
-    classes: usize,
-    flows: usize,
-) -> Result<(), Fault> {
-    // In a beam each class also has a row in table `channel`.
-    let terminals = link.beam.as_ref().map_or(0, |_| classes);
-    let rows = bins.saturating_mul((classes + terminals + flows) as u64);
-    if rows > limits::SERIES_ROWS {
-        let twice = if terminals > 0 {
-            " (two rows each)"
-        } else {
-            ""
-        };
-        let message = format!(
-            "{bins} bins for {classes} classes{twice} and {flows} flows are more than {} rows; raise interval",
-            limits::SERIES_ROWS
-        );
-        return Err(top.fault_at(keys::top::INTERVAL.name, message));
-    }
-    Ok(())
+    one_link::read(top, &run, overrides)
 }

@@ -2,8 +2,8 @@
 //! The policy, its parameters and the classes. Names, units, ranges and defaults all come from the core's tables.
 
 use linkweir_config::matching::{self, Rule};
-use linkweir_config::reader::{quote, Section};
-use linkweir_config::units::{self, Kind};
+use linkweir_config::reader::{Section, Value};
+use linkweir_config::units::Kind;
 use linkweir_config::{parameters, queue, Fault};
 use linkweir_core::{Declaration, PolicyInfo, View};
 
@@ -82,7 +82,7 @@ fn choose(
     // Those that only reproduce papers are named where these are reproduced, not to everyone.
     let at = entry.choice_of(&names, core.len())?;
     let own = at.checked_sub(core.len()).and_then(|at| OWN.get(at));
-    section.write(POLICY.name, quote(names[at]));
+    section.write(POLICY.name, names[at]);
     Ok(Chosen {
         name: names[at],
         info: core.get(at),
@@ -104,7 +104,7 @@ pub(super) fn class(
     if name.is_empty() {
         return Err(entry.fault("must not be empty"));
     }
-    section.write(NAME.name, quote(&name));
+    section.write(NAME.name, name.as_str());
     let count = section.take(&COUNT)?;
     matched.read(section, &name, count)?;
 
@@ -151,14 +151,34 @@ pub(super) fn class(
 pub(super) struct Matched {
     names: Vec<String>,
     rules: Vec<Rule>,
+    /// The classes that take what no rule matches.
+    rest: Vec<usize>,
 }
 
 impl Matched {
+    /// The class of packets of which only the code point is known: of the first rule that asks for nothing else or, without
+    /// one, of the only class that takes the rest.
+    pub(super) fn class_of(&self, code_point: u8) -> Option<&str> {
+        let mut rules: Vec<&Rule> = self.rules.iter().collect();
+        rules.sort_by_key(|rule| rule.order);
+        let takes = |rule: &&&Rule| rule.names(code_point) && rule.is_of_code_points();
+        let matched = rules.iter().find(takes).map(|rule| rule.class);
+        let only = match self.rest[..] {
+            [only] => Some(only),
+            _ => None,
+        };
+        let class = matched.or(only)?;
+        self.names.get(class).map(String::as_str)
+    }
+
     fn read(&mut self, section: &mut Section<'_, '_>, name: &str, count: u64) -> Result<(), Fault> {
         let at = self.names.len();
         self.names.push(name.to_string());
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
         let own = matching::read(section, at, &self.rules, &names)?;
+        if own.rest {
+            self.rest.push(at);
+        }
         if own.rest && own.rules.is_empty() {
             return Ok(());
         }
@@ -186,14 +206,14 @@ fn targets(section: &mut Section<'_, '_>, default_ns: u64) -> Result<Vec<u64>, F
     if let Some(entry) = target.filter(|_| (1..TIMEOUTS_NS.0).contains(&target_ns)) {
         return Err(entry.fault("must be 0s, which makes the class elastic, or 1ms .. 60s"));
     }
-    section.write("target", quote(&units::show_whole(target_ns, Kind::Time)));
+    section.write("target", Value::Whole(target_ns, Kind::Time));
     let rate_bps = match section.find("target_rate") {
         Some(entry) if target_ns > 0 => {
             return Err(entry.fault("is only for an elastic class: target = \"0s\""));
         }
         Some(entry) => {
             let bps = entry.whole(Kind::Rate, (limits::NOMINAL_MIN_BPS, limits::RATE_BPS))?;
-            section.write("target_rate", quote(&units::show_whole(bps, Kind::Rate)));
+            section.write("target_rate", Value::Whole(bps, Kind::Rate));
             bps
         }
         None => 0,
