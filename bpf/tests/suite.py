@@ -106,7 +106,7 @@ def make_initramfs(release: str, modroot: Path, scripts: list[str], out: Path) -
         for applet in applets.split():
             if applet not in ("ip", "tc", "sh", "busybox"):
                 (root / "bin" / applet).symlink_to("busybox")
-        loader = ROOT / "target/debug/linkweir-bpf"
+        loader = BPF / "build/linkweir-bpf"
         (root / "bin/sh").symlink_to("dash")  # busybox's own shell would prefer its own ip
         for tool in (loader, Path("/bin/dash"), Path("/sbin/tc"), Path("/sbin/ip"), BPF / "build/guest/traffic"):
             shutil.copy(tool.resolve(), root / "bin" / tool.name)

@@ -29,11 +29,19 @@ type Done = Result<(), Failure>;
 
 pub(super) fn run(words: &[&str]) -> Done {
     match *words {
-        ["add", device, file] => add(&Device::new(device)?, Path::new(file)),
+        ["add", device, file] => {
+            sweep()?;
+            add(&Device::new(device)?, Path::new(file))
+        }
         ["change", device, file] => change(&Device::new(device)?, Path::new(file)),
         ["link", device, rate] => link(&Device::new(device)?, rate),
+        ["follow", device] => follow(device),
         ["show", device] => show(&Device::new(device)?),
-        ["del", device] => del(&Device::new(device)?),
+        ["settings", device] => settings_in_force(&Device::new(device)?),
+        ["del", device] => {
+            sweep()?;
+            del(&Device::new(device)?)
+        }
         ["check", file] => settings::load(Path::new(file)).map(|_| ()),
         ["replay", ref files @ ..] if !files.is_empty() => replay_all(files),
         ["cost", ref policies @ ..] if !policies.is_empty() => cost(policies),
@@ -57,15 +65,11 @@ impl Device {
         let index = nix::net::if_::if_nametoindex(name).map_err(|_| {
             Failure::Input(format!("there is no device {name}; ip link lists them"))
         })?;
-        let file = File::create(LOCK)
-            .map_err(|error| Failure::Kernel(format!("{LOCK}: {error}; run this as root")))?;
-        let lock = Flock::lock(file, FlockArg::LockExclusive)
-            .map_err(|(_, error)| Failure::Kernel(format!("{LOCK}: {error}")))?;
         Ok(Device {
             name: name.to_owned(),
             index,
             pins: Path::new(PINS).join(format!("{}-{index}", namespace()?)),
-            _lock: lock,
+            _lock: lock()?,
         })
     }
 
@@ -102,13 +106,21 @@ impl Device {
             || root.starts_with(&format!("lw{}x", self.index)))
     }
 
-    fn open(&self) -> Result<Loaded, Failure> {
-        if !self.pins.exists() || !self.is_ours()? {
-            return Err(Failure::Kernel(format!(
+    /// A number of the discipline of this device: another one has another number.
+    fn made(&self) -> Result<u64, Failure> {
+        use std::os::unix::fs::MetadataExt;
+
+        match fs::metadata(&self.pins) {
+            Ok(data) if self.is_ours()? => Ok(data.ino()),
+            _ => Err(Failure::Kernel(format!(
                 "{} has no discipline of linkweir-bpf; make one with add",
                 self.name
-            )));
+            ))),
         }
+    }
+
+    fn open(&self) -> Result<Loaded, Failure> {
+        self.made()?;
         let made_with = kernel::notes_of(&self.pins)?;
         let info = parse(&made_with, MAX_RATE_BPS)?.info;
         Loaded::reopen(&object_of(info.name)?, &self.pins)
@@ -124,6 +136,34 @@ fn parse(notes: &Notes, best_bps: u64) -> Result<Settings, Failure> {
         notes.rate_bps,
         best_bps,
     )?)
+}
+
+/// Removes what devices of this namespace left that are gone.
+fn sweep() -> Done {
+    let Ok(found) = fs::read_dir(PINS) else {
+        return Ok(());
+    };
+    let prefix = format!("{}-", namespace()?);
+    let _lock = lock()?;
+    for entry in found.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let index: Option<u32> = name
+            .strip_prefix(&prefix)
+            .and_then(|index| index.parse().ok());
+        let present = |index| nix::net::if_::if_indextoname(index).is_ok();
+        if index.is_some_and(|index| !present(index)) {
+            kernel::unpin(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// The lock of all loaders.
+fn lock() -> Result<Flock<File>, Failure> {
+    let file = File::create(LOCK)
+        .map_err(|error| Failure::Kernel(format!("{LOCK}: {error}; run this as root")))?;
+    Flock::lock(file, FlockArg::LockExclusive)
+        .map_err(|(_, error)| Failure::Kernel(format!("{LOCK}: {error}")))
 }
 
 /// A number for the network namespace of this process: devices of two of them may have the same index.
@@ -258,6 +298,14 @@ fn hand_over(loaded: &Loaded, file: &Path, notes: &Notes) -> Done {
     let new = Settings::parse(&notes.text, file, notes.rate_bps, best_bps)?;
     let old = parse(&loaded.notes(now[TEXT_WORD as usize])?, best_bps)?;
     same_shape(file, &old, &new)?;
+    if new.slots() > plane.nslots {
+        return Err(Failure::Input(format!(
+            "{}: the limits add up to {} packets, more than the {} places that were made: lower them, or del and add",
+            file.display(),
+            new.slots(),
+            plane.nslots
+        )));
+    }
     let plane = begin(loaded)?;
     // the text in force stays: it may be that of a change applied since it was read
     let text = 1 - loaded.read(plane.now_at + 8 * TEXT_WORD, 1)?[0].min(1);
@@ -276,16 +324,19 @@ fn same_shape(file: &Path, old: &Settings, new: &Settings) -> Done {
             old.classes.len()
         )));
     }
-    for ((param, was), is) in new.info.params.iter().zip(&old.params).zip(&new.params) {
-        if param.at_init && was != is {
-            return Err(Failure::Input(format!(
-                "{}: scheduler.{} is fixed when the discipline is made: del and add",
-                file.display(),
-                param.name
-            )));
-        }
-    }
-    Ok(())
+    let of_policy = new.info.params.iter();
+    let of_classes = new.info.qparams.iter().cycle();
+    let fixed = of_policy
+        .zip(old.params.iter().zip(&new.params))
+        .chain(of_classes.zip(old.qparams.iter().zip(&new.qparams)))
+        .find(|(param, (was, is))| param.at_init && was != is);
+    fixed.map_or(Ok(()), |(param, _)| {
+        Err(Failure::Input(format!(
+            "{}: {} is fixed when the discipline is made: del and add",
+            file.display(),
+            param.name
+        )))
+    })
 }
 
 fn turn_to(loaded: &Loaded, from: u32, to: u32) -> Result<u32, Failure> {
@@ -335,6 +386,31 @@ fn read_rate(rate: &str) -> Result<u64, Failure> {
     })
 }
 
+/// Reads a rate from each line of standard input, until it ends, and reports it as the link's capacity. A line that is no rate is left out.
+fn follow(name: &str) -> Done {
+    let mut opened: Option<(u64, Loaded)> = None;
+    for line in std::io::stdin().lines() {
+        let line = line.map_err(|error| Failure::Input(format!("standard input: {error}")))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        match read_rate(line.trim()) {
+            Ok(bps) => {
+                let device = Device::new(name)?;
+                let made = device.made()?;
+                let loaded = match opened.take() {
+                    Some((of, loaded)) if of == made => loaded,
+                    _ => device.open()?,
+                };
+                report(&loaded, bps)?;
+                opened = Some((made, loaded));
+            }
+            Err(failure) => eprintln!("linkweir-bpf: {failure}"),
+        }
+    }
+    Ok(())
+}
+
 /// A new capacity of the link, with the settings handed over last.
 fn report(loaded: &Loaded, rate_bps: u64) -> Done {
     let plane = loaded.plane()?;
@@ -353,8 +429,19 @@ fn report(loaded: &Loaded, rate_bps: u64) -> Done {
 
 fn show(device: &Device) -> Done {
     let loaded = device.open()?;
-    let text = shown(device, &loaded)?;
-    // a reader that ends early, such as `head`, is no fault
+    print(&shown(device, &loaded)?)
+}
+
+/// Prints the settings in force as a file.
+fn settings_in_force(device: &Device) -> Done {
+    let loaded = device.open()?;
+    let plane = loaded.plane()?;
+    let text = loaded.read(plane.now_at + 8 * TEXT_WORD, 1)?[0];
+    print(&loaded.notes(text)?.text)
+}
+
+/// Writes to standard output. A reader that ends early, such as `head`, is no fault.
+fn print(text: &str) -> Done {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::Kernel(format!("standard output: {error}")))
@@ -365,7 +452,8 @@ fn show(device: &Device) -> Done {
 
 fn shown(device: &Device, loaded: &Loaded) -> Result<String, Failure> {
     let plane = loaded.plane()?;
-    let text = loaded.read(plane.now_at + 8 * TEXT_WORD, 1)?[0];
+    let now = loaded.read(plane.now_at, plane.settings_words as usize)?;
+    let text = now[TEXT_WORD as usize];
     let settings = parse(&loaded.notes(text)?, MAX_RATE_BPS)?;
     let waits = if plane.turn == turn::READY {
         ", a change waits for the next packet"
@@ -383,6 +471,9 @@ fn shown(device: &Device, loaded: &Loaded) -> Result<String, Failure> {
     );
     if plane.lost != 0 {
         out += &format!("  FAULT: {} packets without a place\n", plane.lost);
+    }
+    if now != settings.words(now[BEST_WORD as usize], text) {
+        out += "  FAULT: the settings in force are not those of the text\n";
     }
     let n = settings.classes.len();
     let classes = loaded.read(plane.classes_at, n * CLASS_WORDS)?;

@@ -110,16 +110,17 @@ impl Settings {
         })
     }
 
-    /// Places for packets that all classes together need.
+    /// Places for packets that all classes together need; at least 1,024, so that a change can raise limits a little.
     #[must_use]
     pub fn slots(&self) -> u32 {
+        const LEAST: u64 = 1024;
         const MOST: u64 = 1 << 17;
         let sum: u64 = self
             .classes
             .iter()
             .map(|class| class.limit_pkts.unwrap_or(MOST))
             .sum();
-        u32::try_from(sum.clamp(64, MOST)).unwrap_or(u32::MAX)
+        u32::try_from(sum.clamp(LEAST, MOST)).unwrap_or(u32::MAX)
     }
 
     /// The words of `struct lw_settings` and of what follows it. `text` is the entry of the map `notes` with these settings.
