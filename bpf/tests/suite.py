@@ -33,6 +33,8 @@ SUITE = "trixie-backports"
 MODULES = ("veth", "dummy", "sch_tbf")
 SECONDS = {"vectors": 3000}
 DEFAULT_SECONDS = 1800
+OTHERS = ("bpf", "install")
+"""What the scripts have in common, and the script of install.py."""
 
 
 class MissingError(Exception):
@@ -137,7 +139,9 @@ def make_initramfs(release: str, modroot: Path, scripts: list[str], out: Path) -
 
 def main() -> int:
     """Runs the scripts that are named, or all."""
-    scripts = sys.argv[1:] or sorted(path.stem for path in (HERE / "guest").glob("*.sh") if path.stem != "bpf")
+    scripts = sys.argv[1:] or sorted(
+        path.stem for path in (HERE / "guest").glob("*.sh") if path.stem not in ("bpf", "install")
+    )
     try:
         release, root = kernel()
         image = find(root, release, "vmlinuz*")
