@@ -30,11 +30,11 @@ from run import BAD_LOG, boot, copy  # noqa: E402
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "linkweir/bpf"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SUITE = "trixie-backports"
-MODULES = ("veth", "dummy", "sch_tbf")
+MODULES = ("veth", "dummy", "sch_tbf", "sch_fq")
 SECONDS = {"vectors": 3000}
 DEFAULT_SECONDS = 1800
-OTHERS = ("bpf", "install")
-"""What the scripts have in common, and the script of install.py."""
+OTHERS = ("bpf", "cost", "install")
+"""What the scripts have in common, what needs the modules of modules.py, and the script of install.py."""
 
 
 class MissingError(Exception):
@@ -126,6 +126,9 @@ def make_initramfs(release: str, modroot: Path, scripts: list[str], out: Path) -
             shutil.copy(path, root / "guest")
         for path in [ROOT / "kernel/tests/guest/checks.sh", *(HERE / "guest").iterdir()]:
             shutil.copy(path, root / "guest")
+        if "cost" in scripts:
+            shutil.copytree(BPF / "build/cost", root / "guest/modules")
+            shutil.copytree(ROOT / "kernel/build/tc", root / "guest/tc")
         if "vectors" in scripts:
             shutil.copytree(ROOT / "vectors", root / "guest/vectors", ignore=shutil.ignore_patterns(".random-*"))
         (root / "guest/scripts").write_text("".join(f"{script}\n" for script in scripts))
