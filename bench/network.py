@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Networks of several links in Linkweir and in ns-3, the same packets from every open source on both sides.
+
+Three networks: `parking` (three bottlenecks), `geo` (acknowledgements wait in a return link), `tree` (a feeder, eight beams);
+bench/scenarios/network-*.toml. Each is run in two forms. `open`: a Poisson source takes the place of each transfer, so both
+simulators get the same packets, and every count must be the same. `tcp`: with the transfers, whose means over the seeds must
+agree within 2 % in goodput and 5 % in the 95th percentile of the one-way delay.
+
+    bench/network.py [--case geo] [--form tcp] [--seeds 10] [--json | --markdown] [--out FILE]
+"""
+
+import argparse
+import csv
+import random
+import re
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+import linkweir
+import ns3_network
+import report
+from ns3_network import UnavailableError, quantity
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+BENCH = Path(__file__).resolve().parent
+CASES = {
+    "parking": "three bottlenecks of 10 Mbit/s in a row, one FIFO each",
+    "geo": "10 Mbit/s there, 1 Mbit/s back, 250 ms each, one FIFO each; acknowledgements wait",
+    "tree": "a feeder of 15 Mbit/s, four beams of 1.5 and four of 4 Mbit/s; calls before transfers on each",
+}
+FORMS = ("open", "tcp")
+# Rates of the Poisson sources that take the place of transfers: some queues are overloaded, others are not.
+OPEN_RATES = {
+    "parking": {"long": "2.5Mbit", "cross1": "2Mbit", "cross2": "1.6Mbit", "cross3": "2.2Mbit"},
+    "geo": {"download": "2.4Mbit"},
+    "tree": {f"data{i}": "700kbit" if i <= 4 else "1.1Mbit" for i in range(1, 9)},
+}
+OPEN_PACKET = "1500B"
+# Bounds in percent of ns-3's mean.
+GOODPUT_BOUND, DELAY_BOUND = 2.0, 5.0
+# Linkweir's percentiles are from histograms whose buckets are 1/128 wide.
+OPEN_DELAY_BOUND = 100 / 128
+COLUMNS = ["flow", "Mbit/s", "ns-3", "differs %", "p95 ms", "ns-3", "differs %", "outside"]
+LINK_COLUMNS = ["link", "class", "packets", "ns-3", "dropped", "ns-3", "wait p95 ms", "ns-3"]
+
+
+def scenario_of(case, form, seed):
+    scenario = tomllib.loads((BENCH / "scenarios" / f"network-{case}.toml").read_text(encoding="utf-8"))
+    scenario["seed"] = seed
+    if form == "open":
+        for flow in scenario["flow"]:
+            if flow["kind"] == "tcp":
+                kept = {key: flow[key] for key in ("name", "class", "path", "count", "stagger") if key in flow}
+                flow.clear()
+                flow.update(kept, kind="poisson", rate=OPEN_RATES[case][kept["name"]], packet=OPEN_PACKET)
+    return scenario
+
+
+def gap_ns(flow, mean_ns, draw):
+    if flow["kind"] == "poisson":
+        return draw.expovariate(1 / mean_ns)
+    return mean_ns * draw.uniform(1 - flow["jitter"], 1 + flow["jitter"])
+
+
+def record(flow, start_ns, duration_ns, draw, file):
+    """Writes the packets of an open source as a list."""
+    size = quantity(flow["packet"])
+    mean_ns = size * 8e9 / quantity(flow["rate"])
+    at_ns = start_ns + gap_ns(flow, mean_ns, draw)
+    with file.open("w", newline="", encoding="utf-8") as target:
+        rows = csv.writer(target)
+        rows.writerow(["t_s", "bytes"])
+        while at_ns < duration_ns:
+            rows.writerow([f"{round(at_ns) / 1e9:.9f}", size])
+            at_ns += gap_ns(flow, mean_ns, draw)
+
+
+def recorded(scenario, scratch):
+    """The scenario with every packet of its open sources in a list, so that both simulators send the same ones."""
+    flows = []
+    duration_ns = quantity(scenario["duration"])
+    for flow in ns3_network.copies(scenario):
+        start_ns = flow.pop("start_ns")
+        for key in ("count", "stagger"):
+            flow.pop(key, None)
+        if flow["kind"] == "tcp":
+            flows.append({**flow, "start": f"{start_ns}ns"})
+            continue
+        file = scratch / f"{flow['name']}.csv"
+        record(flow, start_ns, duration_ns, random.Random(f"{scenario['seed']} {flow['name']}"), file)
+        flows.append({key: flow[key] for key in ("name", "class", "path")} | {"kind": "replay", "file": str(file)})
+    return {**scenario, "flow": flows}
+
+
+def run_linkweir(scenario):
+    """Goodput and 95th percentile of the delay by flow; packets, drops and waits by link and class."""
+    result = linkweir.run(scenario)
+    flows = {
+        row["flow"]: {"goodput_bps": row["goodput_bps"], "packets": row["delivered_pkts"], "p95_s": row["delay_p95_s"]}
+        for row in result.rows("flows")
+    }
+    links = {
+        (row["link"], row["class"]): {
+            "packets": row["sent_pkts"],
+            "dropped": row["dropped_limit_pkts"],
+            "p95_s": row["delay_p95_s"],
+        }
+        for row in result.rows("classes")
+    }
+    return flows, links
+
+
+def run_ns3(scenario, scratch):
+    """The same of ns-3."""
+    found = ns3_network.run(scenario, scratch)
+    flows = {
+        name: {"goodput_bps": flow["goodput_bps"], "packets": flow["delay"]["packets"], "p95_s": flow["delay"].get("p95_s")}
+        for name, flow in found["flows"].items()
+    }
+    links = {
+        (link["name"], cls["name"]): {
+            "packets": numbers["sent"],
+            "dropped": numbers["dropped"],
+            "p95_s": numbers["wait"].get("p95_s"),
+        }
+        for link in ns3_network.whole_links(scenario)
+        for cls, numbers in zip(link["class"], found["links"][link["name"]], strict=True)
+    }
+    return flows, links
+
+
+def pair_of(case, form, seed):
+    """What both simulators found in one scenario with one seed."""
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        scenario = recorded(scenario_of(case, form, seed), scratch)
+        return run_linkweir(scenario), run_ns3(scenario, scratch)
+
+
+def differs(ours, theirs):
+    """Percent of ns-3's value."""
+    return (ours - theirs) / theirs * 100
+
+
+def copies_of(name):
+    """The entry of the scenario that a flow is a copy of."""
+    return re.sub(r"-\d+$", "", name)
+
+
+def mean_over(pairs, side, names, key):
+    """Mean of a value over flows and seeds."""
+    return statistics.fmean(pair[side][0][name][key] for pair in pairs for name in names)
+
+
+def flow_rows(pairs, form):
+    """Means over the seeds for each entry of the scenario, with what is outside its bound."""
+    groups = {}
+    for name in pairs[0][0][0]:
+        groups.setdefault(copies_of(name), []).append(name)
+    rows = []
+    for group, names in groups.items():
+        goodput = [mean_over(pairs, side, names, "goodput_bps") * len(names) for side in (0, 1)]
+        delay = [mean_over(pairs, side, names, "p95_s") for side in (0, 1)]
+        row = {
+            "flow": group,
+            "goodput_bps": goodput,
+            "goodput_differs": differs(*goodput),
+            "p95_s": delay,
+            "p95_differs": differs(*delay),
+        }
+        bounds = {"goodput": GOODPUT_BOUND if form == "tcp" else 0.0, "p95": DELAY_BOUND if form == "tcp" else OPEN_DELAY_BOUND}
+        row["outside"] = [key for key, bound in bounds.items() if abs(row[f"{key}_differs"]) > bound]
+        rows.append(row)
+    return rows
+
+
+def link_rows(pairs):
+    """Sums of packets and means of waits over the seeds by link and class."""
+    rows = []
+    for link, cls in pairs[0][0][1]:
+        row = {"link": link, "class": cls}
+        for key in ("packets", "dropped"):
+            row[key] = [sum(pair[side][1][link, cls][key] for pair in pairs) for side in (0, 1)]
+        row["p95_s"] = [statistics.fmean(pair[side][1][link, cls]["p95_s"] or 0.0 for pair in pairs) for side in (0, 1)]
+        rows.append(row)
+    return rows
+
+
+def compare(case, form, seeds):
+    pairs = []
+    for seed in range(1, seeds + 1):
+        print(f"{case}, {form}: seed {seed} of {seeds}", file=sys.stderr)
+        pairs.append(pair_of(case, form, seed))
+    return {"case": case, "form": form, "seeds": seeds, "flows": flow_rows(pairs, form), "links": link_rows(pairs)}
+
+
+def flow_cells(row):
+    (ours, theirs), (ours_s, theirs_s) = row["goodput_bps"], row["p95_s"]
+    return [
+        row["flow"],
+        f"{ours / 1e6:.3f}",
+        f"{theirs / 1e6:.3f}",
+        f"{row['goodput_differs']:+.2f}",
+        f"{ours_s * 1e3:.2f}",
+        f"{theirs_s * 1e3:.2f}",
+        f"{row['p95_differs']:+.2f}",
+        ", ".join(row["outside"]) or "-",
+    ]
+
+
+def link_cells(row):
+    packets, dropped, waits = row["packets"], row["dropped"], [f"{p95_s * 1e3:.2f}" for p95_s in row["p95_s"]]
+    return [row["link"], row["class"], *map(str, packets), *map(str, dropped), *waits]
+
+
+def render(answer, markdown):
+    parts = []
+    for found in answer["networks"]:
+        title = f"{found['case']}, {found['form']}: {CASES[found['case']]}; {found['seeds']} seeds"
+        outside = sum(len(row["outside"]) for row in found["flows"])
+        verdict = f"{found['case']}, {found['form']}: {outside} of {2 * len(found['flows'])} values outside their bounds"
+        tables = report.table(COLUMNS, map(flow_cells, found["flows"]), [verdict], markdown=markdown)
+        tables += "\n" + report.table(LINK_COLUMNS, map(link_cells, found["links"]), markdown=markdown)
+        parts.append((f"### {title}\n\n" if markdown else f"{title}\n") + tables)
+    return "\n".join(parts)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--case", choices=list(CASES), action="append", help="default: all")
+    parser.add_argument("--form", choices=FORMS, action="append", help="default: both")
+    parser.add_argument("--seeds", type=report.within(int, 1, 1000), default=10, help="runs of each (default 10)")
+    return report.options_of(parser)
+
+
+def main():
+    options = parse_arguments()
+    ns3_network.build()
+    networks = [
+        compare(case, form, options.seeds) for case in options.case or CASES for form in options.form or FORMS
+    ]
+    report.write(options, {"networks": networks}, lambda markdown: render({"networks": networks}, markdown))
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (UnavailableError, RuntimeError, linkweir.Error) as fault:
+        print(f"network.py: {fault}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
