@@ -12,17 +12,19 @@ agree within 2 % in goodput and 5 % in the 95th percentile of the one-way delay.
 
 import argparse
 import csv
+import json
 import random
 import re
+import shutil
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 
-import linkweir
+import instructions
 import ns3_network
 import report
-from ns3_network import UnavailableError, quantity
+from ns3_network import UnavailableError, quantity, started
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -99,12 +101,35 @@ def recorded(scenario, scratch):
     return {**scenario, "flow": flows}
 
 
-def run_linkweir(scenario):
+def build_linkweir():
+    if not shutil.which("cargo"):
+        raise UnavailableError("Linkweir was not built: cargo is missing")
+    command = ["cargo", "build", "--locked", "--release", "-q", "-p", "linkweir-sim", "--example", "run_scenario"]
+    started(command, cwd=BENCH.parent)
+
+
+def toml(value):
+    """A value in TOML, tables inline."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {toml(of)}" for key, of in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value)
+
+
+def run_scenario(scenario, scratch, threads=1):
+    """What Linkweir prints of a scenario."""
+    file = scratch / "scenario.toml"
+    file.write_text("".join(f"{key} = {toml(value)}\n" for key, value in scenario.items()), encoding="utf-8")
+    return json.loads(started([str(instructions.BINARY), str(file), str(threads)]))
+
+
+def run_linkweir(scenario, scratch):
     """Goodput and 95th percentile of the delay by flow; packets, drops and waits by link and class."""
-    result = linkweir.run(scenario)
+    found = run_scenario(scenario, scratch)
     flows = {
         row["flow"]: {"goodput_bps": row["goodput_bps"], "packets": row["delivered_pkts"], "p95_s": row["delay_p95_s"]}
-        for row in result.rows("flows")
+        for row in found["flows"]
     }
     links = {
         (row["link"], row["class"]): {
@@ -112,7 +137,7 @@ def run_linkweir(scenario):
             "dropped": row["dropped_limit_pkts"],
             "p95_s": row["delay_p95_s"],
         }
-        for row in result.rows("classes")
+        for row in found["classes"]
     }
     return flows, links
 
@@ -141,7 +166,7 @@ def pair_of(case, form, seed):
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         scenario = recorded(scenario_of(case, form, seed), scratch)
-        return run_linkweir(scenario), run_ns3(scenario, scratch)
+        return run_linkweir(scenario, scratch), run_ns3(scenario, scratch)
 
 
 def differs(ours, theirs):
@@ -237,12 +262,15 @@ def parse_arguments():
     parser.add_argument("--case", choices=list(CASES), action="append", help="default: all")
     parser.add_argument("--form", choices=FORMS, action="append", help="default: both")
     parser.add_argument("--seeds", type=report.within(int, 1, 1000), default=10, help="runs of each (default 10)")
+    parser.add_argument("--no-build", action="store_true", help="run programs that are already built")
     return report.options_of(parser)
 
 
 def main():
     options = parse_arguments()
-    ns3_network.build()
+    if not options.no_build:
+        build_linkweir()
+        ns3_network.build()
     networks = [
         compare(case, form, options.seeds) for case in options.case or CASES for form in options.form or FORMS
     ]
@@ -253,7 +281,7 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (UnavailableError, RuntimeError, linkweir.Error) as fault:
+    except (UnavailableError, RuntimeError) as fault:
         print(f"network.py: {fault}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:

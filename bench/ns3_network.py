@@ -162,6 +162,14 @@ def describe(scenario: dict[str, Any], scratch: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
+def started(command: list[str], cwd: Path | None = None) -> str:
+    """The standard output of a program that must succeed."""
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr.strip()[-500:]}")
+    return done.stdout
+
+
 def build() -> None:
     """Builds the program with the packages' ns-3, if it is older than its source."""
     source = BENCH / "ns3" / "network.cc"
@@ -181,10 +189,7 @@ def run(scenario: dict[str, Any], scratch: Path) -> dict[str, Any]:
     """Rates and delays in ns-3 by flow; packets, drops and waits by link, a list with one entry per class."""
     file = scratch / "scenario.network"
     file.write_text(describe(scenario, scratch))
-    done = subprocess.run([str(BINARY), str(file)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{BINARY} {file}: exit code {done.returncode}: {done.stderr.strip()[-500:]}")
-    found = json.loads(done.stdout)
+    found = json.loads(started([str(BINARY), str(file)]))
     return {
         "flows": dict(zip((flow["name"] for flow in copies(scenario)), found["flows"], strict=True)),
         "links": dict(zip((link["name"] for link in scenario["link"]), found["links"], strict=True)),
