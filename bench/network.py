@@ -7,7 +7,7 @@ bench/scenarios/network-*.toml. Each is run in two forms. `open`: a Poisson sour
 simulators get the same packets, and every count must be the same. `tcp`: with the transfers, whose means over the seeds must
 agree within 2 % in goodput and 5 % in the 95th percentile of the one-way delay.
 
-    bench/network.py [--case geo] [--form tcp] [--seeds 10] [--json | --markdown] [--out FILE]
+    bench/network.py [--case geo] [--form reno] [--seeds 10] [--json | --markdown] [--out FILE]
 """
 
 import argparse
@@ -37,7 +37,7 @@ CASES = {
     "geo": "10 Mbit/s there, 1 Mbit/s back, 250 ms each, one FIFO each; acknowledgements wait",
     "tree": "a feeder of 15 Mbit/s, four beams of 1.5 and four of 4 Mbit/s; calls before transfers on each",
 }
-FORMS = ("open", "tcp")
+FORMS = ("open", "reno", "cubic")
 # Rates of the Poisson sources that take the place of transfers: some queues are overloaded, others are not.
 OPEN_RATES = {
     "parking": {"long": "2.5Mbit", "cross1": "2Mbit", "cross2": "1.6Mbit", "cross3": "2.2Mbit"},
@@ -56,12 +56,14 @@ LINK_COLUMNS = ["link", "class", "packets", "ns-3", "dropped", "ns-3", "wait p95
 def scenario_of(case, form, seed):
     scenario = tomllib.loads((BENCH / "scenarios" / f"network-{case}.toml").read_text(encoding="utf-8"))
     scenario["seed"] = seed
-    if form == "open":
-        for flow in scenario["flow"]:
-            if flow["kind"] == "tcp":
+    for flow in scenario["flow"]:
+        if flow["kind"] == "tcp":
+            if form == "open":
                 kept = {key: flow[key] for key in ("name", "class", "path", "count", "stagger") if key in flow}
                 flow.clear()
                 flow.update(kept, kind="poisson", rate=OPEN_RATES[case][kept["name"]], packet=OPEN_PACKET)
+            else:
+                flow["cc"] = form
     return scenario
 
 
@@ -200,7 +202,7 @@ def flow_rows(pairs, form):
             "p95_s": delay,
             "p95_differs": differs(*delay),
         }
-        bounds = {"goodput": GOODPUT_BOUND if form == "tcp" else 0.0, "p95": DELAY_BOUND if form == "tcp" else OPEN_DELAY_BOUND}
+        bounds = {"goodput": 0.0 if form == "open" else GOODPUT_BOUND, "p95": OPEN_DELAY_BOUND if form == "open" else DELAY_BOUND}
         row["outside"] = [key for key, bound in bounds.items() if abs(row[f"{key}_differs"]) > bound]
         rows.append(row)
     return rows

@@ -2,7 +2,7 @@
 """A scenario with several links in ns-3: writes it for bench/ns3/network.cc, builds that program and runs it.
 
 Links that follow each other on a way meet in a node of ns-3. What is read: links with `rate`, `delay` and the policies `fifo`
-and `strict`, whose classes have a `limit` in packets; flows of the kinds `tcp` (cubic), `poisson`, `cbr` and `replay` (a list).
+and `strict`, whose classes have a `limit` in packets; flows of the kinds `tcp` (cubic and reno), `poisson`, `cbr` and `replay` (a list).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ PPP_BYTES = 2
 SEND_BUFFER_BYTES = 8_000_000  # far above what a flow has in flight
 RECEIVE_BUFFER_BYTES = 16_000_000
 DELAYED_ACK_SEGMENTS = 2
+TCP_TYPES = {"cubic": "TcpCubic", "reno": "TcpLinuxReno"}
 Way = list[tuple[int, int]]
 
 
@@ -128,6 +129,7 @@ def tcp_settings(flow: dict[str, Any]) -> list[str]:
     """The keys of a TCP flow as attributes of ns-3."""
     delayed = flow["delayed_ack"]
     return [
+        f"ns3::TcpL4Protocol::SocketType=ns3::{TCP_TYPES[flow['cc']]}",
         f"ns3::TcpSocket::SegmentSize={quantity(flow['mss'])}",
         f"ns3::TcpSocket::InitialCwnd={quantity(flow['initial_window'])}",
         f"ns3::TcpSocket::DelAckCount={DELAYED_ACK_SEGMENTS if delayed else 1}",

@@ -661,7 +661,6 @@ Read(const std::string& path)
 void
 ConfigureTcp()
 {
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpCubic::GetTypeId()));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(g_network.sendBuffer));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(g_network.receiveBuffer));
     for (const auto& setting : g_network.tcp)
