@@ -215,8 +215,8 @@ def run_batch(
     threads: int,
     on_done: Callable[[int, _Outcome, dict[str, list[list[_Column]]]], Any],
 ) -> None: ...
-def empty_tables() -> dict[str, list[_Column]]:
-    """All tables but `levels`, whose columns are those of the policy, without rows."""
+def empty_tables(network: bool = False) -> dict[str, list[_Column]]:
+    """All tables but `levels`, whose columns are those of the policy, without rows; of a network or of one link."""
 
 def quantity(text: str, kind: str) -> float:
     """A quantity in base units; kind: rate, time (s), size, bits, packets, fraction, symbol_rate. Raises ValueError."""

@@ -112,9 +112,7 @@ pub(crate) fn simulate(
     sink: &mut dyn Sink,
 ) -> Result<Outcome, linkweir_sim::RunError> {
     match &scenario.network {
-        Some(_) => Err(linkweir_sim::RunError::Invalid(format!(
-            "networks are not run yet ({threads} threads)"
-        ))),
+        Some(network) => linkweir_sim::run_network(network, threads, sink),
         None => linkweir_sim::run(&scenario.experiment, sink),
     }
 }
@@ -161,11 +159,17 @@ pub fn run<'py>(
     }
 }
 
-/// All tables but `levels`, whose columns are those of the policy, without rows.
+/// All tables but `levels`, whose columns are those of the policy, without rows; of a network or of one link.
 #[pyfunction]
-pub fn empty_tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+#[pyo3(signature = (network=false))]
+pub fn empty_tables(py: Python<'_>, network: bool) -> PyResult<Bound<'_, PyDict>> {
     let tables = PyDict::new(py);
-    for table in linkweir_sim::empty_tables() {
+    let all = if network {
+        linkweir_sim::empty_network_tables()
+    } else {
+        linkweir_sim::empty_tables()
+    };
+    for table in all {
         tables.set_item(table.name, columns::chunk(py, &table)?)?;
     }
     Ok(tables)

@@ -48,10 +48,14 @@ impl Random {
 }
 
 /// The seed of what has a name, such as a link of a network: nothing else that is added or moved changes it.
-/// It is below 2^63, so that a scenario can hold it.
+/// With a seed below 2^63 it is below 2^63, so that a scenario can hold it. Of the name `link`, as the one link of a
+/// scenario is called, it is the seed itself.
 pub(crate) fn of_name(seed: u64, name: &str) -> u64 {
-    let bytes = name.bytes().map(u64::from);
-    bytes.fold(mixed(seed), |hash, byte| mixed(hash ^ byte)) >> 1
+    let hash = |name: &str| {
+        let bytes = name.bytes().map(u64::from);
+        bytes.fold(0, |hash, byte| mixed(hash ^ byte)) >> 1
+    };
+    seed ^ hash(name) ^ hash("link")
 }
 
 /// The finalizer of SplitMix64 (Steele, Lea and Flood 2014).
@@ -87,6 +91,7 @@ mod tests {
             assert!(others.clone().all(|(s, n)| of_name(*s, n) != own));
         }
         assert_eq!(of_name(7, "feeder"), of_name(7, "feeder"));
+        assert_eq!(of_name(7, "link"), 7);
     }
 
     #[test]

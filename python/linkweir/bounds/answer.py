@@ -15,6 +15,7 @@ from linkweir.bounds.arrivals import Envelope, Framing, Replayed, of_flow, quant
 from linkweir.bounds.curve import Curve, add, horizontal, minimum, token_bucket, vertical
 from linkweir.bounds.policies import Queue, Service, Setting, services
 from linkweir.scenarios.declared import told
+from linkweir.scenarios.networks import refuse_network
 from linkweir.scenarios.quantity import OptionError
 from linkweir.scenarios.scenario import Scenario
 from linkweir.scenarios.typed import Flow, Link
@@ -102,6 +103,7 @@ def _bound(queue: Queue, service: Service) -> Bound:
 
 def setting_of(scenario: Scenario, envelopes: Mapping[str, Curve], worst: str | None) -> tuple[Setting | None, str]:
     """Scheduler, link and arrivals of a scenario, or why no bound is known."""
+    refuse_network(scenario, "bounds")
     keys, tables = scenario.native.written(), scenario.native.tables()
     link, classes = tables["link"], _expanded(keys["class"])
     for name in envelopes:

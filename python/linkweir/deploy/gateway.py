@@ -13,6 +13,7 @@ from linkweir.deploy import left_out
 from linkweir.deploy.copies import classes_of
 from linkweir.deploy.matching import sorting
 from linkweir.fault import unfit
+from linkweir.scenarios.networks import refuse_network
 from linkweir.scenarios.scenario import Scenario
 
 MODES = {"wireguard": 60, "cleartext": 28}
@@ -98,6 +99,7 @@ def gateway_configuration(
     """
     if mode not in MODES:
         raise unfit("--mode", mode, f"must be one of {', '.join(MODES)}")
+    refuse_network(scenario, "gateway")
     keys = scenario.native.written()
     scheduler, classes = keys["scheduler"], classes_of(keys)
     known = [policy["name"] for policy in _native.policies()]

@@ -40,6 +40,8 @@ class _Flow:
     @property
     def lost(self) -> int:
         row = self.row
+        if "dropped_pkts" in row:  # at one link of a network
+            return int(row["dropped_pkts"])
         return int(row["dropped_limit_pkts"] + row["dropped_policy_pkts"] + row["dropped_age_pkts"])
 
     @property

@@ -32,6 +32,7 @@ from linkweir.lab.world import (
     netem_delay,
     workloads,
 )
+from linkweir.scenarios.networks import refuse_network
 from linkweir.scenarios.scenario import Scenario
 
 _PARENTS = "10: 21: 22: 23: 24: 25:"
@@ -40,6 +41,7 @@ _PARENTS = "10: 21: 22: 23: 24: 25:"
 
 def marked(scenario: Scenario) -> dict[str, Any]:
     """The same scenario with the code points in `match` that the laboratory's packets carry: n for class n, from 1."""
+    refuse_network(scenario, "laboratory")
     keys = scenario.native.written()
     entries = classes_of(keys)
     for number, entry in enumerate(entries, 1):
@@ -59,6 +61,7 @@ def exported(scenario: Scenario, *, ingress: bool = False, stagger_s: float = ST
     Raises:
         ScenarioError: something in it cannot run on a real kernel, or changes over time.
     """
+    refuse_network(scenario, "laboratory")
     keys = scenario.native.written()
     link = keys["link"]
     check_link(link)

@@ -42,6 +42,7 @@ from linkweir.lab.world import (
     netem_delay,
     workloads,
 )
+from linkweir.scenarios.networks import refuse_network
 from linkweir.scenarios.scenario import Scenario
 
 LINK_BELOW: Mapping[str, Any] = {"rate": "10Gbit"}
@@ -73,6 +74,7 @@ def tunnel(
     Raises:
         ScenarioError: something in it cannot be had from real gateways.
     """
+    refuse_network(scenario, "laboratory")
     keys = scenario.native.written()
     link = keys["link"]
     check_link(link)

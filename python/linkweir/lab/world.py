@@ -33,6 +33,7 @@ from linkweir.lab.arrivals import arrivals
 from linkweir.lab.line import Line
 from linkweir.lab.signal import Signal
 from linkweir.scenarios.declared import table_of, told, traffic_kinds
+from linkweir.scenarios.networks import refuse_network
 from linkweir.scenarios.scenario import Scenario
 
 ZERO_NS = 5_000_000_000
@@ -114,6 +115,7 @@ def world(scenario: Scenario, kinds: frozenset[str], *, stagger_s: float = STAGG
     Raises:
         ScenarioError: something in it cannot run on a real kernel.
     """
+    refuse_network(scenario, "laboratory")
     keys = scenario.native.written()
     link = keys["link"]
     check_link(link)

@@ -59,12 +59,14 @@ class ResolvedScenario:
 
     def __init__(self, scenario: Scenario) -> None:
         keys = scenario.native.written()
+        if scenario.is_network:  # each link has its own; see `Scenario.of_link`
+            keys |= {"link": {}, "scheduler": {}, "class": []}
         self.link: Keys = keys["link"]
         self.scheduler: Keys = keys["scheduler"]
-        self.flows: list[Keys] = keys["flow"]
+        self.flows: list[Keys] = keys.get("flow", [])  # a link of a network may have only acknowledgements
         self.entries: list[Entry] = []
         senders: dict[str, list[Keys]] = {}
-        for flow in self.flows:
+        for flow in self.flows if self.scheduler else []:
             senders.setdefault(flow["class"], []).append(flow)
         first = 0
         for entry in keys["class"]:

@@ -73,6 +73,29 @@ impl Watch {
         })
     }
 
+    /// In a network: these entries are numbered elsewhere, if they cross the link.
+    pub(super) fn number_only(&mut self, is_end: impl Fn(usize) -> bool) {
+        for (entry, flow) in self.flows.iter_mut().enumerate() {
+            if !is_end(entry) {
+                flow.next = None;
+            }
+        }
+    }
+
+    /// In a network: a packet of a source enters its way.
+    #[cold]
+    pub(super) fn entered(&mut self, packet: &Seen) {
+        if let Some(call) = &mut self.flows[packet.flow as usize].call {
+            call.created(packet.created_ns);
+        }
+    }
+
+    /// In a network: a packet of a flow was dropped or lost somewhere.
+    #[cold]
+    pub(super) fn learned(&mut self, packet: &Seen) {
+        self.ended(packet, Fate::Lost);
+    }
+
     /// The number of the next packet of a flow.
     #[cold]
     pub(super) fn number(&mut self, flow: u32) -> u64 {

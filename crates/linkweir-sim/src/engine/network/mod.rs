@@ -16,26 +16,23 @@
 //! | module | holds |
 //! |---|---|
 //! | `plan` | the network as one experiment per link; where packets go behind each |
-//! | `station`, `inbox`, `letters` | a link's part of the network; messages to it; what goes back by links |
-//! | `ends` | sources and receivers at a link |
+//! | `ends`, `passing` | sources and receivers at a link; what leaves the link |
+//! | `fifo` | the process of a simple link, with an event per packet |
 //! | `process`, `earliest` | a link as a process; which process is next |
 //! | `partition`, `cut` | the processes of a thread; which process goes to which thread |
 //! | `bins` | when tables are written |
+//!
+//! What a link knows of its network is in `engine/station`.
 
 mod bins;
 mod cut;
 mod earliest;
 mod ends;
-mod inbox;
-mod letters;
+mod fifo;
 mod partition;
+mod passing;
 mod plan;
 mod process;
-mod station;
-
-pub(super) use letters::Letter;
-pub(super) use plan::{Role, StationPlan};
-pub(super) use station::Station;
 
 use crate::network::Network;
 use crate::table::Sink;
@@ -52,9 +49,18 @@ use plan::Plan;
 /// A network that contradicts itself or that has a part which runs only over one link, parameters that a policy refuses, a
 /// sink that refuses a chunk.
 pub fn run(network: &Network, threads: usize, sink: &mut dyn Sink) -> Result<Outcome, RunError> {
+    run_with((network, true), threads, sink)
+}
+
+/// The same; the word says whether links that can be are simple processes.
+fn run_with(
+    (network, simple): (&Network, bool),
+    threads: usize,
+    sink: &mut dyn Sink,
+) -> Result<Outcome, RunError> {
     let plan = Plan::new(network).map_err(RunError::Invalid)?;
-    let processes = plan.processes(network)?;
-    let mut partitions = Partitions::new(processes, &plan, threads);
+    let processes = plan.processes(network, simple)?;
+    let mut partitions = Partitions::new(processes, (network, &plan), threads);
     let mut bins = NetworkBins::new(network, &plan, &mut partitions);
     let end_ns = network.duration_ns;
     let mut slice = Slice::new();
