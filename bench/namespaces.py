@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A scenario with several links in network namespaces of this machine, in real time: what the kernel's own TCP does with it.
+"""A scenario with several links in network namespaces of this machine, in real time: what the kernel's own TCP does.
 
-Every link is a veth pair with tbf and pfifo where it begins; transfers are iperf3, from a namespace of their own each: a sender
-on the bottleneck's own machine would fill its queue no further than TCP small queues let it. Delays need netem, which not every
-kernel has, so links have none but their queues'. Needs root, iproute2, iperf3 and a kernel with tbf.
+Every link is a veth pair with tbf and pfifo where it begins. Transfers are iperf3, each from a namespace of its own:
+a sender on the router itself would fill its queue no further than TCP small queues let it. Delays need netem, which
+not every kernel has, so links have no delay but that of their queues. Needs root, iproute2, iperf3 and a kernel with
+tbf.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import time
 from typing import Any
 
 import ns3_network
-from ns3_network import UnavailableError, quantity
+from ns3_network import quantity
+from peers import UnavailableError
 
 ETHERNET_BYTES = 14  # tbf counts them
 FULL_BYTES = 1500
@@ -33,7 +35,9 @@ def needed() -> None:
 def act(*words: str) -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise UnavailableError(f"{' '.join(words)}: {done.stderr.strip()}; this needs root and a kernel with veth and tbf")
+        raise UnavailableError(
+            f"{' '.join(words)}: {done.stderr.strip()}; this needs root and a kernel with veth and tbf"
+        )
 
 
 class Namespaces:

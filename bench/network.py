@@ -2,49 +2,38 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Networks of several links in Linkweir and in ns-3, the same packets from every open source on both sides.
 
-Three networks: `parking` (three bottlenecks), `geo` (acknowledgements wait in a return link), `tree` (a feeder, eight beams);
-bench/scenarios/network-*.toml. Each is run in two forms. `open`: a Poisson source takes the place of each transfer, so both
-simulators get the same packets, and every count must be the same. `tcp`: with the transfers, whose means over the seeds must
-agree within 2 % in goodput and 5 % in the 95th percentile of the one-way delay.
+Three networks: `parking` (three bottlenecks), `geo` (acknowledgements wait in a return link), `tree` (a feeder, eight
+beams); bench/scenarios/network-*.toml. Each is run in three forms. `open`: a Poisson source takes the place of each
+transfer, so both simulators get the same packets, and every count must be the same. `reno` and `cubic`: with the
+transfers; means over the seeds must agree within 2 % in goodput and 5 % in the 95th percentile of the one-way delay.
 
     bench/network.py [--case geo] [--form reno] [--seeds 10] [--json | --markdown] [--out FILE]
+    bench/network.py --speed parking --speed shell [--rounds 3]
+    bench/network.py --kernel [--rounds 3]
+
+With --speed, seconds per packet and hop of both simulators on the parking lot and on a shell of 1,584 satellites
+(shell.py). With --kernel, shares of CUBIC transfers on a parking lot without delays, which the kernel's TCP runs as well,
+in network namespaces and real time (as root; needs iperf3).
 """
 
 import argparse
-import csv
 import json
-import random
 import re
-import shutil
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 
 import instructions
+import network_kernel
+import network_speed
 import ns3_network
+import peers
 import report
-from ns3_network import UnavailableError, quantity, started
+from network_scenarios import CASES, FORMS, recorded, scenario_of, written
+from ns3_network import started
+from peers import UnavailableError
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-BENCH = Path(__file__).resolve().parent
-CASES = {
-    "parking": "three bottlenecks of 10 Mbit/s in a row, one FIFO each",
-    "geo": "10 Mbit/s there, 1 Mbit/s back, 250 ms each, one FIFO each; acknowledgements wait",
-    "tree": "a feeder of 15 Mbit/s, four beams of 1.5 and four of 4 Mbit/s; calls before transfers on each",
-}
-FORMS = ("open", "reno", "cubic")
-# Rates of the Poisson sources that take the place of transfers: some queues are overloaded, others are not.
-OPEN_RATES = {
-    "parking": {"long": "2.5Mbit", "cross1": "2Mbit", "cross2": "1.6Mbit", "cross3": "2.2Mbit"},
-    "geo": {"download": "2.4Mbit"},
-    "tree": {f"data{i}": "700kbit" if i <= 4 else "1.1Mbit" for i in range(1, 9)},
-}
-OPEN_PACKET = "1500B"
 # Bounds in percent of ns-3's mean.
 GOODPUT_BOUND, DELAY_BOUND = 2.0, 5.0
 # Linkweir's percentiles are from histograms whose buckets are 1/128 wide.
@@ -53,77 +42,11 @@ COLUMNS = ["flow", "Mbit/s", "ns-3", "differs %", "p95 ms", "ns-3", "differs %",
 LINK_COLUMNS = ["link", "class", "packets", "ns-3", "dropped", "ns-3", "wait p95 ms", "ns-3"]
 
 
-def scenario_of(case, form, seed):
-    scenario = tomllib.loads((BENCH / "scenarios" / f"network-{case}.toml").read_text(encoding="utf-8"))
-    scenario["seed"] = seed
-    for flow in scenario["flow"]:
-        if flow["kind"] == "tcp":
-            if form == "open":
-                kept = {key: flow[key] for key in ("name", "class", "path", "count", "stagger") if key in flow}
-                flow.clear()
-                flow.update(kept, kind="poisson", rate=OPEN_RATES[case][kept["name"]], packet=OPEN_PACKET)
-            else:
-                flow["cc"] = form
-    return scenario
-
-
-def gap_ns(flow, mean_ns, draw):
-    if flow["kind"] == "poisson":
-        return draw.expovariate(1 / mean_ns)
-    return mean_ns * draw.uniform(1 - flow["jitter"], 1 + flow["jitter"])
-
-
-def record(flow, start_ns, duration_ns, draw, file):
-    """Writes the packets of an open source as a list."""
-    size = quantity(flow["packet"])
-    mean_ns = size * 8e9 / quantity(flow["rate"])
-    at_ns = start_ns + gap_ns(flow, mean_ns, draw)
-    with file.open("w", newline="", encoding="utf-8") as target:
-        rows = csv.writer(target)
-        rows.writerow(["t_s", "bytes"])
-        while at_ns < duration_ns:
-            rows.writerow([f"{round(at_ns) / 1e9:.9f}", size])
-            at_ns += gap_ns(flow, mean_ns, draw)
-
-
-def recorded(scenario, scratch):
-    """The scenario with every packet of its open sources in a list, so that both simulators send the same ones."""
-    flows = []
-    duration_ns = quantity(scenario["duration"])
-    for flow in ns3_network.copies(scenario):
-        start_ns = flow.pop("start_ns")
-        for key in ("count", "stagger"):
-            flow.pop(key, None)
-        if flow["kind"] == "tcp":
-            flows.append({**flow, "start": f"{start_ns}ns"})
-            continue
-        file = scratch / f"{flow['name']}.csv"
-        record(flow, start_ns, duration_ns, random.Random(f"{scenario['seed']} {flow['name']}"), file)
-        flows.append({key: flow[key] for key in ("name", "class", "path")} | {"kind": "replay", "file": str(file)})
-    return {**scenario, "flow": flows}
-
-
-def build_linkweir():
-    if not shutil.which("cargo"):
-        raise UnavailableError("Linkweir was not built: cargo is missing")
-    command = ["cargo", "build", "--locked", "--release", "-q", "-p", "linkweir-sim", "--example", "run_scenario"]
-    started(command, cwd=BENCH.parent)
-
-
-def toml(value):
-    """A value in TOML, tables inline."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {toml(of)}" for key, of in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(toml, value)) + "]"
-    return json.dumps(value)
-
-
-def run_scenario(scenario, scratch, threads=1):
+def run_scenario(scenario, scratch):
     """What Linkweir prints of a scenario."""
     file = scratch / "scenario.toml"
-    file.write_text("".join(f"{key} = {toml(value)}\n" for key, value in scenario.items()), encoding="utf-8")
-    return json.loads(started([str(instructions.BINARY), str(file), str(threads)]))
+    file.write_text(written(scenario), encoding="utf-8")
+    return json.loads(started([str(instructions.BINARY), str(file)]))
 
 
 def run_linkweir(scenario, scratch):
@@ -148,7 +71,11 @@ def run_ns3(scenario, scratch):
     """The same of ns-3."""
     found = ns3_network.run(scenario, scratch)
     flows = {
-        name: {"goodput_bps": flow["goodput_bps"], "packets": flow["delay"]["packets"], "p95_s": flow["delay"].get("p95_s")}
+        name: {
+            "goodput_bps": flow["goodput_bps"],
+            "packets": flow["delay"]["packets"],
+            "p95_s": flow["delay"].get("p95_s"),
+        }
         for name, flow in found["flows"].items()
     }
     links = {
@@ -202,7 +129,10 @@ def flow_rows(pairs, form):
             "p95_s": delay,
             "p95_differs": differs(*delay),
         }
-        bounds = {"goodput": 0.0 if form == "open" else GOODPUT_BOUND, "p95": OPEN_DELAY_BOUND if form == "open" else DELAY_BOUND}
+        bounds = {
+            "goodput": 0.0 if form == "open" else GOODPUT_BOUND,
+            "p95": OPEN_DELAY_BOUND if form == "open" else DELAY_BOUND,
+        }
         row["outside"] = [key for key, bound in bounds.items() if abs(row[f"{key}_differs"]) > bound]
         rows.append(row)
     return rows
@@ -252,7 +182,9 @@ def render(answer, markdown):
     for found in answer["networks"]:
         title = f"{found['case']}, {found['form']}: {CASES[found['case']]}; {found['seeds']} seeds"
         outside = sum(len(row["outside"]) for row in found["flows"])
-        verdict = f"{found['case']}, {found['form']}: {outside} of {2 * len(found['flows'])} values outside their bounds"
+        verdict = (
+            f"{found['case']}, {found['form']}: {outside} of {2 * len(found['flows'])} values outside their bounds"
+        )
         tables = report.table(COLUMNS, map(flow_cells, found["flows"]), [verdict], markdown=markdown)
         tables += "\n" + report.table(LINK_COLUMNS, map(link_cells, found["links"]), markdown=markdown)
         parts.append((f"### {title}\n\n" if markdown else f"{title}\n") + tables)
@@ -264,6 +196,11 @@ def parse_arguments():
     parser.add_argument("--case", choices=list(CASES), action="append", help="default: all")
     parser.add_argument("--form", choices=FORMS, action="append", help="default: both")
     parser.add_argument("--seeds", type=report.within(int, 1, 1000), default=10, help="runs of each (default 10)")
+    parser.add_argument("--speed", choices=network_speed.CASES, action="append", help="measure speed on these instead")
+    parser.add_argument(
+        "--rounds", type=report.within(int, 1, 1000), default=3, help="rounds of --speed and --kernel (default 3)"
+    )
+    parser.add_argument("--kernel", action="store_true", help="compare shares of transfers with the kernel's (as root)")
     parser.add_argument("--no-build", action="store_true", help="run programs that are already built")
     return report.options_of(parser)
 
@@ -271,11 +208,17 @@ def parse_arguments():
 def main():
     options = parse_arguments()
     if not options.no_build:
-        build_linkweir()
         ns3_network.build()
-    networks = [
-        compare(case, form, options.seeds) for case in options.case or CASES for form in options.form or FORMS
-    ]
+    peers.Linkweir().prepare(not options.no_build)
+    if options.speed:
+        rows = [row for case in options.speed for row in network_speed.measure(case, options.rounds)]
+        report.write(options, {"speed": rows}, lambda markdown: network_speed.render(rows, markdown))
+        return 0
+    if options.kernel:
+        rows = network_kernel.compare(options.rounds, run_linkweir, run_ns3)
+        report.write(options, {"kernel": rows}, lambda markdown: network_kernel.render(rows, markdown))
+        return 0
+    networks = [compare(case, form, options.seeds) for case in options.case or CASES for form in options.form or FORMS]
     report.write(options, {"networks": networks}, lambda markdown: render({"networks": networks}, markdown))
     return 0
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A scenario with several links in ns-3: writes it for bench/ns3/network.cc, builds that program and runs it.
 
-Links that follow each other on a way meet in a node of ns-3. What is read: links with `rate`, `delay` and the policies `fifo`
-and `strict`, whose classes have a `limit` in packets; flows of the kinds `tcp` (cubic and reno), `poisson`, `cbr` and `replay` (a list).
+Links that follow each other on a way meet in a node of ns-3. What is read: links with `rate`, `delay` and the
+policies `fifo` and `strict`, whose classes have a `limit` in packets; flows of the kinds `tcp` (cubic and reno),
+`poisson`, `cbr` and `replay` (a list).
 """
 
 from __future__ import annotations
@@ -12,27 +13,23 @@ import json
 import re
 import shutil
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+from peers import UnavailableError
 
 BENCH = Path(__file__).resolve().parent
 BINARY = BENCH.parent / "target" / "bench" / "ns3_network"
 MODULES = ("core", "network", "internet", "applications", "traffic-control", "point-to-point")
-UNITS = {
-    **{"Gbit": 1e9, "Mbit": 1e6, "kbit": 1e3, "bit": 1},
-    **{"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1},
-    **{"kB": 1e3, "B": 1, "p": 1},
-}
+UNITS = {"Mbit": 1e6, "kbit": 1e3, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1, "B": 1, "p": 1}
 PPP_BYTES = 2
 SEND_BUFFER_BYTES = 8_000_000  # far above what a flow has in flight
 RECEIVE_BUFFER_BYTES = 16_000_000
 DELAYED_ACK_SEGMENTS = 2
 TCP_TYPES = {"cubic": "TcpCubic", "reno": "TcpLinuxReno"}
 Way = list[tuple[int, int]]
-
-
-class UnavailableError(Exception):
-    """ns-3 cannot run here; the text says what to do."""
+Graph = tuple[list[tuple[int, int]], int]
 
 
 def quantity(text: str) -> int:
@@ -63,7 +60,7 @@ def copies(scenario: dict[str, Any]) -> list[dict[str, Any]]:
     return flows
 
 
-def ends_of(links: list[dict[str, Any]], flows: list[dict[str, Any]]) -> tuple[list[tuple[int, int]], int]:
+def ends_of(links: list[dict[str, Any]], flows: list[dict[str, Any]]) -> Graph:
     """The nodes from which and to which each link leads, and how many nodes there are."""
     index = {link["name"]: i for i, link in enumerate(links)}
     same = list(range(2 * len(links)))  # 2 i is where link i begins, 2 i + 1 where it ends
@@ -81,7 +78,7 @@ def ends_of(links: list[dict[str, Any]], flows: list[dict[str, Any]]) -> tuple[l
         there = [index[name] for name in flow["path"]]
         back = [index[name] for name in flow.get("back", [])]
         for way in (there, back):
-            for before, after in zip(way, way[1:], strict=False):
+            for before, after in pairwise(way):
                 join(2 * before + 1, 2 * after)
         if back:
             join(2 * there[-1] + 1, 2 * back[0])
@@ -139,12 +136,15 @@ def tcp_settings(flow: dict[str, Any]) -> list[str]:
     ]
 
 
-def describe(scenario: dict[str, Any], scratch: Path) -> str:
-    """The network as bench/ns3/network.cc reads it; lists of packets go into the folder `scratch`."""
+def describe(scenario: dict[str, Any], scratch: Path, graph: Graph | None = None) -> str:
+    """The network as bench/ns3/network.cc reads it; lists of packets go into the folder `scratch`.
+
+    `graph` has the ends of each link and the number of nodes, if there are links that no flow takes.
+    """
     links, flows = whole_links(scenario), copies(scenario)
-    ends, nodes = ends_of(links, flows)
+    ends, nodes = graph or ends_of(links, flows)
     if any(link["overhead"] != f"{PPP_BYTES}B" for link in links):
-        raise ValueError(f"each link needs overhead = \"{PPP_BYTES}B\", what ns-3's point-to-point devices add")
+        raise ValueError(f'each link needs overhead = "{PPP_BYTES}B", what ns-3\'s point-to-point devices add')
     settings = {tuple(tcp_settings(flow)) for flow in flows if flow["kind"] == "tcp"}
     if len(settings) > 1:
         raise ValueError("all TCP flows must have the same settings")
@@ -185,6 +185,13 @@ def build() -> None:
     compiled = subprocess.run(command, capture_output=True, text=True, check=False)
     if compiled.returncode:
         raise UnavailableError("bench/ns3/network.cc was not built: g++ failed:\n" + compiled.stderr)
+
+
+def speed_command(scenario: dict[str, Any], scratch: Path, graph: Graph | None = None) -> list[str]:
+    """What runs the scenario as fast as ns-3 can: nothing measured but packets, flow control as it is."""
+    file = scratch / "speed.network"
+    file.write_text(describe(scenario, scratch, graph))
+    return [str(BINARY), "--delays=0", "--idle=0", str(file)]
 
 
 def run(scenario: dict[str, Any], scratch: Path) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A shell of satellites as a scenario with several links: a Walker delta pattern at one instant, and pairs of stations.
+"""A shell of satellites as a scenario with several links: a Walker delta pattern at one instant, and pairs of
+stations.
 
-1,584 satellites in 72 planes of 22 at 550 km and 53 degrees; each has links of 20 Mbit/s to the satellites before and after
-it and to its neighbours in the two adjacent planes. Stations have links of 10 Mbit/s to the nearest satellite, which is at
-least 25 degrees high. Each pair has a CUBIC transfer; its packets and acknowledgements take the path with the least delay.
+1,584 satellites in 72 planes of 22 at 550 km and 53 degrees. Each has links of 20 Mbit/s to the satellites before and
+after it and to its neighbours in the two adjacent planes. Stations have links of 10 Mbit/s to the nearest satellite,
+which is at least 25 degrees high. Each pair has a CUBIC transfer; packets and acknowledgements take the path with the
+least delay.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import heapq
 import math
 import random
+from itertools import pairwise
 from typing import Any
 
 PLANES, PER_PLANE, PHASING = 72, 22, 1
@@ -21,7 +24,7 @@ PAIRS = 100
 ISL_RATE, GROUND_RATE, LIMIT = "20Mbit", "10Mbit", "100p"
 STAGGER_MS = 10
 Point = tuple[float, float, float]
-Ends = dict[str, tuple[int, int]]
+Ends = list[tuple[int, int]]
 
 
 def satellite(plane: int, place: int) -> Point:
@@ -54,7 +57,7 @@ def highest(place: Point, satellites: list[Point]) -> int:
 
 
 def neighbours(i: int) -> list[int]:
-    """The satellites to which a satellite has links; from the last plane to the first the phasing adds up to one place."""
+    """The satellites to which a satellite has links; between the last plane and the first the phasing adds up."""
     plane, place = divmod(i, PER_PLANE)
     near = [(plane, place + 1), (plane, place - 1)]
     for step in (1, -1):
@@ -96,16 +99,15 @@ def link(name: str, rate: str, delay: int) -> dict[str, Any]:
     }
 
 
-
-def scenario(duration_s: float, tcp: dict[str, Any], seed: int = 1) -> tuple[dict[str, Any], Ends, int]:
-    """The scenario, the nodes between which each link is, and how many nodes there are."""
+def scenario(duration_s: float, tcp: dict[str, Any], seed: int = 1) -> tuple[dict[str, Any], tuple[Ends, int]]:
+    """The scenario; the nodes between which each link is, and how many nodes there are."""
     draw = random.Random(seed)
     satellites = [satellite(plane, place) for plane in range(PLANES) for place in range(PER_PLANE)]
-    links, ends, flows = [], {}, []
+    links, ends, flows = [], [], []
 
     def add(name: str, rate: str, delay: int, nodes: tuple[int, int]) -> None:
         links.append(link(name, rate, delay))
-        ends[name] = nodes
+        ends.append(nodes)
 
     for i, place in enumerate(satellites):
         for other in neighbours(i):
@@ -119,9 +121,9 @@ def scenario(duration_s: float, tcp: dict[str, Any], seed: int = 1) -> tuple[dic
             add(f"s{near[side]}-{name}", GROUND_RATE, delay, (near[side], node))
         path = shortest(near[0], near[1], satellites)
         names = [f"a{pair}", *(f"s{i}" for i in path), f"b{pair}"]
-        there = [f"{a}-{b}" for a, b in zip(names, names[1:], strict=False)]
-        back = [f"{b}-{a}" for a, b in zip(names, names[1:], strict=False)][::-1]
+        there = [f"{a}-{b}" for a, b in pairwise(names)]
+        back = [f"{b}-{a}" for a, b in pairwise(names)][::-1]
         flow = {"name": f"pair{pair}", "class": "all", "path": there, "back": back, "kind": "tcp", **tcp}
         flows.append({**flow, "start": f"{STAGGER_MS * pair}ms"})
     run = {"name": "a shell of satellites", "duration": f"{duration_s:g}s", "warmup": "0s", "seed": seed}
-    return {**run, "link": links, "flow": flows}, ends, len(satellites) + 2 * PAIRS
+    return {**run, "link": links, "flow": flows}, (ends, len(satellites) + 2 * PAIRS)
