@@ -12,7 +12,7 @@ transfers; means over the seeds must agree within 2 % in goodput and 5 % in the 
     bench/network.py --kernel [--rounds 3]
 
 With --speed, seconds per packet and hop of both simulators on the parking lot and on a shell of 1,584 satellites
-(shell.py). With --kernel, shares of CUBIC transfers on a parking lot without delays, which the kernel's TCP runs as well,
+(shell.py). With --kernel, shares of CUBIC transfers on a parking lot without delays, which the kernel also runs,
 in network namespaces and real time (as root; needs iperf3).
 """
 
@@ -103,9 +103,9 @@ def differs(ours, theirs):
     return (ours - theirs) / theirs * 100
 
 
-def copies_of(name):
-    """The entry of the scenario that a flow is a copy of."""
-    return re.sub(r"-\d+$", "", name)
+def group_of(name):
+    """Flows whose names differ in their numbers only are compared together."""
+    return re.sub(r"(-\d+)+$", "", name)
 
 
 def mean_over(pairs, side, names, key):
@@ -114,10 +114,10 @@ def mean_over(pairs, side, names, key):
 
 
 def flow_rows(pairs, form):
-    """Means over the seeds for each entry of the scenario, with what is outside its bound."""
+    """Means over the seeds for each group of flows, with what is outside its bound."""
     groups = {}
     for name in pairs[0][0][0]:
-        groups.setdefault(copies_of(name), []).append(name)
+        groups.setdefault(group_of(name), []).append(name)
     rows = []
     for group, names in groups.items():
         goodput = [mean_over(pairs, side, names, "goodput_bps") * len(names) for side in (0, 1)]
@@ -194,7 +194,7 @@ def render(answer, markdown):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", choices=list(CASES), action="append", help="default: all")
-    parser.add_argument("--form", choices=FORMS, action="append", help="default: both")
+    parser.add_argument("--form", choices=FORMS, action="append", help="default: all")
     parser.add_argument("--seeds", type=report.within(int, 1, 1000), default=10, help="runs of each (default 10)")
     parser.add_argument("--speed", choices=network_speed.CASES, action="append", help="measure speed on these instead")
     parser.add_argument(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shares of transfers on a parking lot without delays in Linkweir, ns-3 and the kernel, where the simulators' TCP differs.
+"""Shares of transfers on a parking lot without delays in Linkweir, ns-3 and the kernel: whose TCP is right?
 
 In each round every transfer starts at another time within the first second, the same for Linkweir, ns-3 and the kernel.
 """

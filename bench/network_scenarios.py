@@ -30,7 +30,7 @@ CASES = {
 OPEN_RATES = {
     "parking": {"long": "2.5Mbit", "cross1": "2Mbit", "cross2": "1.6Mbit", "cross3": "2.2Mbit"},
     "geo": {"download": "2.4Mbit"},
-    "tree": {f"data{i}": "700kbit" if i <= 4 else "1.1Mbit" for i in range(1, 9)},
+    "tree": {f"{beams}-{i}": rate for beams, rate in (("narrow", "700kbit"), ("wide", "1.1Mbit")) for i in range(1, 5)},
 }
 OPEN_PACKET = "1500B"
 
