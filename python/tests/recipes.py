@@ -131,12 +131,12 @@ keys! {
     ),
     Edit(
         "crates/linkweir-sim/src/scenario/traffic.rs",
-        "        Source::OnOff => on_off(section, link)?,\n",
+        "        Source::OnOff => on_off(section, path)?,\n",
         """        Source::Ticks => Traffic::Ticks {
             every_ns: section.demand(&TICKS_EVERY)?,
             packet: packet(section, TICKS_PACKET.name, link)?,
         },
-        Source::OnOff => on_off(section, link)?,
+        Source::OnOff => on_off(section, path)?,
 """,
     ),
     behind(
