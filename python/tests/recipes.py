@@ -134,7 +134,7 @@ keys! {
         "        Source::OnOff => on_off(section, path)?,\n",
         """        Source::Ticks => Traffic::Ticks {
             every_ns: section.demand(&TICKS_EVERY)?,
-            packet: packet(section, TICKS_PACKET.name, link)?,
+            packet: packet(section, TICKS_PACKET.name, path)?,
         },
         Source::OnOff => on_off(section, path)?,
 """,
