@@ -141,8 +141,8 @@ keys! {
     ),
     behind(
         "crates/linkweir-sim/src/engine/build.rs",
-        "            | Traffic::Poisson { packet, .. }\n",
-        "            | Traffic::Ticks { packet, .. }\n",
+        "        | Traffic::Poisson { packet, .. }\n",
+        "        | Traffic::Ticks { packet, .. }\n",
     ),
     behind(
         "crates/linkweir-sim/src/metrics/flow.rs",
