@@ -151,9 +151,8 @@ fn network<'a>(section: &mut Section<'_, '_>, places: &'a [Place<'a>]) -> Result
     };
     let classes = Chosen::read(section, places, path.iter().chain(&back).copied())?;
     write_links(section, PATH.name, &path, places);
-    match back.is_empty() {
-        true => section.remark("back: none"),
-        false => write_links(section, BACK.name, &back, places),
+    if !back.is_empty() {
+        write_links(section, BACK.name, &back, places);
     }
     let stops = |numbers: &[usize]| -> Result<Vec<Stop<'a>>, Fault> {
         let stop = |at: &usize| {
