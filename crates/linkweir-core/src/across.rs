@@ -521,8 +521,7 @@ impl Policy for Nested {
     fn expired(&self, view: &View<'_>, q: usize) -> bool {
         let (at, place) = self.places[q];
         let user = &self.users[at];
-        user.policy
-            .expired(&User::view(&user.queues, view), place)
+        user.policy.expired(&User::view(&user.queues, view), place)
     }
 
     fn observe(&self, view: &View<'_>, q: usize, values: &mut [i64]) {

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::setup::tests::Links;
-use linkweir_core::{Limit, Mux, PolicyInfo};
+use linkweir_core::{CorePolicy, Limit, Mux, PolicyInfo};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -61,7 +61,7 @@ impl Shared {
     fn is_true(&mut self) {
         for (at, link) in self.links.iter_mut().enumerate() {
             let mut waits = link.0.as_queue(self.now_ns);
-            let seen = self.hub.view.queues[at];
+            let seen = self.hub.across.users()[at];
             waits.rate_bps = seen.rate_bps;
             if waits.backlog_pkts == 0 {
                 (waits.head_bytes, waits.head_arrival_ns) = (seen.head_bytes, seen.head_arrival_ns);
@@ -159,7 +159,7 @@ fn a_reload_in_a_fade_is_not_refused() {
         link.0.set_capacity(0, 1_000_000);
     }
     shared.next();
-    assert_eq!(shared.hub.view.link_bps, 1_000_000);
+    assert_eq!(shared.hub.across.link_bps(), 1_000_000);
     // The channels are known to have carried 8 Mbit/s.
     for (bps, refused) in [(7_000_000, false), (9_000_000, true)] {
         let mut across = running.across.clone().unwrap();
@@ -538,7 +538,7 @@ fn a_measured_rate_below_expires() {
     let mut shared = Shared::new(&config);
     let capacity = |shared: &mut Shared, now_ns| {
         shared.hub.refresh(now_ns, &mut shared.links);
-        shared.hub.view.link_bps
+        shared.hub.across.link_bps()
     };
     assert_eq!(capacity(&mut shared, 0), 8_000_000);
     for link in &mut shared.links {
