@@ -36,6 +36,7 @@ _FORMS = {
     "arrivals": "dict[str, Any]",
     "columns": "dict[str, Any]",
     "rules": "list[dict[str, Any]]",
+    "across": "dict[str, Any]",
     "per_terminal": "float | list[float] | dict[str, float]",
 }
 _NAMES = {"": "Top", "class": "Class", "link.beam.rain": "Rain", "place": "Place"}

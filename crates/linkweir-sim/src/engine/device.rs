@@ -68,12 +68,12 @@ enum Pace {
 }
 
 impl Device {
-    /// The transmitter of a link; `classes` are those of the flows.
-    pub(super) fn new(link: &Link, classes: &[usize], horizon_ns: u64) -> Device {
+    /// The transmitter of a link; `terminals` are those of the flows, where it is a beam's.
+    pub(super) fn new(link: &Link, terminals: &[usize], horizon_ns: u64) -> Device {
         let delays = link.satellite.as_ref().and_then(|s| s.delays.as_ref());
         let outages = delays.map_or_else(Outages::default, |delays| delays.outages.clone());
         let pace = match &link.capacity {
-            _ if link.beam.is_some() => Pace::Carrier(Carrier::new(classes)),
+            _ if link.beam.is_some() => Pace::Carrier(Carrier::new(terminals)),
             Capacity::Rate(signal) => Pace::Rate {
                 rate: Track::interrupted(signal, &outages),
                 meter: Track::interrupted(signal, &outages),

@@ -22,7 +22,7 @@
 //! | `device`, `carrier` | the transmitter; that of a beam |
 //! | `bottleneck` | queues and device, for media to act on |
 //! | `medium`, `satellite`, `beam` | what lies between the scheduler and the receivers |
-//! | `csi` | what a scheduler knows of channels at a fixed age |
+//! | `csi`, `codes` | what a scheduler knows of channels at a fixed age; how a satellite codes packets |
 //! | `reported` | the capacity as it is reported to a scheduler that follows it |
 //! | `bins` | when tables are written |
 
@@ -34,6 +34,7 @@ mod bins;
 mod bottleneck;
 mod build;
 mod carrier;
+mod codes;
 mod connection;
 mod csi;
 mod device;
@@ -56,7 +57,7 @@ use std::ops::ControlFlow;
 
 use linkweir_core::{Fault, Limit, Mux};
 
-use crate::experiment::{Class, Experiment};
+use crate::experiment::{users, Class, Experiment};
 use crate::metrics::Recorder;
 use crate::policies::{AnyPolicy, Missing};
 use crate::table::Sink;
@@ -174,14 +175,15 @@ impl<'a, M: Medium> Engine<'a, M> {
             access,
             acks,
         } = Flows::new(experiment);
-        let classes: Vec<usize> = flows.iter().map(|flow| flow.class).collect();
+        let users = users(&experiment.classes);
+        let terminals: Vec<usize> = flows.iter().map(|flow| users[flow.class]).collect();
         Ok(Engine {
             bottleneck: Bottleneck {
                 experiment,
                 now_ns: 0,
                 agenda: Agenda::new(),
                 mux,
-                device: Device::new(link, &classes, experiment.duration_ns),
+                device: Device::new(link, &terminals, experiment.duration_ns),
                 age_ns: u64::MAX,
                 any_greedy: flows
                     .iter()

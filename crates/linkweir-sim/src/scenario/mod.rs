@@ -42,6 +42,7 @@ mod overrides;
 mod satellite;
 mod scheduler;
 mod traffic;
+mod users;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -52,7 +53,7 @@ use linkweir_config::reader::{quote, Section, Source};
 use linkweir_config::{queue, trace};
 use toml::de::DeTable;
 
-use crate::experiment::{Class, Experiment, Flow, Link, Scheduler};
+use crate::experiment::{self, first_classes, Class, Experiment, Flow, Link, Scheduler};
 
 use inputs::Told;
 
@@ -155,7 +156,9 @@ fn read<'i>(
         ranges,
         owners,
     } = Classes::read(&mut class_sections, &policy, &params)?;
-    beam::fits(&mut top, &link, classes.len())?;
+    let across = users::AcrossUsers::read(&mut scheduler_section, &policy, &mut class_sections)?;
+    let nusers = first_classes(&experiment::users(&classes)).len();
+    beam::fits(&mut top, &link, (nusers, classes.len()))?;
     held(&top, &classes)?;
     let mut flow_sections = top.tables(
         keys::top::FLOW.name,
@@ -164,14 +167,21 @@ fn read<'i>(
     top.known()?; // before the flows, which may name a class of a misspelt table
     let flows = flows(
         &mut flow_sections,
-        &ranges,
+        (&ranges, &classes),
         &link,
         &times,
         (&mut inputs, &mut told),
     )?;
-    series_rows(&top, bins, &link, classes.len(), flows.len())?;
+    series_rows(&top, bins, &link, (classes.len(), nusers), flows.len())?;
 
+    let places: Vec<&Section<'_, '_>> = owners.iter().map(|at| &class_sections[*at]).collect();
+    users::fit(&classes, &link, &places)?;
+    let across_users = across.as_ref().map(|across| {
+        let tables = (&owners[..], &class_sections[..]);
+        across.scheduler(&classes, tables, &link)
+    });
     let scheduler = Scheduler {
+        across: across_users.transpose()?,
         policy: policy.name.to_string(),
         brought: policy.brought.clone(),
         params,
@@ -179,8 +189,14 @@ fn read<'i>(
     };
     let resolved = top.finish()?;
     // Unknown keys are refused before the core checks: one of them may be a misspelt key that the core needs.
-    let scheduler_lines = scheduler_section.known()?;
-    let class_lines = all_lines(&class_sections)?;
+    let mut scheduler_lines = scheduler_section.known()?.to_owned();
+    let mut class_lines = all_lines(&class_sections)?;
+    if let Some(across) = &across {
+        scheduler_lines.push_str(&across.lines()?);
+        for (at, lines) in class_lines.iter_mut().enumerate() {
+            lines.push_str(&across.lines_of(at)?);
+        }
+    }
     let flow_lines = all_lines(&flow_sections)?;
     let experiment = Experiment {
         name,
@@ -194,12 +210,11 @@ fn read<'i>(
         flows,
         log_rows,
     };
-    let places: Vec<&Section<'_, '_>> = owners.iter().map(|at| &class_sections[*at]).collect();
     fits(&experiment, &policy, &scheduler_section, &places)?;
 
     let mut parts = vec![("[link]", link_lines)];
     parts.extend(channel);
-    parts.push(("[scheduler]", scheduler_lines.to_owned()));
+    parts.push(("[scheduler]", scheduler_lines));
     parts.extend(class_lines.into_iter().map(|lines| ("[[class]]", lines)));
     parts.extend(flow_lines.into_iter().map(|lines| ("[[flow]]", lines)));
     Ok(Scenario {
@@ -236,7 +251,7 @@ fn fits(
         flows,
         ..
     } = experiment;
-    scheduler::check(policy, scheduler, link, section, places)?;
+    scheduler::check(policy, scheduler, (classes, link), section, places)?;
     traffic::fits(classes, flows, link, places)?;
     if let Some(limit) = scheduler::shared_limit(policy, scheduler) {
         traffic::fits_all(limit, flows, section)?;
@@ -394,7 +409,7 @@ fn held(top: &Section<'_, '_>, classes: &[Class]) -> Result<(), Fault> {
 /// All flows, copies counted, with names of their own.
 fn flows(
     sections: &mut [Section<'_, '_>],
-    classes: &BTreeMap<String, Range<usize>>,
+    (ranges, classes): (&BTreeMap<String, Range<usize>>, &[Class]),
     link: &Link,
     times: &Times,
     (inputs, told): (&mut Vec<Input>, &mut Told),
@@ -404,11 +419,14 @@ fn flows(
     for (index, section) in sections.iter_mut().enumerate() {
         let before = flows.len();
         let entry = (index, times.duration_ns);
+        let class = section.stray(keys::flow::CLASS.name);
+        let range = class.and_then(|class| ranges.get(class.text().ok()?));
+        let link = users::link_of(link, range.map(|range| &classes[range.start]));
         traffic::read(
             section,
             entry,
-            classes,
-            link,
+            ranges,
+            &link,
             (&mut *inputs, &mut *told),
             &mut flows,
         )?;
@@ -434,11 +452,11 @@ fn series_rows(
     top: &Section<'_, '_>,
     bins: u64,
     link: &Link,
-    classes: usize,
+    (classes, users): (usize, usize),
     flows: usize,
 ) -> Result<(), Fault> {
-    // In a beam each class also has a row in table `channel`.
-    let terminals = link.beam.as_ref().map_or(0, |_| classes);
+    // In a beam each user also has a row in table `channel`.
+    let terminals = link.beam.as_ref().map_or(0, |_| users);
     let rows = bins.saturating_mul((classes + terminals + flows) as u64);
     if rows > limits::SERIES_ROWS {
         let twice = if terminals > 0 {

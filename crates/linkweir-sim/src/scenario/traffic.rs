@@ -321,7 +321,7 @@ fn accountable(section: &Section<'_, '_>, key: &str, bytes: u32, link: &Link) ->
         let most = satellite.harq.packet_bits / 8;
         if bytes > most {
             let message = format!(
-                "makes packets of {bytes}B, more than the {most}B that link.satellite.packet codes; lower it or raise that"
+                "makes packets of {bytes}B, more than the {most}B that link.satellite.packet codes, or coded of its class; lower it or raise that"
             );
             return Err(section.fault_at(key, message));
         }

@@ -13,3 +13,4 @@ mod random_lives;
 mod satellite;
 mod snapshots;
 mod theory;
+mod users;

@@ -6,6 +6,7 @@ mod beam;
 mod files;
 mod satellite;
 mod traces;
+mod users;
 
 use std::path::Path;
 
