@@ -261,8 +261,6 @@ pub struct Nested {
     places: Vec<(usize, usize)>,
     /// The capacity of the link as the policies inside know it, bit/s.
     link_bps: u64,
-    /// Whether the policy across users has not been told yet of rates that changed.
-    unrated: bool,
 }
 
 /// The classes of a user behind their policy.
@@ -300,10 +298,6 @@ impl User {
             Pick::Queue(at) => Some(at),
             Pick::Nothing { .. } => None,
         }
-    }
-
-    fn backlog_pkts(&self) -> u64 {
-        self.queues.iter().map(|q| u64::from(q.backlog_pkts)).sum()
     }
 
     /// The rate of the channel, bit/s: all classes have the same, but one that is known by when its head arrives.
@@ -360,7 +354,6 @@ impl Nested {
             users: made,
             places,
             link_bps: view.link_bps,
-            unrated: false,
         })
     }
 
@@ -377,6 +370,20 @@ impl Nested {
     #[must_use]
     pub fn inside(&self) -> &'static PolicyInfo {
         self.users[0].policy.info()
+    }
+
+    /// Shows the policy across users the channel and the next packet of each; returns whether it has seen others.
+    #[inline]
+    fn look(&mut self, view: &View<'_>) -> bool {
+        let mut changed = false;
+        for (at, user) in self.users.iter_mut().enumerate() {
+            let waits = user.queues.iter().any(|queue| queue.backlog_pkts > 0);
+            let head = if waits { user.next(view) } else { None };
+            let rate_bps = user.rate_bps(view, head);
+            let head = head.map(|place| user.queues[place]);
+            changed |= self.across.show(at, Some(rate_bps), head);
+        }
+        changed
     }
 
     /// Reports an event to the policy inside the user, then to the one across users.
@@ -430,20 +437,11 @@ fn shown(user: &mut User, view: &View<'_>) -> Queue {
 impl Policy for Nested {
     /// Looks at every user once, as another packet may have become its head as time passed.
     fn pick(&mut self, view: &View<'_>) -> Pick {
+        self.across.clock(view.now_ns);
+        if self.look(view) {
+            self.across.rated(view.link_bps);
+        }
         let Nested { across, users, .. } = self;
-        across.clock(view.now_ns);
-        let mut changed = std::mem::take(&mut self.unrated);
-        for (at, user) in users.iter_mut().enumerate() {
-            if user.backlog_pkts() == 0 {
-                continue;
-            }
-            let head = user.next(view);
-            let rate_bps = user.rate_bps(view, head);
-            changed |= across.show(at, Some(rate_bps), head.map(|place| user.queues[place]));
-        }
-        if changed {
-            across.rated(view.link_bps);
-        }
         match across.pick() {
             Pick::Queue(at) => {
                 let user = &mut users[at];
@@ -472,20 +470,17 @@ impl Policy for Nested {
         self.report(view, q, Event::Dropped(bytes));
     }
 
-    /// The policy across users learns of it at the next pick.
     fn rated(&mut self, view: &View<'_>) {
         let link_changed = view.link_bps != self.link_bps;
         self.link_bps = view.link_bps;
-        self.unrated |= link_changed;
-        for (at, user) in self.users.iter_mut().enumerate() {
+        for user in &mut self.users {
             if user.follow(view) || link_changed {
                 user.policy.rated(&User::view(&user.queues, view));
             }
-            if user.backlog_pkts() == 0 {
-                let rate_bps = user.rate_bps(view, None);
-                self.unrated |= self.across.show(at, Some(rate_bps), None);
-            }
         }
+        self.across.clock(view.now_ns);
+        self.look(view);
+        self.across.rated(view.link_bps);
     }
 
     #[inline]
