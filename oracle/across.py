@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A naive model of a policy across users and one inside each, and its lives, which `python oracle/generate.py across` writes.
+"""A naive model of a policy across users and one inside each. `python oracle/generate.py across` writes its lives.
 
 Each user has a few classes and one channel, whose rate all of them share. The policy inside a user is a scheduler of
 these classes alone. The policy across users is a scheduler that has one queue for each user: all packets of the user,
@@ -11,7 +11,7 @@ The files vectors/across/*.life say which packet leaves, and which ones were dro
 order of arrival.
 
     across POLICY, inside POLICY, users N, classes N, link BPS     classes of each user; class Q is of user Q % users
-    set across|inside NAME=VALUE..., row across|inside N NAME=VALUE...     parameters; a row of inside is a place in the user
+    set across|inside NAME=VALUE..., row across|inside N NAME=VALUE...     parameters; N is a user or a place in each
     at NS init
     at NS arrive Q BYTES [drops Q NUMBER...]
     at NS depart [drops Q NUMBER...] leaves Q NUMBER | none
@@ -98,7 +98,7 @@ class Across:
         return self.top.model.ambiguous()
 
     def depart(self, now_ns):
-        """Returns what was dropped before, and (class, number) of the packet that leaves, or None. Stops where rounding decides."""
+        """Returns what was dropped before, and (class, number) of the packet that leaves, None, or where to stop."""
         self.gone = []
         while True:
             self.look(now_ns)

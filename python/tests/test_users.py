@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import copy
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+import tomllib
 
 import linkweir
 from linkweir.bounds.answer import setting_of
@@ -85,7 +85,7 @@ def test_users_with_other_classes_have_no_gateway() -> None:
     entries[1]["count"] = 1
     entries[1]["user"] = "u-1"
     flows = [{"class": "call", "count": 2, "kind": "voice", "codec": "g711"}]
-    with pytest.raises(linkweir.ScenarioError, match="u-2.*has other classes than u-1"):
+    with pytest.raises(linkweir.ScenarioError, match=r"u-2.*has other classes than u-1"):
         gateway_configuration(scenario(**{"class": entries}, flow=flows))
     with pytest.raises(linkweir.ScenarioError, match="must be 2 peers, one for each user, or none"):
         gateway_configuration(scenario(), [{"name": "a"}])
@@ -128,7 +128,8 @@ def test_knowledge_of_a_fixed_age_counts_across_users(across: str) -> None:
             for level, name in enumerate(("call", "data"))
         ]
         flows = [
-            {"class": name, "count": 4, "kind": "poisson", "rate": "300kbit", "packet": "210B"} for name in ("call", "data")
+            {"class": name, "count": 4, "kind": "poisson", "rate": "300kbit", "packet": "210B"}
+            for name in ("call", "data")
         ]
         link = {"rate": "4Mbit", "delay": "8ms", "satellite": satellite}
         run = linkweir.run(scenario(duration="5s", link=link, scheduler=scheduler, flow=flows, **{"class": entries}))

@@ -40,7 +40,9 @@ def peers_of(classes: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]]
     (first, same), *others = users.items()
     for user, entries in others:
         if list(map(_as_class, entries)) != list(map(_as_class, same)):
-            cure = "the gateway has the same classes towards every peer; give each user the same classes in the same order"
+            cure = (
+                "the gateway has the same classes towards every peer; give each user the same classes in the same order"
+            )
             raise unfit("class.user", user, f"has other classes than {first}: {cure}")
     towards_each = [_named(entry, first) for entry in same]
     return towards_each, [{"name": user} | ({"across": own[user]} if user in own else {}) for user in users]
@@ -61,7 +63,9 @@ def users_of(
             name = f"{peer['name']}-{entry['name']}"
             first = {"across": dict(peer["across"])} if place == 0 and "across" in peer else {}
             found.append({"name": name, "user": peer["name"], **own, **first})
-    lost = [f"class.least of {entry['name']}: across users a scenario has none" for entry in classes if "least" in entry]
+    lost = [
+        f"class.least of {entry['name']}: across users a scenario has none" for entry in classes if "least" in entry
+    ]
     return found, lost
 
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkweir.scenarios.declared import Row, rows
 from linkweir.scenarios.schema.matching import NET, code_point, one_or_more, rules_of
 from linkweir.scenarios.schema.scenario import DIALECT, across, by_policy, columns, of_core, over_time

@@ -246,9 +246,7 @@ def _any_class() -> Schema:
     return {"type": "object", "properties": _class_keys() | all_keys, "required": ["name"]}
 
 
-def by_policy(
-    parameters: Parameters, scheduler_keys: tuple[str, ...], class_keys: dict[str, Schema]
-) -> list[Schema]:
+def by_policy(parameters: Parameters, scheduler_keys: tuple[str, ...], class_keys: dict[str, Schema]) -> list[Schema]:
     """What holds under each policy. Of a policy that the user brings along, nothing is known here."""
     rules = []
     for name, (params, class_params) in parameters.items():
