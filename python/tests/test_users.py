@@ -43,7 +43,7 @@ def scenario(**changes: Any) -> linkweir.Scenario:
 
 def test_the_gateway_gets_a_peer_for_each_user() -> None:
     written = tomllib.loads(gateway_configuration(scenario(), tunnel_counted=True).text)
-    assert written["link"]["across"] == {"policy": "pf", "tc": "500ms"}
+    assert written["link"]["across"] == {"policy": "pf", "tc": "500ms", "weight": 1}
     assert [(entry["name"], entry["level"]) for entry in written["class"]] == [("call", 0), ("data", 1)]
     assert [peer["name"] for peer in written["peer"]] == ["u-1", "u-2"]
 
@@ -54,7 +54,7 @@ def test_an_export_imported_again_is_the_same() -> None:
     written = tomllib.loads(gateway_configuration(scenario(**{"class": entries}), tunnel_counted=True).text)
     assert [peer["across"] for peer in written["peer"]] == [{"weight": 3}, {"weight": 3}]
     found = from_gateway(written, tunnel_counted=True)
-    assert found.scheduler["across"] == {"policy": "pf", "tc": "500ms"}
+    assert found.scheduler["across"] == {"policy": "pf", "tc": "500ms", "weight": 1}
     assert [(entry["name"], entry["user"]) for entry in found.classes] == [
         ("u-1-call", "u-1"),
         ("u-1-data", "u-1"),
@@ -103,9 +103,9 @@ def test_other_hosts_refuse_in_a_sentence() -> None:
 
 
 def test_a_comparison_keeps_the_policy_across_users() -> None:
-    changes = fit(scenario(), "drr", 1e7).changes
+    changes = fit(TWO, "drr", 1e7).changes
     assert ("scheduler", "across") not in changes
-    assert fit(scenario(), "bbs_like", 1e7).changes[("scheduler", "across")] is None
+    assert fit(TWO, "bbs_like", 1e7).changes[("scheduler", "across")] is None
 
 
 def test_the_schema_knows_users() -> None:
