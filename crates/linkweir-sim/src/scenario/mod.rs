@@ -27,6 +27,7 @@
 //! assert!(fault.to_string().starts_with("one.toml:4: link.rate = \"20\": needs a unit"));
 //! ```
 
+mod across;
 mod attenuation;
 mod beam;
 mod brought;
@@ -156,7 +157,7 @@ fn read<'i>(
         ranges,
         owners,
     } = Classes::read(&mut class_sections, &policy, &params)?;
-    let across = users::AcrossUsers::read(&mut scheduler_section, &policy, &mut class_sections)?;
+    let across = across::AcrossUsers::read(&mut scheduler_section, &policy, &mut class_sections)?;
     let nusers = first_classes(&experiment::users(&classes)).len();
     beam::fits(&mut top, &link, (nusers, classes.len()))?;
     held(&top, &classes)?;
