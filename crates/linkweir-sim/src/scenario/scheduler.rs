@@ -189,13 +189,8 @@ impl<'i> Matched<'i> {
     /// The class of packets of which only the code point is known: of the first rule that asks for nothing else or, without
     /// one, of the only class that takes the rest. Behind a policy across users there is none, as the user is not known.
     pub(super) fn class_of(&self, code_point: u8) -> Option<&str> {
-        let Some(known) = self
-            .of_users
-            .get(&None)
-            .filter(|_| self.of_users.len() == 1)
-        else {
-            return None;
-        };
+        let alone = self.of_users.len() == 1;
+        let known = self.of_users.get(&None).filter(|_| alone)?;
         let mut rules: Vec<&Rule> = known.rules.iter().collect();
         rules.sort_by_key(|rule| rule.order);
         let takes = |rule: &&&Rule| rule.names(code_point) && rule.is_of_code_points();
