@@ -225,6 +225,25 @@ def test_many_networks_run_at_once(result: lw.Result) -> None:
     assert second.summary["links"][1]["capacity_bps"] == pytest.approx(2e6)
 
 
+def test_the_log_of_packets_has_the_steps_on_each_link(tmp_path: Path) -> None:
+    lw.run(NETWORK | {"log": "packets"}, out=tmp_path / "run")
+    done = linkweir("log", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^ +\d+ sent \(beam\)$", done.stdout, re.MULTILINE)
+    assert re.search(r"^ +\d+ delivered$", done.stdout, re.MULTILINE)
+    wireshark = linkweir("log", tmp_path / "run", "--pcapng", tmp_path / "log.pcapng")
+    assert wireshark.returncode == 2
+    assert "its run has several links, and the form for Wireshark has one" in wireshark.stderr
+
+
+def test_calls_over_several_links_are_rated(tmp_path: Path) -> None:
+    call = {"name": "talk", "kind": "voice", "codec": "g711", "dscp": "EF", "path": ["feeder", "beam"]}
+    done = lw.run(NETWORK | {"duration": "30s", "flow": [*NETWORK["flow"], call]}, out=tmp_path / "run")
+    (rated,) = lw.quality.voice(done).to_pylist()
+    assert (rated["flow"], rated["mos"] > 4) == ("talk", True)
+    assert "Calls" in (tmp_path / "run/report.html").read_text()
+
+
 # --- the report ------------------------------------------------------------------------------------------------------
 
 

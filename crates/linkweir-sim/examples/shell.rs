@@ -83,6 +83,7 @@ fn station(name: String, bps: u64, delay_s: f64) -> Station {
         },
         scheduler: Scheduler {
             policy: "fifo".to_owned(),
+            across: None,
             brought: None,
             params: Vec::new(),
             qparams: Vec::new(),
@@ -96,6 +97,8 @@ fn station(name: String, bps: u64, delay_s: f64) -> Station {
             full: Full::Tail,
             least_ppm: 0,
             flows: None,
+            user: None,
+            coded: None,
         }],
         absent: Outages::default(),
     }

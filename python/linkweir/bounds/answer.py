@@ -113,6 +113,8 @@ def setting_of(scenario: Scenario, envelopes: Mapping[str, Curve], worst: str | 
             )
     for key, words in told("link", "bounds", keys["link"], "refused"):
         return None, words.format(key=f"link.{key}")
+    for key, words in told("scheduler", "bounds", keys["scheduler"], "refused"):
+        return None, f"scheduler.{key}: {words}"
     for c in classes:
         for key, words in told("class", "bounds", c, "refused"):
             return None, f"{words.format(key=key)} (class {c['name']})"

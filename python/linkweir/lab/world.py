@@ -31,7 +31,7 @@ from linkweir.fault import unfit
 from linkweir.lab.arrivals import arrivals
 from linkweir.lab.line import Line
 from linkweir.lab.signal import Signal
-from linkweir.scenarios.declared import table_of, told, traffic_kinds
+from linkweir.scenarios.declared import refuse_scheduler, table_of, told, traffic_kinds
 from linkweir.scenarios.networks import refuse_network
 from linkweir.scenarios.scenario import Scenario
 from linkweir.scenarios.typed import Flow as FlowNumbers
@@ -165,6 +165,7 @@ def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
     classes = sum(entry["count"] for entry in keys["class"])
     if classes > 63:
         raise unfit("class", classes, "must be at most 63 classes: the laboratory marks each with a DSCP of its own")
+    refuse_scheduler("laboratory", keys["scheduler"])
     for number, entry in enumerate(keys["class"]):
         for key, words in told("class", "laboratory", entry, "refused"):
             raise unfit(f"class[{number}].{key}", entry[key], words)
