@@ -36,6 +36,8 @@ _FORMS = {
     "arrivals": "dict[str, Any]",
     "columns": "dict[str, Any]",
     "rules": "list[dict[str, Any]]",
+    "names": "list[str]",
+    "code_point": "str | int",
     "per_terminal": "float | list[float] | dict[str, float]",
 }
 _NAMES = {"": "Top", "class": "Class", "link.beam.rain": "Rain", "place": "Place"}
@@ -198,6 +200,9 @@ def _fields(key: _native._Key, path: str) -> Iterator[tuple[str, str]]:
     if form == "limit":
         yield named(key["name"], "packets"), "int | None"
         yield named(key["name"], "time"), "float | None"
+        return
+    if form == "class_name":
+        yield key["name"], "Any"  # a string with one link; in a network also a table, or None
         return
     one = "int" if noun in _COUNTED else "float"
     forms = _FORMS | {

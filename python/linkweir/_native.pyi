@@ -68,6 +68,7 @@ class _Shape(TypedDict):
     most: Any
     words: list[str]
     table: str
+    tables: str
     key: str
 
 class _Key(TypedDict):
@@ -107,6 +108,14 @@ _Column = tuple[str, str, int, bytes, bytes | None, list[str] | None]
 
 @final
 class Scenario:
+    @property
+    def links(self) -> list[Scenario]:
+        """Each link of a network alone, in the network's order, with the flows that pass it on their way there."""
+    @property
+    def link_names(self) -> list[str] | None:
+        """Names of the links of a network, in the network's order; None for one link."""
+    def ways(self) -> list[tuple[str, list[tuple[str, str]], list[tuple[str, str]]]]:
+        """Of each flow of a network its name, and the links with their classes that it passes there and back."""
     @property
     def name(self) -> str: ...
     @property
@@ -199,14 +208,15 @@ def run(
     on_progress: Callable[[float], Any] | None = None,
     on_sent: Callable[[float, list[int]], Any] | None = None,
     calls: str | PathLike[str] | None = None,
+    threads: int = 1,
 ) -> _Outcome: ...
 def run_batch(
     scenarios: Sequence[Scenario],
     threads: int,
     on_done: Callable[[int, _Outcome, dict[str, list[list[_Column]]]], Any],
 ) -> None: ...
-def empty_tables() -> dict[str, list[_Column]]:
-    """All tables but `levels`, whose columns are those of the policy, without rows."""
+def empty_tables(network: bool = False) -> dict[str, list[_Column]]:
+    """All tables but `levels`, whose columns are those of the policy, without rows; of a network or of one link."""
 
 def quantity(text: str, kind: str) -> float:
     """A quantity in base units; kind: rate, time (s), size, bits, packets, fraction, symbol_rate. Raises ValueError."""

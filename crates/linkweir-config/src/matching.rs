@@ -44,6 +44,12 @@ impl Rule {
         self.dscp.is_some_and(|set| set >> code_point & 1 == 1)
     }
 
+    /// Whether code points are its only condition.
+    #[must_use]
+    pub fn is_of_code_points(&self) -> bool {
+        *self == self.dscp_alone(self.dscp)
+    }
+
     /// Whether it has no condition; its order is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -88,7 +94,7 @@ impl Rule {
             order: self.order,
             ..later.clone()
         };
-        (*self == self.dscp_alone(self.dscp) && inside) || *self == equal
+        (self.is_of_code_points() && inside) || *self == equal
     }
 }
 
@@ -310,8 +316,9 @@ fn dscp(name: &str) -> Option<u8> {
     }
 }
 
-/// A code point as [`dscp`] reads it, by name if it has one.
-fn show_dscp(code_point: u8) -> String {
+/// A code point as it is written in TOML: by name if it has one.
+#[must_use]
+pub fn show_code_point(code_point: u8) -> String {
     match (code_point >> 3, code_point & 7) {
         _ if code_point == 46 => "\"EF\"".into(),
         _ if code_point == 44 => "\"VOICE-ADMIT\"".into(),
@@ -351,7 +358,7 @@ fn show_rule(rule: &Rule) -> String {
         _ => keys.push(format!("{name} = [{}]", values.join(", "))),
     };
     let points = (0..64).filter(|point| rule.names(*point));
-    key("dscp", points.map(show_dscp).collect());
+    key("dscp", points.map(show_code_point).collect());
     key("protocol", show_protocols(&rule.protocols));
     for (name, ranges) in [
         ("port", &rule.ports),
@@ -439,7 +446,7 @@ mod tests {
     #[test]
     fn each_code_point_is_read_as_it_is_shown() {
         for point in 0..64 {
-            let shown = show_dscp(point);
+            let shown = show_code_point(point);
             assert_eq!(dscp(shown.trim_matches('"')), Some(point), "{shown}");
         }
     }

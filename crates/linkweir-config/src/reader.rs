@@ -447,6 +447,14 @@ impl<'s, 'i> Section<'s, 'i> {
         }
     }
 
+    /// How a table in this one is headed: without the numbers of `[[tables]]`.
+    fn header_of(&self, key: &str) -> String {
+        let path = self.key_of(key);
+        let parts = path.split('.');
+        let names: Vec<&str> = parts.filter_map(|part| part.split('[').next()).collect();
+        names.join(".")
+    }
+
     fn entry(&self, key: &str) -> Option<Entry<'s, 'i>> {
         let value = self.table.get(key)?;
         Some(Entry {
@@ -552,17 +560,22 @@ impl<'s, 'i> Section<'s, 'i> {
         key: &'static str,
         example: &str,
     ) -> Result<Section<'s, 'i>, Fault> {
+        let header = self.header_of(key);
         let entry = self.find(key).ok_or_else(|| {
-            self.misspelt(key, &format!("[{key}]")).unwrap_or_else(|| {
-                let message =
-                    format!("is missing; write a table [{key}], such as one with {example}");
-                self.source
-                    .fault(self.start, &format!("[{key}]"), "", message)
-            })
+            self.misspelt(key, &format!("[{header}]"))
+                .unwrap_or_else(|| {
+                    let message =
+                        format!("is missing; write a table [{header}], such as one with {example}");
+                    let place = match self.path.is_empty() {
+                        true => format!("[{key}]"),
+                        false => self.key_of(key),
+                    };
+                    self.source.fault(self.start, &place, "", message)
+                })
         })?;
         entry
             .table()
-            .ok_or_else(|| entry.fault(format!("must be a table [{key}]")))
+            .ok_or_else(|| entry.fault(format!("must be a table [{header}]")))
     }
 
     /// The tables `[[key]]`, of which there must be one at least.
@@ -570,17 +583,18 @@ impl<'s, 'i> Section<'s, 'i> {
     /// # Errors
     /// When there is none, or this is something else.
     pub fn tables(&mut self, key: &'static str, max: usize) -> Result<Vec<Self>, Fault> {
+        let header = self.header_of(key);
         let entry = self.find(key).ok_or_else(|| {
-            self.misspelt(key, &format!("[[{key}]]"))
+            self.misspelt(key, &format!("[[{header}]]"))
                 .unwrap_or_else(|| {
-                    let message = format!("is missing; write at least one table [[{key}]]");
+                    let message = format!("is missing; write at least one table [[{header}]]");
                     self.source
                         .fault(self.start, &self.key_of(key), "", message)
                 })
         })?;
         if entry.table().is_some() {
             let message = format!(
-                "is one table [{key}], and there may be several; write [[{key}]] with two brackets"
+                "is one table [{header}], and there may be several; write [[{header}]] with two brackets"
             );
             return Err(self
                 .source
@@ -591,7 +605,7 @@ impl<'s, 'i> Section<'s, 'i> {
             .into_iter()
             .map(|item| {
                 item.table()
-                    .ok_or_else(|| item.fault(format!("must be a table [[{key}]]")))
+                    .ok_or_else(|| item.fault(format!("must be a table [[{header}]]")))
             })
             .collect()
     }

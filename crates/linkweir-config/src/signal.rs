@@ -73,6 +73,37 @@ pub enum End {
     },
 }
 
+impl Signal {
+    /// A value that it is not below before `until_ns`, and nearly its least one there.
+    #[must_use]
+    pub fn least(&self, until_ns: u64) -> f64 {
+        match self {
+            Signal::Constant(value) => *value,
+            // Chords lie between two values of the cosine; the last bits are those of rounding.
+            Signal::Cosine {
+                mean, amplitude, ..
+            } => (mean * (1.0 - amplitude)) * (1.0 - 1e-12),
+            Signal::Steps { points, end } => {
+                let least = points
+                    .iter()
+                    .map(|point| point.1)
+                    .fold(f64::INFINITY, f64::min);
+                match end {
+                    End::Stop { at_ns } if *at_ns < until_ns => least.min(0.0),
+                    _ => least,
+                }
+            }
+            Signal::Lines { points } => {
+                let least = points
+                    .iter()
+                    .map(|point| point.1)
+                    .fold(f64::INFINITY, f64::min);
+                least - least.abs() * 1e-12
+            }
+        }
+    }
+}
+
 /// A point in time: whole nanoseconds and a fraction of one, in [0, 1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Instant {

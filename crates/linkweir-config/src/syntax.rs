@@ -139,7 +139,9 @@ impl<'t> Document<'t> {
     fn table_twice(&self, at: usize, header: Header<'t>) -> Option<Explained> {
         let same = |i: &usize| self.header(*i).is_some_and(|h| h.name == header.name);
         // The nearest: under another `[[table]]` above, a table of this name is no second one.
-        let first = (0..at).rev().find(same)?;
+        let Some(first) = (0..at).rev().find(same) else {
+            return self.table_below_none(at, header);
+        };
         let name = shorten(header.name);
         let (line, message) = if self.header(first) == Some(header) {
             let message = format!(
@@ -164,6 +166,25 @@ impl<'t> Document<'t> {
             key: name,
             value: String::new(),
             message,
+        })
+    }
+
+    /// Explains a table `[[a.b]]` above the first `[[a]]`, which is in line `at`.
+    fn table_below_none(&self, at: usize, header: Header<'t>) -> Option<Explained> {
+        let inner = |i: &usize| {
+            let rest = self.header(*i)?.name.strip_prefix(header.name)?;
+            rest.starts_with('.').then_some(*i)
+        };
+        let line = (0..at).find_map(|i| inner(&i)).filter(|_| header.several)?;
+        let name = shorten(header.name);
+        Some(Explained {
+            offset: self.starts[line],
+            key: shorten(self.header(line)?.name),
+            value: String::new(),
+            message: format!(
+                "is above the first [[{name}]], in line {}; write it below the [[{name}]] that it belongs to",
+                at + 1
+            ),
         })
     }
 

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use crate::columns;
 use crate::errors::RunError;
 use crate::panics::caught;
-use crate::run::describe;
+use crate::run::{describe, simulate};
 use crate::scenario::Scenario;
 
 /// How often the waiting thread looks for Ctrl-C.
@@ -46,7 +46,7 @@ fn one(scenario: &scenario::Scenario, stop: &AtomicBool) -> Result<(Outcome, Vec
         tables: Vec::new(),
         stop,
     };
-    let outcome = caught(|| linkweir_sim::run(&scenario.experiment, &mut sink))?
+    let outcome = caught(|| simulate(scenario, 1, &mut sink))?
         .map_err(|error| format!("{}: {error}", scenario.experiment.name))?;
     Ok((outcome, sink.tables))
 }

@@ -10,6 +10,7 @@ use linkweir_core::{
     check, CorePolicy, Declaration, Fault, Maker, Policy, PolicyInfo, Recorded, View,
 };
 use linkweir_sim::experiment::{Brought, Experiment};
+use linkweir_sim::scenario::Scenario;
 
 /// Makes a policy of the core that records its calls.
 #[derive(Debug)]
@@ -48,11 +49,17 @@ impl Maker for Recorder {
     }
 }
 
-/// The experiment, with the calls of its policy recorded in `path`.
+/// The experiment of a scenario, with the calls of its policy recorded in `path`.
 ///
 /// # Errors
-/// Its policy is not one of the core.
-pub fn recorded(experiment: &Experiment, path: &Path) -> Result<Experiment, String> {
+/// Its policy is not one of the core, or there are several links.
+pub fn recorded(scenario: &Scenario, path: &Path) -> Result<Experiment, String> {
+    if scenario.network.is_some() {
+        return Err(
+            "link: calls are recorded of one policy, and this scenario has [[link]]".to_owned(),
+        );
+    }
+    let experiment = &scenario.experiment;
     let scheduler = &experiment.scheduler;
     let core = linkweir_core::policy(&scheduler.policy).filter(|_| scheduler.brought.is_none());
     let info = core.ok_or_else(|| {

@@ -55,6 +55,13 @@ fn shape<'py>(py: Python<'py>, shape: Shape) -> PyResult<Bound<'py, PyDict>> {
             dict.set_item("table", table.path)?;
             "tables"
         }
+        Shape::OneOrSeveral(one, several) => {
+            dict.set_item("table", one.path)?;
+            dict.set_item("tables", several.path)?;
+            "table_or_tables"
+        }
+        Shape::Names => "names",
+        Shape::ClassName => "class_name",
         Shape::Columns => "columns",
         Shape::Rules => "rules",
         Shape::TimeOr(word, most) => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use linkweir_sim::table::{Sink, Table};
-use linkweir_sim::Outcome;
+use linkweir_sim::{scenario, Outcome};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -105,13 +105,25 @@ impl Sink for Stream {
     }
 }
 
+/// Simulates a scenario: its network on some threads, or its one link.
+pub(crate) fn simulate(
+    scenario: &scenario::Scenario,
+    threads: usize,
+    sink: &mut dyn Sink,
+) -> Result<Outcome, linkweir_sim::RunError> {
+    match &scenario.network {
+        Some(network) => linkweir_sim::run_network(network, threads, sink),
+        None => linkweir_sim::run(&scenario.experiment, sink),
+    }
+}
+
 /// Runs a scenario. `on_chunk(table, columns)` takes rows as they come, `on_progress(simulated_s)` is called now and then,
 /// `on_sent(simulated_s, bytes of each class)` at most five times a second. The calls of the policy are recorded in the file
-/// `calls` as a vector (`vectors/README.md`).
+/// `calls` as a vector (`vectors/README.md`). A network is run on `threads` threads, with the same results for any number.
 ///
 /// Ctrl-C ends the run early: what was recorded is handed out and `complete` is False.
 #[pyfunction]
-#[pyo3(signature = (scenario, on_chunk, on_progress=None, on_sent=None, calls=None))]
+#[pyo3(signature = (scenario, on_chunk, on_progress=None, on_sent=None, calls=None, threads=1))]
 pub fn run<'py>(
     py: Python<'py>,
     scenario: &Scenario,
@@ -119,9 +131,10 @@ pub fn run<'py>(
     on_progress: Option<Py<PyAny>>,
     on_sent: Option<Py<PyAny>>,
     calls: Option<PathBuf>,
+    threads: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
     let scenario = Arc::clone(&scenario.inner);
-    let recorded = calls.map(|path| calls::recorded(&scenario.experiment, &path));
+    let recorded = calls.map(|path| calls::recorded(&scenario, &path));
     let recorded = recorded.transpose().map_err(RunError::new_err)?;
     let mut stream = Stream {
         on_chunk,
@@ -131,8 +144,10 @@ pub fn run<'py>(
         error: None,
     };
     let result = py.detach(|| {
-        let experiment = recorded.as_ref().unwrap_or(&scenario.experiment);
-        caught(|| linkweir_sim::run(experiment, &mut stream))
+        caught(|| match &recorded {
+            Some(experiment) => linkweir_sim::run(experiment, &mut stream),
+            None => simulate(&scenario, threads, &mut stream),
+        })
     });
     if let Some(error) = stream.error {
         return Err(error);
@@ -144,11 +159,17 @@ pub fn run<'py>(
     }
 }
 
-/// All tables but `levels`, whose columns are those of the policy, without rows.
+/// All tables but `levels`, whose columns are those of the policy, without rows; of a network or of one link.
 #[pyfunction]
-pub fn empty_tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+#[pyo3(signature = (network=false))]
+pub fn empty_tables(py: Python<'_>, network: bool) -> PyResult<Bound<'_, PyDict>> {
     let tables = PyDict::new(py);
-    for table in linkweir_sim::empty_tables() {
+    let all = if network {
+        linkweir_sim::empty_network_tables()
+    } else {
+        linkweir_sim::empty_tables()
+    };
+    for table in all {
         tables.set_item(table.name, columns::chunk(py, &table)?)?;
     }
     Ok(tables)

@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use linkweir_sim::experiment::{as_steps, Capacity, End, Reorder, Signal, Traffic};
+use linkweir_sim::experiment::{as_steps, Capacity, Class, End, Reorder, Signal, Traffic};
+use linkweir_sim::network::{Hop, Routed, Station, Way};
 use linkweir_sim::scenario::{self, Fault, Overrides};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -22,12 +23,58 @@ pub struct Scenario {
     pub inner: Arc<scenario::Scenario>,
 }
 
+/// A flow's name, and the links with their classes that it passes there and back.
+type FlowsWay<'a> = (&'a str, Vec<(&'a str, &'a str)>, Vec<(&'a str, &'a str)>);
+
 fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
 #[pymethods]
 impl Scenario {
+    /// Each link of a network alone, in the network's order: a scenario with the flows that pass the link on their way
+    /// there. None for a scenario with one link.
+    #[getter]
+    fn links(&self) -> Vec<Scenario> {
+        let alone = self.inner.links.iter().cloned();
+        alone.map(|inner| Scenario { inner }).collect()
+    }
+
+    /// Names of the links of a network, in the network's order; None for one link.
+    #[getter]
+    fn link_names(&self) -> Option<Vec<&str>> {
+        let network = self.inner.network.as_ref()?;
+        Some(
+            network
+                .links
+                .iter()
+                .map(|link| link.name.as_str())
+                .collect(),
+        )
+    }
+
+    /// The ways of the flows of a network: its name, and the links with their classes there and back.
+    fn ways(&self) -> Vec<FlowsWay<'_>> {
+        let Some(network) = &self.inner.network else {
+            return Vec::new();
+        };
+        let hop = |hop: &Hop| {
+            let link = &network.links[hop.link as usize];
+            let class = &link.classes[hop.class as usize];
+            (link.name.as_str(), class.name.as_str())
+        };
+        let first = |ways: &[Way]| {
+            let hops = ways.first().map(|way| way.hops.iter().map(hop).collect());
+            hops.unwrap_or_default()
+        };
+        let way = |routed: &'_ Routed| (first(&routed.there), first(&routed.back));
+        let named = |routed| {
+            let (there, back) = way(routed);
+            (routed.flow.name.as_str(), there, back)
+        };
+        network.flows.iter().map(named).collect()
+    }
+
     /// Its name.
     #[getter]
     fn name(&self) -> &str {
@@ -116,9 +163,11 @@ impl Scenario {
 
     /// The packets of a flow of kind replay, or of the first of its copies: ns after its start, and bytes; None for others.
     fn replayed(&self, flow: &str) -> Option<Vec<(u64, u32)>> {
-        let flows = &self.inner.experiment.flows;
+        let single = self.inner.experiment.flows.iter();
+        let network = self.inner.network.iter();
+        let routed = network.flat_map(|network| network.flows.iter().map(|routed| &routed.flow));
         let named = |name: &str| name == flow || name.strip_prefix(flow) == Some("-1");
-        match &flows.iter().find(|f| named(&f.name))?.traffic {
+        match &single.chain(routed).find(|f| named(&f.name))?.traffic {
             Traffic::Replay { packets, .. } => Some(packets.to_vec()),
             _ => None,
         }
@@ -130,32 +179,46 @@ impl Scenario {
         self.inner.experiment.seed
     }
 
-    /// Name of the policy.
+    /// Name of the policy; of a network, those of its links that differ, joined by commas.
     #[getter]
-    fn policy(&self) -> &str {
-        &self.inner.experiment.scheduler.policy
+    fn policy(&self) -> String {
+        let Some(network) = &self.inner.network else {
+            return self.inner.experiment.scheduler.policy.clone();
+        };
+        let mut names: Vec<&str> = Vec::new();
+        for link in &network.links {
+            if !names.contains(&link.scheduler.policy.as_str()) {
+                names.push(&link.scheduler.policy);
+            }
+        }
+        names.join(", ")
     }
 
-    /// Names of the classes, in queue order.
+    /// Names of the classes, in queue order; of a network, those of its links in turn, each with its link in front:
+    /// `feeder: voice`.
     #[getter]
-    fn classes(&self) -> Vec<&str> {
-        self.inner
-            .experiment
-            .classes
-            .iter()
-            .map(|c| c.name.as_str())
-            .collect()
+    fn classes(&self) -> Vec<String> {
+        let Some(network) = &self.inner.network else {
+            let classes = self.inner.experiment.classes.iter();
+            return classes.map(|class| class.name.clone()).collect();
+        };
+        let of_link = |link: &Station| {
+            let name = |class: &Class| format!("{}: {}", link.name, class.name);
+            link.classes.iter().map(name).collect::<Vec<_>>()
+        };
+        network.links.iter().flat_map(of_link).collect()
     }
 
     /// Names of the flows, copies counted.
     #[getter]
     fn flows(&self) -> Vec<&str> {
-        self.inner
-            .experiment
-            .flows
-            .iter()
-            .map(|f| f.name.as_str())
-            .collect()
+        match &self.inner.network {
+            Some(network) => network.flows.iter().map(|f| f.flow.name.as_str()).collect(),
+            None => {
+                let flows = self.inner.experiment.flows.iter();
+                flows.map(|flow| flow.name.as_str()).collect()
+            }
+        }
     }
 
     /// The scenario as TOML with every default written out.
@@ -199,12 +262,17 @@ impl Scenario {
 
     fn __repr__(&self) -> String {
         let e = &self.inner.experiment;
+        let links = self
+            .link_names()
+            .map(|all| format!("{} links, ", all.len()));
+        let links = links.unwrap_or_default();
         format!(
-            "<Scenario {:?}: {}, {} classes, {} flows, {} s>",
+            "<Scenario {:?}: {}, {}{} classes, {} flows, {} s>",
             e.name,
-            e.scheduler.policy,
-            e.classes.len(),
-            e.flows.len(),
+            self.policy(),
+            links,
+            self.classes().len(),
+            self.flows().len(),
             seconds(e.duration_ns)
         )
     }

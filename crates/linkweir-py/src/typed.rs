@@ -18,14 +18,43 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 /// As much as a run directory's scenario may have.
 const MOST_BYTES: u64 = 1 << 32;
 
-/// The tables of a scenario: `top`, `link`, `scheduler`, `classes` and `flows`.
+/// The tables of a scenario: `top`, `link`, `scheduler`, `classes` and `flows`; of a network only `top` and `flows`, as its
+/// links have tables of their own.
 pub(crate) fn tables<'py>(py: Python<'py>, resolved: &str) -> PyResult<Bound<'py, PyDict>> {
     let source = Source::new(resolved, None);
     let document = source.parse(MOST_BYTES).map_err(wrong)?;
     let mut all = Section::new(&source, document.get_ref(), String::new(), 0);
     let dict = PyDict::new(py);
     dict.set_item("top", filled(py, &mut all, &[&OWN_OF_TOP])?)?;
+    let several = all
+        .find(top::LINK.name)
+        .is_some_and(|entry| entry.is_list());
+    if !several {
+        one_link(py, &mut all, &dict)?;
+    }
 
+    let flows = PyList::empty(py);
+    let none = all.find(top::FLOW.name).is_none();
+    let sections = if none {
+        Ok(Vec::new())
+    } else {
+        all.tables(top::FLOW.name, usize::MAX)
+    };
+    for mut section in sections.map_err(wrong)? {
+        let kind = section.find(flow::KIND.name);
+        let kind = kind.and_then(|entry| entry.text().ok().map(str::to_owned));
+        let of_kind = KINDS
+            .iter()
+            .find(|known| Some(known.name) == kind.as_deref())
+            .ok_or_else(|| PyValueError::new_err("a flow without a kind"))?;
+        flows.append(filled(py, &mut section, &[&flow::FLOW, of_kind.keys])?)?;
+    }
+    dict.set_item("flows", flows)?;
+    Ok(dict)
+}
+
+/// The tables of the one link, its scheduler and its classes.
+fn one_link(py: Python<'_>, all: &mut Section<'_, '_>, dict: &Bound<'_, PyDict>) -> PyResult<()> {
     let mut of_link = all.need_table(top::LINK.name, "").map_err(wrong)?;
     dict.set_item("link", filled(py, &mut of_link, &[&link::LINK])?)?;
 
@@ -50,20 +79,7 @@ pub(crate) fn tables<'py>(py: Python<'py>, resolved: &str) -> PyResult<Bound<'py
         one.set_item("params", others(py, &section, &[&class::CLASS], qparams)?)?;
         classes.append(one)?;
     }
-    dict.set_item("classes", classes)?;
-
-    let flows = PyList::empty(py);
-    for mut section in all.tables(top::FLOW.name, usize::MAX).map_err(wrong)? {
-        let kind = section.find(flow::KIND.name);
-        let kind = kind.and_then(|entry| entry.text().ok().map(str::to_owned));
-        let of_kind = KINDS
-            .iter()
-            .find(|known| Some(known.name) == kind.as_deref())
-            .ok_or_else(|| PyValueError::new_err("a flow without a kind"))?;
-        flows.append(filled(py, &mut section, &[&flow::FLOW, of_kind.keys])?)?;
-    }
-    dict.set_item("flows", flows)?;
-    Ok(dict)
+    dict.set_item("classes", classes)
 }
 
 /// The top level without its tables.

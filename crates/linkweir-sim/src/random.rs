@@ -47,6 +47,17 @@ impl Random {
     }
 }
 
+/// The seed of what has a name, such as a link of a network: nothing else that is added or moved changes it.
+/// With a seed below 2^63 it is below 2^63, so that a scenario can hold it. Of the name `link`, as the one link of a
+/// scenario is called, it is the seed itself.
+pub(crate) fn of_name(seed: u64, name: &str) -> u64 {
+    let hash = |name: &str| {
+        let bytes = name.bytes().map(u64::from);
+        bytes.fold(0, |hash, byte| mixed(hash ^ byte)) >> 1
+    };
+    seed ^ hash(name) ^ hash("link")
+}
+
 /// The finalizer of SplitMix64 (Steele, Lea and Flood 2014).
 fn mixed(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -69,6 +80,18 @@ mod tests {
         assert!((mean(&mut || random.unit()) - 0.5).abs() < 4.0 * 0.2887e-3);
         assert!((mean(&mut || random.exponential()) - 1.0).abs() < 4.0 * 1e-3);
         assert!((mean(&mut || random.pareto(3.0)) - 1.0).abs() < 4.0 * 0.5774e-3);
+    }
+
+    #[test]
+    fn names_have_seeds_of_their_own() {
+        let all = [(1, "a"), (2, "a"), (1, "b"), (1, "ab"), (1, "ba"), (1, "")];
+        for (at, (seed, name)) in all.iter().enumerate() {
+            let others = all[at + 1..].iter();
+            let own = of_name(*seed, name);
+            assert!(others.clone().all(|(s, n)| of_name(*s, n) != own));
+        }
+        assert_eq!(of_name(7, "feeder"), of_name(7, "feeder"));
+        assert_eq!(of_name(7, "link"), 7);
     }
 
     #[test]

@@ -58,6 +58,12 @@ pub enum Shape {
     Nested(&'static Table),
     /// A list of tables with keys of their own.
     Tables(&'static Table),
+    /// A table, or a list of tables with other keys.
+    OneOrSeveral(&'static Table, &'static Table),
+    /// A list of names.
+    Names,
+    /// The name of a class, or a table with the class on each link.
+    ClassName,
     /// A value, or a distribution from which each is drawn; without a kind it is a bare number.
     Random(Option<Kind>, f64, f64),
     /// The size of a packet, or a mix of sizes.
@@ -133,6 +139,11 @@ impl Shape {
             ),
             Shape::Nested(_) => "a table".to_owned(),
             Shape::Tables(_) => "list of tables".to_owned(),
+            Shape::OneOrSeveral(..) => "a table, or list of tables".to_owned(),
+            Shape::Names => "list of names".to_owned(),
+            Shape::ClassName => {
+                "name of a class, or a table with the class on each link".to_owned()
+            }
             Shape::Random(Some(kind), least, most) => format!(
                 "{}, or [random](#random-amounts)",
                 Shape::Quantity(kind, least, most).cell()

@@ -15,6 +15,7 @@ use super::flow::{Flow, Kind};
 use super::greedy::Lacking;
 use super::line::DelayLine;
 use super::member::Members;
+use super::network::Station;
 use super::packet::Packet;
 
 pub(super) struct Bottleneck<'a> {
@@ -36,6 +37,8 @@ pub(super) struct Bottleneck<'a> {
     pub(super) recorder: Recorder,
     /// Packets the scheduler handed to the device.
     pub(super) packets: u64,
+    /// What the link knows of the network it is part of, if it is.
+    pub(super) station: Option<Box<Station>>,
 }
 
 impl Bottleneck<'_> {
@@ -52,16 +55,16 @@ impl Bottleneck<'_> {
             recorder,
             flows,
             lacking,
-            members,
             ..
         } = self;
+        let flow = &flows[packet.flow as usize];
         // Each connection of an application is a flow of its own, if its class isolates flows.
-        let mut of = packet.flow;
-        match &flows[packet.flow as usize].kind {
+        let mut of = flow.number;
+        match &flow.kind {
             Kind::Tcp(_) => {}
             kind => {
-                if matches!(kind, Kind::Application(_)) {
-                    of = members.first + packet.address().0;
+                if let Kind::Application(_) | Kind::Crossing { application: true } = kind {
+                    of = of.wrapping_add(packet.address().0);
                 }
                 packet.segment |= recorder.number(packet.flow);
             }
@@ -210,6 +213,7 @@ impl Bottleneck<'_> {
                 stop_ns,
                 access,
                 kind: Kind::Greedy { source, .. },
+                ..
             } = &mut self.flows[index]
             else {
                 return true;
@@ -244,6 +248,9 @@ impl Bottleneck<'_> {
     /// Sends a packet on to its receiver, which it reaches at `out_ns`.
     #[inline]
     pub(super) fn send_on(&mut self, out_ns: u64, packet: Packet) {
+        if self.station.is_some() {
+            return self.pass_on(out_ns, packet);
+        }
         if let Some(first_ns) = self.propagation.push(out_ns, packet) {
             self.agenda.push(first_ns, event::ARRIVAL);
         }

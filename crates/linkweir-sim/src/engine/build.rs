@@ -12,6 +12,7 @@ use super::bottleneck::wire_bytes;
 use super::connection::Connection;
 use super::flow::{Flow, Kind};
 use super::line::DelayLine;
+use super::network::{Role, StationPlan};
 use super::packet::Packet;
 use super::{beam, event};
 
@@ -25,7 +26,8 @@ pub(super) struct Flows {
 }
 
 impl Flows {
-    pub(super) fn new(experiment: &Experiment) -> Flows {
+    /// Of an experiment; `station` says whose flows they are, where it is a link of a network.
+    pub(super) fn new(experiment: &Experiment, station: Option<&StationPlan>) -> Flows {
         let link = &experiment.link;
         let delays = link.satellite.as_ref().and_then(|s| s.delays.as_ref());
         let behind = delays.map(|delays| (Behind::new(delays), delays.shift_ns));
@@ -33,7 +35,14 @@ impl Flows {
         let mut ack_delays = Vec::new();
         let mut flows = Vec::with_capacity(experiment.flows.len());
         for (index, flow) in experiment.flows.iter().enumerate() {
-            let mut random = Random::new(experiment.seed, index as u64 + 1);
+            let mut random = match station {
+                None => Random::new(experiment.seed, index as u64 + 1),
+                Some(plan) => Random::new(plan.seed, u64::from(plan.entries[index].flow) + 1),
+            };
+            let return_delay_ns = match station {
+                None => Some(link.return_delay_ns),
+                Some(plan) => plan.return_delay_ns(index),
+            };
             let stop_ns = flow.stop_ns.min(experiment.duration_ns);
             let access = match &behind {
                 Some((behind, shift_ns)) => {
@@ -42,7 +51,12 @@ impl Flows {
                 None => Access::Fixed(flow.access_delay_ns),
             };
             let fixed_ns = access.fixed_ns();
+            let role = station.map(|plan| plan.entries[index].role);
             let kind = match &flow.traffic {
+                _ if role.is_some_and(|role| role != Role::Source) => match role {
+                    Some(Role::Crossing { application }) => Kind::Crossing { application },
+                    _ => Kind::Free,
+                },
                 Traffic::Greedy {
                     backlog_pkts,
                     packet,
@@ -51,7 +65,7 @@ impl Flows {
                     listed: false,
                 },
                 Traffic::Tcp(config) => {
-                    let back_ns = fixed_ns.map(|delay_ns| delay_ns + link.return_delay_ns);
+                    let back_ns = fixed_ns.zip(return_delay_ns).map(|(a, b)| a + b);
                     let config = crate::tcp::Config {
                         random: random.whole(),
                         ..config.clone()
@@ -66,7 +80,7 @@ impl Flows {
                     Kind::Replay(Replay::new(packets, *period_ns, flow.start_ns, stop_ns))
                 }
                 Traffic::Application(application) => {
-                    let back_ns = fixed_ns.map(|delay_ns| delay_ns + link.return_delay_ns);
+                    let back_ns = fixed_ns.zip(return_delay_ns).map(|(a, b)| a + b);
                     let lines = (
                         (fixed_ns != Some(0)).then(|| line_of(&mut access_delays, fixed_ns)),
                         line_of(&mut ack_delays, back_ns),
@@ -80,8 +94,14 @@ impl Flows {
                         .expect("the other kinds are above"),
                 ),
             };
+            let number = match (station, &flow.traffic) {
+                (Some(plan), _) => plan.entries[index].number,
+                (None, Traffic::Application(_)) => experiment.flows.len() as u32,
+                (None, _) => index as u32,
+            };
             flows.push(Flow {
                 class: flow.class,
+                number,
                 stop_ns,
                 access,
                 kind,
@@ -160,33 +180,7 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), String> {
                 flow.name, flow.class
             ));
         }
-        let sizes = match &flow.traffic {
-            Traffic::Cbr { packet, .. }
-            | Traffic::Poisson { packet, .. }
-            | Traffic::OnOff { packet, .. }
-            | Traffic::Greedy { packet, .. } => packet.clone(),
-            Traffic::Tcp(config) => {
-                Sizes::Uniform(config.least_segment_bytes(), config.segment_bytes())
-            }
-            Traffic::Voice { packet_bytes, .. } => Sizes::Fixed(*packet_bytes),
-            Traffic::Replay { packets, .. } => {
-                let sizes = || packets.iter().map(|(_, bytes)| *bytes);
-                Sizes::Uniform(sizes().min().unwrap_or(0), sizes().max().unwrap_or(0))
-            }
-            Traffic::Application(application) => {
-                let tcp = &application.tcp;
-                let most = tcp.segment_bytes().max(tcp.syn_bytes());
-                Sizes::Uniform(tcp.header_bytes + u32::from(tcp.header_bytes == 0), most)
-            }
-        };
-        let (least, most) = match &sizes {
-            Sizes::Fixed(bytes) => (*bytes, *bytes),
-            Sizes::Uniform(least, most) => (*least, *most),
-            Sizes::Mix(parts) => {
-                let sizes = || parts.iter().map(|part| part.0);
-                (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0))
-            }
-        };
+        let (least, most) = sizes_bytes(&flow.traffic);
         // Both ends of the range: `mpu` and overhead lengthen the shortest packet, and a negative overhead may leave it 0 bytes.
         let carried = wire_bytes(experiment, most) < linkweir_core::MAX_PACKET_BYTES;
         if least == 0 || least > most || !carried || wire_bytes(experiment, least) == 0 {
@@ -198,4 +192,35 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The least and the most bytes of a source's packets, without the link's overhead.
+pub(super) fn sizes_bytes(traffic: &Traffic) -> (u32, u32) {
+    let sizes = match traffic {
+        Traffic::Cbr { packet, .. }
+        | Traffic::Poisson { packet, .. }
+        | Traffic::OnOff { packet, .. }
+        | Traffic::Greedy { packet, .. } => packet.clone(),
+        Traffic::Tcp(config) => {
+            Sizes::Uniform(config.least_segment_bytes(), config.segment_bytes())
+        }
+        Traffic::Voice { packet_bytes, .. } => Sizes::Fixed(*packet_bytes),
+        Traffic::Replay { packets, .. } => {
+            let sizes = || packets.iter().map(|(_, bytes)| *bytes);
+            Sizes::Uniform(sizes().min().unwrap_or(0), sizes().max().unwrap_or(0))
+        }
+        Traffic::Application(application) => {
+            let tcp = &application.tcp;
+            let most = tcp.segment_bytes().max(tcp.syn_bytes());
+            Sizes::Uniform(tcp.header_bytes + u32::from(tcp.header_bytes == 0), most)
+        }
+    };
+    match &sizes {
+        Sizes::Fixed(bytes) => (*bytes, *bytes),
+        Sizes::Uniform(least, most) => (*least, *most),
+        Sizes::Mix(parts) => {
+            let sizes = || parts.iter().map(|part| part.0);
+            (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0))
+        }
+    }
 }

@@ -10,6 +10,8 @@ use super::connection::Connection;
 
 pub(super) struct Flow {
     pub(super) class: usize,
+    /// Its number where its class isolates flows; of an application, that of its first connection.
+    pub(super) number: u32,
     pub(super) stop_ns: u64,
     pub(super) access: Access,
     pub(super) kind: Kind,
@@ -25,6 +27,10 @@ pub(super) enum Kind {
     Tcp(Box<Connection>),
     Replay(Replay),
     Application(Box<Application>),
+    /// In a network, a flow of another link that crosses this one; whether it is an application's.
+    Crossing {
+        application: bool,
+    },
     /// A place for a connection of an application.
     Free,
 }
@@ -33,6 +39,7 @@ impl Default for Flow {
     fn default() -> Flow {
         Flow {
             class: 0,
+            number: 0,
             stop_ns: 0,
             access: Access::Fixed(0),
             kind: Kind::Free,

@@ -43,6 +43,7 @@ mod greedy;
 mod line;
 mod medium;
 mod member;
+mod network;
 mod packet;
 mod reported;
 mod satellite;
@@ -50,6 +51,7 @@ mod transport;
 mod varying;
 
 pub use medium::{fates, Fate};
+pub use network::run as run_network;
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -75,6 +77,7 @@ use greedy::Lacking;
 use line::DelayLine;
 use medium::{ImpairedLink, Medium, PlainLink};
 use member::Members;
+use network::{Letter, Station, StationPlan};
 use packet::Packet;
 use reported::Reported;
 use satellite::SatelliteLink;
@@ -153,6 +156,15 @@ struct Engine<'a, M> {
 
 impl<'a, M: Medium> Engine<'a, M> {
     fn new(experiment: &'a Experiment, medium: M) -> Result<Engine<'a, M>, RunError> {
+        Engine::with_station(experiment, medium, None)
+    }
+
+    /// The engine of an experiment, or of one link of a network.
+    fn with_station(
+        experiment: &'a Experiment,
+        medium: M,
+        plan: Option<&StationPlan>,
+    ) -> Result<Engine<'a, M>, RunError> {
         let limits: Vec<Limit> = experiment.classes.iter().map(Class::limit).collect();
         let link = &experiment.link;
         let mut mux = Mux::new(0, link.nominal_bps, &limits, |view| {
@@ -173,8 +185,13 @@ impl<'a, M: Medium> Engine<'a, M> {
             flows,
             access,
             acks,
-        } = Flows::new(experiment);
+        } = Flows::new(experiment, plan);
         let classes: Vec<usize> = flows.iter().map(|flow| flow.class).collect();
+        let recorder = Recorder::new(experiment, stats);
+        let recorder = match plan {
+            None => recorder,
+            Some(plan) => recorder.in_network(plan.told()),
+        };
         Ok(Engine {
             bottleneck: Bottleneck {
                 experiment,
@@ -190,8 +207,9 @@ impl<'a, M: Medium> Engine<'a, M> {
                 members: Members::new(experiment.flows.len()),
                 lacking: Lacking::default(),
                 propagation: DelayLine::new(),
-                recorder: Recorder::new(experiment, stats),
+                recorder,
                 packets: 0,
+                station: plan.map(Station::new),
             },
             medium,
             access,
@@ -281,7 +299,8 @@ impl<'a, M: Medium> Engine<'a, M> {
                     Some(created_ns) => (created_ns, flow.access.delay_ns(created_ns)),
                     None => continue,
                 },
-                Kind::Tcp(_) | Kind::Application(_) | Kind::Free => (start_ns, 0),
+                Kind::Tcp(_) | Kind::Application(_) => (start_ns, 0),
+                Kind::Crossing { .. } | Kind::Free => continue,
             };
             at.agenda.push(
                 created_ns.saturating_add(travels_ns),
@@ -319,15 +338,7 @@ impl<'a, M: Medium> Engine<'a, M> {
             }
             event::ACK => {
                 let (flow, ack) = self.acks[index].pop()?;
-                let mut member = false;
-                if let Kind::Tcp(connection) = &mut self.bottleneck.flows[flow as usize].kind {
-                    connection.sender.on_ack(self.bottleneck.now_ns, &ack);
-                    member = connection.member.is_some();
-                }
-                self.transmit(flow as usize);
-                if member {
-                    self.acknowledged(flow as usize, ack.cumulative);
-                }
+                self.take_ack(flow as usize, &ack);
                 self.acks[index].next_ns()
             }
             event::SENDER_TIMER => self.sender_timer(index),
@@ -345,6 +356,20 @@ impl<'a, M: Medium> Engine<'a, M> {
                 None
             }
             own => self.medium.handle(&mut self.bottleneck, own),
+        }
+    }
+
+    /// An acknowledgement has reached its sender.
+    #[inline]
+    fn take_ack(&mut self, flow: usize, ack: &tcp::Ack) {
+        let mut member = false;
+        if let Kind::Tcp(connection) = &mut self.bottleneck.flows[flow].kind {
+            connection.sender.on_ack(self.bottleneck.now_ns, ack);
+            member = connection.member.is_some();
+        }
+        self.transmit(flow);
+        if member {
+            self.acknowledged(flow, ack.cumulative);
         }
     }
 
@@ -391,7 +416,7 @@ impl<'a, M: Medium> Engine<'a, M> {
                 self.run_application(index);
                 None
             }
-            Kind::Free => None,
+            Kind::Crossing { .. } | Kind::Free => None,
         }
     }
 
@@ -420,7 +445,10 @@ impl<'a, M: Medium> Engine<'a, M> {
 
     /// A packet arrives at its queue; an idle device begins to send.
     #[inline]
-    fn arrive(&mut self, packet: Packet) {
+    fn arrive(&mut self, mut packet: Packet) {
+        if self.bottleneck.station.is_some() && !self.enter(&mut packet) {
+            return;
+        }
         self.bottleneck.enqueue(packet);
         self.medium.start_device(&mut self.bottleneck);
     }
@@ -529,6 +557,9 @@ impl<'a, M: Medium> Engine<'a, M> {
     // From the receivers back.
 
     fn deliver(&mut self, packet: Packet) {
+        if packet.has(Packet::LETTER) {
+            return self.receive_letter(packet);
+        }
         let index = packet.flow as usize;
         let at = &mut self.bottleneck;
         at.recorder.delivered(at.now_ns, &packet);
@@ -538,7 +569,7 @@ impl<'a, M: Medium> Engine<'a, M> {
                 self.acknowledge(index, ack);
             }
             Kind::Application(_) => self.deliver_to_application(&packet),
-            Kind::Open(_) | Kind::Greedy { .. } | Kind::Replay(_) | Kind::Free => {}
+            _ => {}
         }
     }
 
@@ -558,6 +589,9 @@ impl<'a, M: Medium> Engine<'a, M> {
 
     /// Sends an acknowledgement back and arms the receiver's timer.
     fn acknowledge(&mut self, index: usize, ack: Option<tcp::Ack>) {
+        if self.bottleneck.station.is_some() {
+            return self.acknowledge_over_links(index, ack);
+        }
         let Bottleneck {
             experiment,
             now_ns,
@@ -611,10 +645,18 @@ impl<'e, M: Medium> Transport<'e> for Engine<'e, M> {
         Engine::acknowledge(self, index, ack);
     }
 
+    fn post(&mut self, index: usize, letter: Letter) -> bool {
+        self.bottleneck.station.is_some() && self.send_letter(index, letter)
+    }
+
     fn back_ns(&mut self, index: usize) -> u64 {
         let at = &mut self.bottleneck;
+        let return_delay_ns = match &at.station {
+            None => at.experiment.link.return_delay_ns,
+            Some(station) => station.return_delay_ns(index, at.now_ns),
+        };
         match &mut at.flows[index].access {
-            Access::Fixed(delay_ns) => at.experiment.link.return_delay_ns + *delay_ns,
+            Access::Fixed(delay_ns) => return_delay_ns + *delay_ns,
             Access::Varying(behind) => {
                 self.medium.receiver_delay_ns(at.now_ns) + behind.delay_ns(at.now_ns)
             }

@@ -8,7 +8,7 @@ use crate::tcp::Segment;
 pub(super) struct Packet {
     pub(super) created_ns: u64,
     /// TCP: number of the segment; otherwise the recorder's number of the packet. Above it are bits: `SENT_BEFORE`, `BARE`,
-    /// those of ECN, and, of any packet, `IN_TOTALS`.
+    /// `LETTER`, those of ECN, and, of any packet, `IN_TOTALS`.
     pub(super) segment: u64,
     pub(super) flow: u32,
     /// Its own bytes, without the link's overhead.
@@ -26,7 +26,9 @@ impl Packet {
     pub(super) const REDUCED: u64 = 1 << 59;
     /// It only acknowledges the answer to a SYN.
     pub(super) const BARE: u64 = 1 << 58;
-    const SEQUENCE: u64 = Packet::BARE - 1;
+    /// In a network: it goes back, and its number is that of a letter (`network/letters.rs`).
+    pub(super) const LETTER: u64 = 1 << 57;
+    const SEQUENCE: u64 = Packet::LETTER - 1;
 
     /// How many connections at a place are told apart.
     pub(super) const GENERATIONS: u16 = 1 << 9;

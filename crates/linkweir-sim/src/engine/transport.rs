@@ -15,6 +15,7 @@ use super::connection::Connection;
 use super::event;
 use super::flow::{Flow, Kind};
 use super::member::Member;
+use super::network::Letter;
 use super::packet::Packet;
 
 /// The engine as applications need it: what it must have, and what it then does for them.
@@ -29,6 +30,9 @@ pub(super) trait Transport<'e> {
 
     /// Time that an acknowledgement or a request which leaves now takes back to the sender, ns.
     fn back_ns(&mut self, index: usize) -> u64;
+
+    /// Sends a letter of an application's receiver by the way back of the flow, where it has one.
+    fn post(&mut self, index: usize, letter: Letter) -> bool;
 
     /// Does what is due of an application.
     #[cold] // keeps the paths of other flows short
@@ -110,6 +114,20 @@ pub(super) trait Transport<'e> {
         }
     }
 
+    /// An acknowledgement of a connection will never arrive. That may have been the last thing a closed one waited for.
+    fn ack_lost(&mut self, index: usize) {
+        let Kind::Tcp(connection) = &mut self.at().flows[index].kind else {
+            return;
+        };
+        let Some(member) = &mut connection.member else {
+            return;
+        };
+        member.acks_on_the_way -= 1;
+        if member.closed {
+            self.free(index);
+        }
+    }
+
     /// Carries out what an application asked for.
     fn act(&mut self, owner: usize) {
         let mut actions = std::mem::take(&mut self.at().members.actions);
@@ -186,6 +204,7 @@ pub(super) trait Transport<'e> {
         let generation = members.generations[place as usize];
         let Flow {
             class,
+            number: isolated,
             stop_ns,
             access,
             kind: Kind::Application(application),
@@ -213,6 +232,7 @@ pub(super) trait Transport<'e> {
         )));
         let flow = Flow {
             class: *class,
+            number: isolated.wrapping_add(place),
             stop_ns: *stop_ns,
             access: access.clone(),
             kind: Kind::Tcp(Box::new(new)),
@@ -222,9 +242,11 @@ pub(super) trait Transport<'e> {
         match (by, profile) {
             (Opener::Sender, _) => self.transmit(index),
             (Opener::Receiver, tcp::Profile::Linux) => {
-                let back_ns = self.back_ns(owner);
                 let address = Address { place, generation };
-                self.later(owner, now_ns + back_ns, Pending::Syn(address));
+                if !self.post(owner, Letter::Syn(address)) {
+                    let back_ns = self.back_ns(owner);
+                    self.later(owner, now_ns + back_ns, Pending::Syn(address));
+                }
             }
             // It answers together with the first data.
             (Opener::Receiver, tcp::Profile::Ns2) => {}
@@ -248,8 +270,11 @@ pub(super) trait Transport<'e> {
             return;
         };
         if member.open {
-            let at_ns = now_ns + self.back_ns(owner) + server_ns;
-            self.later(owner, at_ns, Pending::Write(address, bytes));
+            let write = Pending::Write(address, bytes);
+            if !self.post(owner, Letter::Ask(write, server_ns)) {
+                let at_ns = now_ns + self.back_ns(owner) + server_ns;
+                self.later(owner, at_ns, write);
+            }
         } else {
             member.asks.push((bytes, server_ns));
         }

@@ -162,9 +162,14 @@ impl<T, C: ?Sized> Value<T, C> {
     }
 }
 
+/// The first column of the tables of links, in a run over several.
+pub(super) const LINK_NAME: &str = "link";
+
 /// A table whose columns compute their own values.
 pub(super) struct TableOf<T: 'static, C: ?Sized + 'static> {
     columns: &'static [Column<T, C>],
+    /// The link of the next rows, where the first column is its name.
+    link: Option<String>,
     rows: Rows,
 }
 
@@ -175,12 +180,35 @@ impl<T, C: ?Sized> TableOf<T, C> {
             .map(|column| (column.name, column.value.kind()));
         TableOf {
             columns,
+            link: None,
             rows: Rows::new(name, kinds),
+        }
+    }
+
+    /// The same table for several links: its first column is the name of the link.
+    pub(super) fn of_links(name: &'static str, columns: &'static [Column<T, C>]) -> TableOf<T, C> {
+        let kinds = columns
+            .iter()
+            .map(|column| (column.name, column.value.kind()));
+        TableOf {
+            columns,
+            link: Some(String::new()),
+            rows: Rows::new(name, [(LINK_NAME, Kind::Name)].into_iter().chain(kinds)),
+        }
+    }
+
+    /// The next rows are of this link; of no meaning in a table of one link.
+    pub(super) fn set_link(&mut self, name: &str) {
+        if let Some(link) = &mut self.link {
+            name.clone_into(link);
         }
     }
 
     /// Adds the row of an item.
     pub(super) fn add(&mut self, item: &T, context: &C) {
+        if let Some(link) = &self.link {
+            self.rows.name(link);
+        }
         for column in self.columns {
             match column.value {
                 Value::Real(value) => self.rows.real(value(item, context)),

@@ -6,11 +6,12 @@ use crate::table::Table;
 use super::application::{COMPLETIONS, TRANSFERS, VIDEO};
 use super::beam::{CARRIER, CHANNEL, TERMINALS};
 use super::class::{CLASSES, SERIES};
-use super::column::{Column, TableOf};
+use super::column::{Column, TableOf, LINK_NAME};
 use super::delays::DELAYS;
 use super::flow::{FLOWS, FLOW_SERIES, HARQ};
 use super::link::LINK;
 use super::log::PACKETS;
+use super::network::HOPS;
 use super::playout::VOICE;
 
 /// A column of a result table.
@@ -47,17 +48,55 @@ fn tables() -> Vec<(Table, Vec<ColumnInfo>)> {
     ]
 }
 
+/// The same of a run over several links: tables of links have a column with the link's name, and there is table `hops`.
+fn network_tables() -> Vec<(Table, Vec<ColumnInfo>)> {
+    vec![
+        of_links("series", SERIES),
+        of_links("link", LINK),
+        described("flow_series", FLOW_SERIES),
+        of_links("classes", CLASSES),
+        described("hops", HOPS),
+        described("flows", FLOWS),
+        described("harq", HARQ),
+        of_links("delays", DELAYS),
+        described("transfers", TRANSFERS),
+        described("completions", COMPLETIONS),
+        described("video", VIDEO),
+    ]
+}
+
 fn described<T, C: ?Sized>(
     table: &'static str,
     columns: &'static [Column<T, C>],
 ) -> (Table, Vec<ColumnInfo>) {
+    (
+        TableOf::new(table, columns).into_table(),
+        infos(table, columns),
+    )
+}
+
+fn of_links<T, C: ?Sized>(
+    table: &'static str,
+    columns: &'static [Column<T, C>],
+) -> (Table, Vec<ColumnInfo>) {
+    let mut all = vec![ColumnInfo {
+        table,
+        name: LINK_NAME,
+        unit: "",
+        help: "Name of the link.",
+    }];
+    all.extend(infos(table, columns));
+    (TableOf::of_links(table, columns).into_table(), all)
+}
+
+fn infos<T, C: ?Sized>(table: &'static str, columns: &[Column<T, C>]) -> Vec<ColumnInfo> {
     let infos = columns.iter().map(|column| ColumnInfo {
         table,
         name: column.name,
         unit: column.unit.suffix(),
         help: column.help,
     });
-    (TableOf::new(table, columns).into_table(), infos.collect())
+    infos.collect()
 }
 
 /// The columns of every table but `levels`, whose columns are the statistics of the policy.
@@ -72,6 +111,20 @@ pub fn empty_tables() -> Vec<Table> {
     tables().into_iter().map(|(table, _)| table).collect()
 }
 
+/// The columns of every table of a run over several links but `levels`, whose columns are the statistics of all policies.
+#[must_use]
+pub fn network_columns() -> Vec<ColumnInfo> {
+    let tables = network_tables().into_iter();
+    tables.flat_map(|(_, infos)| infos).collect()
+}
+
+/// The tables of [`network_columns`], without rows.
+#[must_use]
+pub fn empty_network_tables() -> Vec<Table> {
+    let tables = network_tables().into_iter();
+    tables.map(|(table, _)| table).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::column::Unit;
@@ -79,29 +132,34 @@ mod tests {
 
     #[test]
     fn a_column_is_named_once_and_ends_with_its_unit() {
-        let all = columns();
-        for (i, column) in all.iter().enumerate() {
-            let mut suffixes = Unit::ALL.iter().map(|unit| unit.suffix());
-            let ends = suffixes.find(|s| column.name.ends_with(s));
-            assert_eq!(ends, Some(column.unit), "{column:?}");
-            assert!(column.help.ends_with('.'), "{column:?}");
-            let same =
-                |other: &ColumnInfo| (other.table, other.name) == (column.table, column.name);
-            assert!(!all[..i].iter().any(same), "{column:?}");
+        for all in [columns(), network_columns()] {
+            for (i, column) in all.iter().enumerate() {
+                let mut suffixes = Unit::ALL.iter().map(|unit| unit.suffix());
+                let ends = suffixes.find(|s| column.name.ends_with(s));
+                assert_eq!(ends, Some(column.unit), "{column:?}");
+                assert!(column.help.ends_with('.'), "{column:?}");
+                let same =
+                    |other: &ColumnInfo| (other.table, other.name) == (column.table, column.name);
+                assert!(!all[..i].iter().any(same), "{column:?}");
+            }
         }
     }
 
     #[test]
     fn every_described_table_can_be_had_without_rows() {
-        let described: Vec<(&str, &str)> = columns().iter().map(|c| (c.table, c.name)).collect();
-        let tables = empty_tables();
-        let empty: Vec<(&str, &str)> = tables
-            .iter()
-            .flat_map(|table| {
-                let names = table.columns.iter();
-                names.map(|(name, _)| (table.name, name.as_str()))
-            })
-            .collect();
-        assert_eq!(empty, described);
+        for (columns, tables) in [
+            (columns(), empty_tables()),
+            (network_columns(), empty_network_tables()),
+        ] {
+            let described: Vec<(&str, &str)> = columns.iter().map(|c| (c.table, c.name)).collect();
+            let empty: Vec<(&str, &str)> = tables
+                .iter()
+                .flat_map(|table| {
+                    let names = table.columns.iter();
+                    names.map(|(name, _)| (table.name, name.as_str()))
+                })
+                .collect();
+            assert_eq!(empty, described);
+        }
     }
 }

@@ -47,6 +47,19 @@ impl DelayTable {
         }
     }
 
+    /// The table of a run over several links.
+    pub(super) fn of_links() -> DelayTable {
+        DelayTable {
+            rows: TableOf::of_links("delays", DELAYS),
+            bucket: Bucket::default(),
+        }
+    }
+
+    /// What is written next is of this link.
+    pub(super) fn set_link(&mut self, name: &str) {
+        self.rows.set_link(name);
+    }
+
     /// Writes the buckets of a class, or of one of its flows, that hold a packet.
     pub(super) fn add(
         &mut self,
@@ -77,7 +90,7 @@ impl DelayTable {
     }
 
     /// Hands out all rows that wait.
-    pub(super) fn finish(mut self, sink: &mut dyn Sink) -> Result<(), String> {
+    pub(super) fn finish(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
         self.rows.flush(sink)
     }
 }

@@ -15,9 +15,11 @@ mod delays;
 mod flow;
 mod link;
 mod log;
+pub(crate) mod network;
 mod playout;
 mod rows;
 mod seen;
+mod tables;
 mod transfers;
 mod watch;
 
@@ -27,18 +29,19 @@ use crate::experiment::Experiment;
 use crate::table::Sink;
 use crate::tcp;
 
-use application::{COMPLETIONS, TRANSFERS, VIDEO};
-use class::{Bin, Class, ClassTotals, CLASSES, SERIES};
+use application::{COMPLETIONS, VIDEO};
+use class::{Bin, Class, ClassTotals, CLASSES};
 use column::TableOf;
 use delay::{quantile_s, Jitter};
 use delays::DelayTable;
-use flow::{Flow, FLOWS, FLOW_SERIES, HARQ};
-use link::{LinkBin, LINK};
-use rows::{Kind, Rows};
+use flow::{Flow, FLOWS, HARQ};
+use link::LinkBin;
+use network::StationRecord;
+use tables::Tables;
 use watch::Watch;
 
 pub(crate) use seen::{Recorded, Seen};
-use transfers::Transfer;
+use transfers::{Completions, Transfer};
 
 pub(crate) use transfers::Playback;
 
@@ -52,12 +55,10 @@ pub(crate) struct Recorder {
     /// Start of the time covered by totals.
     total_ns: u64,
     warmup_ns: u64,
-    series: TableOf<Class, Bin>,
-    link: TableOf<LinkBin, Bin>,
-    flow_series: TableOf<Flow, Bin>,
-    /// A policy's statistics of each class: their columns are the policy's.
-    levels: Rows,
-    transfers: TableOf<Flow, Transfer>,
+    /// The tables that grow during the run; none where the network has them.
+    tables: Option<Box<Tables>>,
+    /// Where the network has them: what it has not been given yet.
+    station: Option<Box<StationRecord>>,
     /// Whether attempts at packets are counted: the link is from a satellite.
     attempts: bool,
     /// Measurements that only some runs ask for.
@@ -68,12 +69,6 @@ impl Recorder {
     pub(crate) fn new(experiment: &Experiment, stats: &[Stat]) -> Recorder {
         let classes = &experiment.classes;
         let flows = experiment.flows.iter();
-        let stats: Vec<String> = stats
-            .iter()
-            .map(|s| format!("{}{}", s.name, s.unit.suffix()))
-            .collect();
-        let mut levels = vec![("t_s", Kind::Real), ("class", Kind::Name)];
-        levels.extend(stats.iter().map(|name| (name.as_str(), Kind::Whole)));
         Recorder {
             flows: flows
                 .map(|flow| Flow::new(flow, &classes[flow.class].name))
@@ -85,11 +80,8 @@ impl Recorder {
             bin_ns: 0,
             total_ns: experiment.warmup_ns,
             warmup_ns: experiment.warmup_ns,
-            series: TableOf::new("series", SERIES),
-            link: TableOf::new("link", LINK),
-            flow_series: TableOf::new("flow_series", FLOW_SERIES),
-            levels: Rows::new("levels", levels),
-            transfers: TableOf::new("transfers", TRANSFERS),
+            tables: Some(Box::new(Tables::new(stats))),
+            station: None,
             attempts: experiment.link.satellite.is_some(),
             watch: Watch::new(experiment),
         }
@@ -139,6 +131,9 @@ impl Recorder {
             };
             watch.gone(now_ns, &packet.seen(), reason);
         }
+        if let Some(station) = &mut self.station {
+            station.gone(packet);
+        }
         let flow = &mut self.flows[packet.flow()];
         let class = &mut self.classes[flow.class];
         class.leave(now_ns, packet.bytes());
@@ -174,6 +169,9 @@ impl Recorder {
         class.counts.delay_ns += u128::from(sojourn_ns);
         class.bin_max_ns = class.bin_max_ns.max(sojourn_ns);
         class.total_max_ns = class.total_max_ns.max(sojourn_ns);
+        if let Some(station) = &mut self.station {
+            station.sent(packet.flow(), sojourn_ns);
+        }
         if let Some(watch) = &mut self.watch {
             watch.sent(now_ns, &packet.seen(), sojourn_ns);
         }
@@ -191,6 +189,9 @@ impl Recorder {
 
     #[inline]
     fn lost_because(&mut self, now_ns: u64, packet: &impl Recorded, reason: &'static str) {
+        if let Some(station) = &mut self.station {
+            station.gone(packet);
+        }
         let flow = &mut self.flows[packet.flow()];
         flow.counts.lost_link_pkts += 1;
         self.classes[flow.class].counts.lost_link_pkts += 1;
@@ -270,19 +271,23 @@ impl Recorder {
     }
 
     /// A transfer that began at `start_ns` is complete.
-    pub(crate) fn finished(&mut self, now_ns: u64, flow: usize, start_ns: u64, bytes: u64) {
+    pub(crate) fn finished(&mut self, now_ns: u64, index: usize, start_ns: u64, bytes: u64) {
         let transfer = Transfer {
             start_ns,
             bytes,
             took_ns: now_ns - start_ns,
         };
-        let flow = &mut self.flows[flow];
+        let flow = &mut self.flows[index];
         if let Some(completions) = &mut flow.completions {
             if start_ns >= self.warmup_ns {
                 completions.add(&transfer);
             }
         }
-        self.transfers.add(flow, &transfer);
+        match (&mut self.tables, &mut self.station) {
+            (Some(tables), _) => tables.transfers.add(flow, &transfer),
+            (None, Some(station)) => station.transfers.push((index as u32, transfer)),
+            (None, None) => {}
+        }
     }
 
     /// What the viewer of a video saw in all.
@@ -292,7 +297,9 @@ impl Recorder {
 
     /// Hands out rows of transfers, if there are many.
     pub(crate) fn flush_transfers(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
-        self.transfers.flush_full(sink)
+        self.tables
+            .as_mut()
+            .map_or(Ok(()), |tables| tables.transfers.flush_full(sink))
     }
 
     // What is written down.
@@ -310,6 +317,9 @@ impl Recorder {
             flow.total = flow.counts;
             flow.delays.reset();
         }
+        if let Some(station) = &mut self.station {
+            station.begin_totals();
+        }
         if let Some(watch) = &mut self.watch {
             watch.begin_totals();
         }
@@ -317,11 +327,15 @@ impl Recorder {
 
     /// A policy's statistics of one class, now.
     pub(crate) fn level(&mut self, now_ns: u64, class: usize, values: &[i64]) {
-        self.levels
+        let Some(tables) = &mut self.tables else {
+            return;
+        };
+        let levels = &mut tables.levels;
+        levels
             .real(Some(now_ns as f64 / 1e9))
             .name(&self.classes[class].name);
         for value in values {
-            self.levels.whole(*value);
+            levels.whole(*value);
         }
     }
 
@@ -333,27 +347,42 @@ impl Recorder {
         carried: f64,
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
-        let bin = Bin {
+        let bin = self.bin(now_ns);
+        if let Some(mut tables) = self.tables.take() {
+            self.add_link_bin(&bin, offered, carried, &mut tables);
+            for flow in 0..self.flows.len() {
+                self.add_flow_bin(flow, &bin, &mut tables);
+            }
+            tables.flush_full(sink)?;
+            self.tables = Some(tables);
+        }
+        self.bin_ns = now_ns;
+        self.flush_watch(sink)
+    }
+
+    /// The bin that ends now.
+    fn bin(&self, now_ns: u64) -> Bin {
+        Bin {
             t_s: self.bin_ns as f64 / 1e9,
             span_s: (now_ns - self.bin_ns) as f64 / 1e9,
-        };
+        }
+    }
+
+    /// Adds the rows of the classes and of the link for the bin that ends now.
+    fn add_link_bin(&mut self, bin: &Bin, offered: f64, carried: f64, tables: &mut Tables) {
         for class in &mut self.classes {
-            self.series.add(class, &bin);
+            tables.series.add(class, bin);
             class.bin = class.counts;
             class.bin_max_ns = 0;
         }
-        self.link.add(&LinkBin { offered, carried }, &bin);
-        for flow in &mut self.flows {
-            self.flow_series.add(flow, &bin);
-            flow.bin = flow.counts;
-        }
-        self.bin_ns = now_ns;
-        self.series.flush_full(sink)?;
-        self.link.flush_full(sink)?;
-        self.flow_series.flush_full(sink)?;
-        self.levels.flush_full(sink)?;
-        self.transfers.flush_full(sink)?;
-        self.flush_watch(sink)
+        tables.link.add(&LinkBin { offered, carried }, bin);
+    }
+
+    /// Adds the row of a flow for the bin that ends now.
+    fn add_flow_bin(&mut self, flow: usize, bin: &Bin, tables: &mut Tables) {
+        let flow = &mut self.flows[flow];
+        tables.flow_series.add(flow, bin);
+        flow.bin = flow.counts;
     }
 
     /// Hands out rows of packets, of which an interval may have many.
@@ -385,14 +414,16 @@ impl Recorder {
         sojourn_ns: impl Fn(usize) -> &'h Distribution,
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
-        self.series.flush(sink)?;
-        self.link.flush(sink)?;
-        self.flow_series.flush(sink)?;
-        self.levels.flush(sink)?;
+        let mut tables = self.tables.take();
+        if let Some(tables) = &mut tables {
+            tables.flush_series(sink)?;
+        }
         if let Some(watch) = &mut self.watch {
             watch.finish(now_ns, sink)?;
         }
-        self.transfers.flush(sink)?;
+        if let Some(tables) = &mut tables {
+            tables.transfers.flush(sink)?;
+        }
         for flow in &mut self.flows {
             flow.delays.settle();
         }
@@ -415,18 +446,11 @@ impl Recorder {
 
     /// Totals of applications.
     fn applications(&self, sink: &mut dyn Sink) -> Result<(), String> {
-        let mut completions = TableOf::new("completions", COMPLETIONS);
-        let mut video = TableOf::new("video", VIDEO);
+        let mut applications = Applications::new();
         for flow in &self.flows {
-            if let Some(all) = &flow.completions {
-                completions.add(flow, all);
-            }
-            if let Some(playback) = &flow.playback {
-                video.add(flow, playback);
-            }
+            applications.add(flow);
         }
-        completions.flush(sink)?;
-        video.flush(sink)
+        applications.flush(sink)
     }
 
     /// Writes the distributions of delays: of every class, and of the flows that ask for it.
@@ -470,6 +494,19 @@ impl Recorder {
             jitters[flow.class].add(&flow.delays.jitter);
         }
         let mut classes = TableOf::new("classes", CLASSES);
+        self.add_class_totals(now_ns, span_s, jitters, sojourn_ns, &mut classes);
+        classes.flush(sink)
+    }
+
+    /// Adds the row of each class; `jitters` are those of its flows.
+    fn add_class_totals<'h>(
+        &mut self,
+        now_ns: u64,
+        span_s: f64,
+        jitters: Vec<Jitter>,
+        sojourn_ns: impl Fn(usize) -> &'h Distribution,
+        classes: &mut TableOf<Class, ClassTotals>,
+    ) {
         for (index, (class, jitter)) in self.classes.iter_mut().zip(jitters).enumerate() {
             class.advance(now_ns);
             let sojourn_ns = sojourn_ns(index).whole();
@@ -483,6 +520,34 @@ impl Recorder {
             };
             classes.add(class, &totals);
         }
-        classes.flush(sink)
+    }
+}
+
+/// The tables of applications' totals.
+struct Applications {
+    completions: TableOf<Flow, Completions>,
+    video: TableOf<Flow, Playback>,
+}
+
+impl Applications {
+    fn new() -> Applications {
+        Applications {
+            completions: TableOf::new("completions", COMPLETIONS),
+            video: TableOf::new("video", VIDEO),
+        }
+    }
+
+    fn add(&mut self, flow: &Flow) {
+        if let Some(all) = &flow.completions {
+            self.completions.add(flow, all);
+        }
+        if let Some(playback) = &flow.playback {
+            self.video.add(flow, playback);
+        }
+    }
+
+    fn flush(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        self.completions.flush(sink)?;
+        self.video.flush(sink)
     }
 }

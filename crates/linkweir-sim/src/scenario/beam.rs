@@ -93,8 +93,12 @@ pub(super) fn read(
     Ok((beam, lines))
 }
 
-/// Refuses Es/N0 and attenuations that are as many as neither one nor the classes.
-pub(super) fn fits(top: &mut Section<'_, '_>, link: &Link, classes: usize) -> Result<(), Fault> {
+/// Refuses Es/N0 and attenuations that are as many as neither one nor the classes. `section` is that of the link.
+pub(super) fn fits(
+    section: &mut Section<'_, '_>,
+    link: &Link,
+    classes: usize,
+) -> Result<(), Fault> {
     let Some(beam) = &link.beam else {
         return Ok(());
     };
@@ -111,14 +115,10 @@ pub(super) fn fits(top: &mut Section<'_, '_>, link: &Link, classes: usize) -> Re
     let message = format!(
         "has {found} {what} where there are {classes} classes; give one for each or one for all"
     );
-    let section = top
-        .find("link")
-        .and_then(|link| link.table())
-        .and_then(|mut link| link.find("beam"))
-        .and_then(|beam| beam.table());
-    Err(match section {
-        Some(section) => section.fault_at(key, message),
-        None => top.fault_at("link", message),
+    let table = section.find("beam").and_then(|beam| beam.table());
+    Err(match table {
+        Some(table) => table.fault_at(key, message),
+        None => section.fault(message),
     })
 }
 

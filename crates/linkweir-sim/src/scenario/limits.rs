@@ -15,7 +15,9 @@ pub(super) const FLOWS: u64 = 100_000;
 pub(super) const DELAY_BYTES: u64 = 1_000_000_000;
 /// Most rows of the table of calls.
 pub(super) const VOICE_ROWS: u64 = 10_000_000;
-/// Most classes.
+/// Most links of a network.
+pub(super) const LINKS: usize = 20_000;
+/// Most classes of a link.
 pub(super) const CLASSES: usize = linkweir_core::MAX_QUEUES;
 /// Most packets all queues together may hold.
 pub(super) const QUEUED_PKTS: u64 = 100_000_000;

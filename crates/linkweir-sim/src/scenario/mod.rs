@@ -38,23 +38,29 @@ pub mod keys;
 mod limits;
 mod link;
 mod measures;
+mod network;
 mod overrides;
+mod queued;
+mod route;
 mod satellite;
 mod scheduler;
 mod traffic;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use linkweir_config::keys::Form;
 use linkweir_config::reader::{quote, Section, Source};
-use linkweir_config::{queue, trace};
+use linkweir_config::trace;
 use toml::de::DeTable;
 
-use crate::experiment::{Class, Experiment, Flow, Link, Scheduler};
+use crate::experiment::{Experiment, Flow};
+use crate::network::Network;
 
 use inputs::Told;
+use queued::{Context, Headers, Part, Queued};
+use route::{Route, Ways};
 
 pub use finder::{Finder, Found};
 pub use inputs::Input;
@@ -72,8 +78,14 @@ pub use overrides::Overrides;
 /// A scenario that was checked and is valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// The experiment to run.
+    /// The experiment to run. Of several links it has the keys of the run only, and [`run`](crate::run) refuses it, as it has
+    /// neither classes nor flows: what is run then is `network`.
     pub experiment: Experiment,
+    /// The network to run, if the scenario has `[[link]]`.
+    pub network: Option<Network>,
+    /// Each link of the network alone, in its order, with the flows that pass it on their way there; empty for one link. An
+    /// acknowledgement that waits there is no flow.
+    pub links: Vec<Arc<Scenario>>,
     /// The same scenario with every default written out; traces are named as in a run directory, `inputs/...`.
     pub resolved_toml: String,
     /// The files the scenario names.
@@ -126,84 +138,95 @@ fn read<'i>(
     let seed = seed(&mut top, overrides)?;
     let bins = times.bins(&top)?;
     let log_rows = measures::log(&mut top)?;
-
-    let mut link_section = top.need_table(keys::top::LINK.name, keys::top::LINK.default.0)?;
-    let mut inputs = Vec::new();
-    let mut told = Told::default();
-    let (link, channel) = link::read(
-        &mut link_section,
-        times.duration_ns,
-        seed,
-        overrides,
-        &mut inputs,
-        &mut told,
-    )?;
-    let link_lines = link_section.finish()?;
-
-    let mut scheduler_section =
-        top.need_table(keys::top::SCHEDULER.name, keys::top::SCHEDULER.default.0)?;
-    let (policy, params) = scheduler::policy(
-        &mut scheduler_section,
-        overrides,
-        &mut inputs,
-        &mut told.notes,
-    )?;
-    let mut class_sections = top.tables(keys::top::CLASS.name, limits::CLASSES)?;
-    let Classes {
-        classes,
-        qparams,
-        ranges,
-        owners,
-    } = Classes::read(&mut class_sections, &policy, &params)?;
-    beam::fits(&mut top, &link, classes.len())?;
-    held(&top, &classes)?;
-    let mut flow_sections = top.tables(
-        keys::top::FLOW.name,
-        usize::try_from(limits::FLOWS).unwrap_or(usize::MAX),
-    )?;
-    top.known()?; // before the flows, which may name a class of a misspelt table
-    let flows = flows(
-        &mut flow_sections,
-        &ranges,
-        &link,
-        &times,
-        (&mut inputs, &mut told),
-    )?;
-    series_rows(&top, bins, &link, classes.len(), flows.len())?;
-
-    let scheduler = Scheduler {
-        policy: policy.name.to_string(),
-        brought: policy.brought.clone(),
-        params,
-        qparams,
-    };
-    let resolved = top.finish()?;
-    // Unknown keys are refused before the core checks: one of them may be a misspelt key that the core needs.
-    let scheduler_lines = scheduler_section.known()?;
-    let class_lines = all_lines(&class_sections)?;
-    let flow_lines = all_lines(&flow_sections)?;
-    let experiment = Experiment {
+    let run = RunKeys {
         name,
-        duration_ns: times.duration_ns,
-        warmup_ns: times.warmup_ns,
-        interval_ns: times.interval_ns,
+        times,
         seed,
-        link,
-        scheduler,
-        classes,
-        flows,
+        bins,
         log_rows,
     };
-    let places: Vec<&Section<'_, '_>> = owners.iter().map(|at| &class_sections[*at]).collect();
-    fits(&experiment, &policy, &scheduler_section, &places)?;
+    if let Some(tables) = network::tables(document, &mut top)? {
+        return network::read(top, &tables, &run, overrides);
+    }
+    one_link(top, &run, overrides)
+}
 
-    let mut parts = vec![("[link]", link_lines)];
-    parts.extend(channel);
-    parts.push(("[scheduler]", scheduler_lines.to_owned()));
-    parts.extend(class_lines.into_iter().map(|lines| ("[[class]]", lines)));
-    parts.extend(flow_lines.into_iter().map(|lines| ("[[flow]]", lines)));
+/// The keys of the run, whatever it runs over.
+struct RunKeys {
+    name: String,
+    times: Times,
+    seed: u64,
+    /// Bins of each series.
+    bins: u64,
+    log_rows: Option<u64>,
+}
+
+impl RunKeys {
+    /// The run over a link.
+    fn experiment(&self, queued: &Queued<'_, '_>, flows: Vec<Flow>) -> Experiment {
+        Experiment {
+            name: self.name.clone(),
+            duration_ns: self.times.duration_ns,
+            warmup_ns: self.times.warmup_ns,
+            interval_ns: self.times.interval_ns,
+            seed: self.seed,
+            link: queued.link.clone(),
+            scheduler: queued.scheduler(),
+            classes: queued.classes.classes.clone(),
+            flows,
+            log_rows: self.log_rows,
+        }
+    }
+}
+
+/// Reads the rest of a scenario with one link.
+fn one_link(
+    mut top: Section<'_, '_>,
+    run: &RunKeys,
+    overrides: &Overrides,
+) -> Result<Scenario, Fault> {
+    let mut inputs = Vec::new();
+    let mut told = Told::default();
+    let section = top.need_table(keys::top::LINK.name, keys::top::LINK.default.0)?;
+    network::refuse_tables_of_links(&section)?;
+    let mut context = Context {
+        duration_ns: run.times.duration_ns,
+        seed: run.seed,
+        overrides,
+        inputs: &mut inputs,
+        told: &mut told,
+    };
+    let queued = Queued::read(section, Some(&mut top), &mut context)?;
+    held(&top, std::slice::from_ref(&queued))?;
+    let mut flow_sections = flow_tables(&mut top)?;
+    top.known()?; // before the flows, which may name a class of a misspelt table
+    let ways = Ways::One {
+        link: &queued.link,
+        classes: &queued.classes.names,
+    };
+    let sources = Sources::read(
+        &mut flow_sections,
+        &ways,
+        &run.times,
+        (&mut inputs, &mut told),
+    )?;
+    series_rows(
+        &top,
+        run.bins,
+        std::slice::from_ref(&queued),
+        sources.flows.len(),
+    )?;
+
+    let resolved = top.finish()?;
+    // Unknown keys are refused before the core checks: one of them may be a misspelt key that the core needs.
+    let mut parts = queued.parts(&Headers::ONE)?;
+    parts.extend(flow_parts(&flow_sections)?);
+    let experiment = run.experiment(&queued, sources.flows);
+    queued.fits(&experiment, &|_| true)?;
     Ok(Scenario {
         experiment,
+        network: None,
+        links: Vec::new(),
         resolved_toml: resolved_form(resolved, &parts),
         inputs,
         notes: told.notes,
@@ -221,37 +244,23 @@ fn name(top: &mut Section<'_, '_>, source: &Source<'_>) -> Result<String, Fault>
     top.take_or(&keys::top::NAME, name)
 }
 
-/// Refuses a policy whose values do not fit together, and packets that do not fit into their queues. `places` has the
-/// table of each class.
-fn fits(
-    experiment: &Experiment,
-    policy: &scheduler::Chosen,
-    section: &Section<'_, '_>,
-    places: &[&Section<'_, '_>],
-) -> Result<(), Fault> {
-    let Experiment {
-        link,
-        scheduler,
-        classes,
-        flows,
-        ..
-    } = experiment;
-    scheduler::check(policy, scheduler, link, section, places)?;
-    traffic::fits(classes, flows, link, places)?;
-    if let Some(limit) = scheduler::shared_limit(policy, scheduler) {
-        traffic::fits_all(limit, flows, section)?;
-    }
-    Ok(())
+/// The tables of flows.
+fn flow_tables<'s, 'i>(top: &mut Section<'s, 'i>) -> Result<Vec<Section<'s, 'i>>, Fault> {
+    let most = usize::try_from(limits::FLOWS).unwrap_or(usize::MAX);
+    top.tables(keys::top::FLOW.name, most)
 }
 
-/// The resolved lines of several tables, of which all keys must be known.
-fn all_lines(sections: &[Section<'_, '_>]) -> Result<Vec<String>, Fault> {
-    let lines = sections.iter().map(|section| section.known());
-    lines.map(|lines| lines.map(str::to_owned)).collect()
+/// The resolved lines of the flows, of which all keys must be known.
+fn flow_parts(sections: &[Section<'_, '_>]) -> Result<Vec<Part>, Fault> {
+    let part = |section: &Section<'_, '_>| Ok((FLOW_HEADER, section.known()?.to_owned()));
+    sections.iter().map(part).collect()
 }
+
+/// How a flow is headed in the resolved form.
+const FLOW_HEADER: &str = "[[flow]]";
 
 /// The scenario's own keys, then its tables.
-fn resolved_form(mut top: String, parts: &[(&str, String)]) -> String {
+fn resolved_form(mut top: String, parts: &[Part]) -> String {
     for (header, lines) in parts {
         top.push('\n');
         top.push_str(header);
@@ -313,72 +322,11 @@ fn seed(top: &mut Section<'_, '_>, overrides: &Overrides) -> Result<u64, Fault> 
     Ok(seed)
 }
 
-/// All classes, copies counted.
-#[derive(Default)]
-struct Classes {
-    classes: Vec<Class>,
-    qparams: Vec<u64>,
-    /// The classes that a name means: one, or all copies of an entry.
-    ranges: BTreeMap<String, Range<usize>>,
-    /// Which entry each class comes from.
-    owners: Vec<usize>,
-}
-
-impl Classes {
-    fn read(
-        sections: &mut [Section<'_, '_>],
-        policy: &scheduler::Chosen,
-        params: &[u64],
-    ) -> Result<Classes, Fault> {
-        let mut all = Classes::default();
-        let mut matched = scheduler::Matched::default();
-        for (index, section) in sections.iter_mut().enumerate() {
-            let (name, copies, row) = scheduler::class(section, policy, params, &mut matched)?;
-            let first = all.classes.len();
-            let range = first..first + copies.len();
-            if range.end > limits::CLASSES {
-                let message = format!(
-                    "there would be more than {} classes; use fewer",
-                    limits::CLASSES
-                );
-                return Err(section.fault_at(keys::class::COUNT.name, message));
-            }
-            let single = copies
-                .iter()
-                .zip(first..)
-                .map(|(class, at)| (class.name.clone(), at..at + 1));
-            let family = (copies.len() > 1).then(|| (name.clone(), range.clone()));
-            for (name, range) in single.chain(family) {
-                if all.ranges.insert(name, range).is_some() {
-                    return Err(section.fault_at(
-                        keys::class::NAME.name,
-                        "two classes have this name; rename one",
-                    ));
-                }
-            }
-            let limits: Vec<_> = all
-                .classes
-                .iter()
-                .chain(&copies)
-                .map(Class::limit)
-                .collect();
-            queue::shares(limits.iter(), |message| {
-                section.fault_at(keys::class::LEAST.name, message)
-            })?;
-            for class in copies {
-                all.owners.push(index);
-                all.classes.push(class);
-                all.qparams.extend_from_slice(&row);
-            }
-        }
-        Ok(all)
-    }
-}
-
 /// Refuses queues that may hold too many packets together.
-fn held(top: &Section<'_, '_>, classes: &[Class]) -> Result<(), Fault> {
-    let held: u64 = classes
+fn held(top: &Section<'_, '_>, links: &[Queued<'_, '_>]) -> Result<(), Fault> {
+    let held: u64 = links
         .iter()
+        .flat_map(|queued| &queued.classes.classes)
         .map(|c| u64::from(c.limit_pkts.unwrap_or(0)))
         .sum();
     if held > limits::QUEUED_PKTS {
@@ -392,53 +340,68 @@ fn held(top: &Section<'_, '_>, classes: &[Class]) -> Result<(), Fault> {
 }
 
 /// All flows, copies counted, with names of their own.
-fn flows(
-    sections: &mut [Section<'_, '_>],
-    classes: &BTreeMap<String, Range<usize>>,
-    link: &Link,
-    times: &Times,
-    (inputs, told): (&mut Vec<Input>, &mut Told),
-) -> Result<Vec<Flow>, Fault> {
-    let mut flows = Vec::new();
-    let mut entries = Vec::new();
-    for (index, section) in sections.iter_mut().enumerate() {
-        let before = flows.len();
-        let entry = (index, times.duration_ns);
-        traffic::read(
-            section,
-            entry,
-            classes,
-            link,
-            (&mut *inputs, &mut *told),
-            &mut flows,
-        )?;
-        entries.resize(entries.len() + flows.len() - before, index);
-    }
-    let too_large = traffic::too_many_connections(&flows)
-        .or_else(|| measures::too_large(&flows, (times.warmup_ns, times.duration_ns)));
-    if let Some((at, key, message)) = too_large {
-        return Err(sections[entries[at]].fault_at(key, message));
-    }
-    let mut names = BTreeSet::new();
-    for (flow, entry) in flows.iter().zip(entries) {
-        if !names.insert(flow.name.as_str()) {
-            let message = format!("two flows are called {}; rename one", quote(&flow.name));
-            return Err(sections[entry].fault_at(keys::flow::NAME.name, message));
+struct Sources<'a> {
+    flows: Vec<Flow>,
+    /// Which entry each comes from.
+    entries: Vec<usize>,
+    /// The way of each entry.
+    routes: Vec<Route<'a>>,
+}
+
+impl<'a> Sources<'a> {
+    fn read(
+        sections: &mut [Section<'_, '_>],
+        ways: &Ways<'a>,
+        times: &Times,
+        (inputs, told): (&mut Vec<Input>, &mut Told),
+    ) -> Result<Sources<'a>, Fault> {
+        let mut flows = Vec::new();
+        let mut entries = Vec::new();
+        let mut routes = Vec::new();
+        for (index, section) in sections.iter_mut().enumerate() {
+            let before = flows.len();
+            let entry = (index, times.duration_ns);
+            let files = (&mut *inputs, &mut *told);
+            routes.push(traffic::read(section, entry, ways, files, &mut flows)?);
+            entries.resize(entries.len() + flows.len() - before, index);
         }
+        let too_large = traffic::too_many_connections(&flows)
+            .or_else(|| measures::too_large(&flows, (times.warmup_ns, times.duration_ns)));
+        if let Some((at, key, message)) = too_large {
+            return Err(sections[entries[at]].fault_at(key, message));
+        }
+        let mut names = BTreeSet::new();
+        for (flow, entry) in flows.iter().zip(&entries) {
+            if !names.insert(flow.name.as_str()) {
+                let message = format!("two flows are called {}; rename one", quote(&flow.name));
+                return Err(sections[*entry].fault_at(keys::flow::NAME.name, message));
+            }
+        }
+        Ok(Sources {
+            flows,
+            entries,
+            routes,
+        })
     }
-    Ok(flows)
 }
 
 /// Refuses series with too many rows.
 fn series_rows(
     top: &Section<'_, '_>,
     bins: u64,
-    link: &Link,
-    classes: usize,
+    links: &[Queued<'_, '_>],
     flows: usize,
 ) -> Result<(), Fault> {
-    // In a beam each class also has a row in table `channel`.
-    let terminals = link.beam.as_ref().map_or(0, |_| classes);
+    let (mut classes, mut terminals) = (0, 0);
+    for queued in links {
+        classes += queued.classes.classes.len();
+        // In a beam each class also has a row in table `channel`.
+        terminals += queued
+            .link
+            .beam
+            .as_ref()
+            .map_or(0, |_| queued.classes.classes.len());
+    }
     let rows = bins.saturating_mul((classes + terminals + flows) as u64);
     if rows > limits::SERIES_ROWS {
         let twice = if terminals > 0 {

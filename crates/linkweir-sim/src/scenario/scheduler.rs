@@ -151,14 +151,34 @@ pub(super) fn class(
 pub(super) struct Matched {
     names: Vec<String>,
     rules: Vec<Rule>,
+    /// The classes that take what no rule matches.
+    rest: Vec<usize>,
 }
 
 impl Matched {
+    /// The class of packets of which only the code point is known: of the first rule that asks for nothing else or, without
+    /// one, of the only class that takes the rest.
+    pub(super) fn class_of(&self, code_point: u8) -> Option<&str> {
+        let mut rules: Vec<&Rule> = self.rules.iter().collect();
+        rules.sort_by_key(|rule| rule.order);
+        let takes = |rule: &&&Rule| rule.names(code_point) && rule.is_of_code_points();
+        let matched = rules.iter().find(takes).map(|rule| rule.class);
+        let only = match self.rest[..] {
+            [only] => Some(only),
+            _ => None,
+        };
+        let class = matched.or(only)?;
+        self.names.get(class).map(String::as_str)
+    }
+
     fn read(&mut self, section: &mut Section<'_, '_>, name: &str, count: u64) -> Result<(), Fault> {
         let at = self.names.len();
         self.names.push(name.to_string());
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
         let own = matching::read(section, at, &self.rules, &names)?;
+        if own.rest {
+            self.rest.push(at);
+        }
         if own.rest && own.rules.is_empty() {
             return Ok(());
         }

@@ -11,11 +11,8 @@ mod video;
 mod voice;
 mod web;
 
-use std::collections::BTreeMap;
-use std::ops::Range;
-
 use linkweir_config::keys::Form;
-use linkweir_config::reader::{nearest, quote, show_number, Entry, Section};
+use linkweir_config::reader::{quote, show_number, Entry, Section};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 
@@ -24,7 +21,7 @@ use crate::tcp;
 
 use super::inputs::{Input, Told};
 use super::keys::class as queue;
-use super::keys::flow::{ACCESS_DELAY, CLASS, COUNT, KIND, NAME, STAGGER, START, STOP};
+use super::keys::flow::{ACCESS_DELAY, COUNT, KIND, NAME, STAGGER, START, STOP};
 use super::keys::inner::{MAX, MIN, SIZES, WEIGHTS};
 use super::keys::kinds::{
     CBR_JITTER, CBR_PACKET, CBR_RATE, GREEDY_BACKLOG, GREEDY_PACKET, ONOFF_LENGTHS, ONOFF_OFF,
@@ -38,20 +35,20 @@ use super::keys::sources::Source;
 use super::limits;
 use super::link::{folder, has_delays, too_many_on_the_way};
 use super::measures;
+use super::route::{Route, Stop, Ways};
 
 use amount::Files;
 
 const DEFAULT_PACKET_BYTES: u32 = 1500;
 
-/// Reads entry `index` and appends its sources, copies counted, to `flows`.
-pub(super) fn read(
+/// Reads entry `index` and appends its sources, copies counted, to `flows`; returns their way.
+pub(super) fn read<'a>(
     section: &mut Section<'_, '_>,
     (index, duration_ns): (usize, u64),
-    classes: &BTreeMap<String, Range<usize>>,
-    link: &Link,
+    ways: &Ways<'a>,
     (inputs, told): (&mut Vec<Input>, &mut Told),
     flows: &mut Vec<Flow>,
-) -> Result<(), Fault> {
+) -> Result<Route<'a>, Fault> {
     let kind = section.entry_of(&KIND)?;
     let chosen = KIND.form.read(&kind).map_err(|mut fault| {
         if kind.text() == Ok("udp") {
@@ -66,7 +63,9 @@ pub(super) fn read(
     if name.is_empty() {
         return Err(section.fault_at(NAME.name, "must not be empty"));
     }
-    let range = class_of(section, classes)?;
+    let route = ways.read(section)?;
+    let path = &route.there[..];
+    let first = &path[0];
     section.write(KIND.name, quote(source.name()));
     let mut files = Files {
         folder: &folder(section),
@@ -77,19 +76,19 @@ pub(super) fn read(
         Source::Cbr => Traffic::Cbr {
             rate_bps: section.demand(&CBR_RATE)?,
             jitter: section.take(&CBR_JITTER)?,
-            packet: packet(section, CBR_PACKET.name, link)?,
+            packet: packet(section, CBR_PACKET.name, path)?,
         },
         Source::Poisson => Traffic::Poisson {
             rate_bps: section.demand(&POISSON_RATE)?,
-            packet: packet(section, POISSON_PACKET.name, link)?,
+            packet: packet(section, POISSON_PACKET.name, path)?,
         },
-        Source::OnOff => on_off(section, link)?,
-        Source::Greedy => greedy(section, link)?,
-        Source::Tcp => Traffic::Tcp(bulk(section, link)?),
+        Source::OnOff => on_off(section, path)?,
+        Source::Greedy => greedy(section, path)?,
+        Source::Tcp => Traffic::Tcp(bulk(section, path)?),
         Source::Voice => {
             let voice = voice::read(section)?;
             let bytes = smallest_bytes(&voice);
-            accountable(section, VOICE_HEADER.name, bytes, link)?;
+            accountable(section, VOICE_HEADER.name, bytes, path)?;
             voice
         }
         Source::Replay => {
@@ -97,32 +96,32 @@ pub(super) fn read(
             if let Traffic::Replay { packets, .. } = &replay {
                 let sizes = || packets.iter().map(|(_, bytes)| *bytes);
                 for bytes in [sizes().min(), sizes().max()].into_iter().flatten() {
-                    accountable(section, REPLAY_FILE.name, bytes, link)?;
+                    accountable(section, REPLAY_FILE.name, bytes, path)?;
                 }
             }
             replay
         }
         Source::Transfers => {
             let session = transfers::read(section, &mut files)?;
-            application(section, session, link)?
+            application(section, session, path)?
         }
         Source::Requests => {
             let session = requests::read(section, &mut files)?;
-            application(section, session, link)?
+            application(section, session, path)?
         }
         Source::Web => {
             let session = web::read(section, &mut files)?;
-            application(section, session, link)?
+            application(section, session, path)?
         }
         Source::Video => {
             let session = video::read(section, &mut files)?;
-            application(section, session, link)?
+            application(section, session, path)?
         }
     };
 
     let start_ns = section.take(&START)?;
     let stop_ns = section.take_or(&STOP, duration_ns)?;
-    let access_delay_ns = access_delay(section, link, &traffic)?;
+    let access_delay_ns = access_delay(section, path, &traffic)?;
     let measures = measures::read(section, &traffic)?;
     let (count, stagger_ns) = copies(section, start_ns, stop_ns, flows.len())?;
     for copy in 0..count {
@@ -132,7 +131,7 @@ pub(super) fn read(
             } else {
                 format!("{name}-{}", copy + 1)
             },
-            class: range.start + (copy % range.len() as u64) as usize,
+            class: first.class_of(copy),
             start_ns: start_ns + copy * stagger_ns,
             stop_ns,
             access_delay_ns,
@@ -140,27 +139,29 @@ pub(super) fn read(
             measures: measures.clone(),
         });
     }
-    Ok(())
+    Ok(route)
 }
 
 /// Reads `access_delay`, ns; a satellite with delays of its own has none.
 fn access_delay(
     section: &mut Section<'_, '_>,
-    link: &Link,
+    path: &[Stop<'_>],
     traffic: &Traffic,
 ) -> Result<u64, Fault> {
-    let access_delay_ns = if has_delays(link.satellite.as_ref()) {
+    let own_delays = |stop: &&Stop<'_>| has_delays(stop.link.satellite.as_ref());
+    let access_delay_ns = if let Some(Stop { key, .. }) = path.iter().find(own_delays) {
         if let Some(entry) = section.find(ACCESS_DELAY.name) {
-            return Err(entry.fault("link.satellite has delays of its own; leave one out"));
+            let message = format!("{key}.satellite has delays of its own; leave one out");
+            return Err(entry.fault(message));
         }
-        section.remark("access_delay: as link.satellite says");
+        section.remark(&format!("access_delay: as {key}.satellite says"));
         0
     } else {
         section.take(&ACCESS_DELAY)?
     };
     // Only TCP's segments are kept on the way to the queue; of other sources each knows its next packet.
     if let Traffic::Tcp(_) | Traffic::Application(_) = traffic {
-        if let Some(message) = too_many_on_the_way(link, access_delay_ns as f64 / 1e9) {
+        if let Some(message) = too_many_on_the_way(path[0].link, access_delay_ns as f64 / 1e9) {
             return Err(section.fault_at(ACCESS_DELAY.name, message));
         }
     }
@@ -202,32 +203,12 @@ fn copies(
     Ok((count, stagger_ns))
 }
 
-fn class_of(
+/// Packet sizes, each of which the links can account.
+fn packet(
     section: &mut Section<'_, '_>,
-    classes: &BTreeMap<String, Range<usize>>,
-) -> Result<Range<usize>, Fault> {
-    let entry = section.need(
-        CLASS.name,
-        &quote(classes.keys().next().map_or("", String::as_str)),
-    )?;
-    let wanted = entry.text()?;
-    section.write(CLASS.name, quote(wanted));
-    classes.get(wanted).cloned().ok_or_else(|| {
-        const LISTED: usize = 20;
-        let names: Vec<&str> = classes.keys().map(String::as_str).collect();
-        let cure = match nearest(wanted, &names) {
-            Some(near) => format!("did you mean {}?", quote(near)),
-            None if names.len() > LISTED => {
-                format!("there are {}, {} and so on", names[0], names[1])
-            }
-            None => format!("there are {}", names.join(", ")),
-        };
-        entry.fault(format!("no class has this name; {cure}"))
-    })
-}
-
-/// Packet sizes, each of which the link can account.
-fn packet(section: &mut Section<'_, '_>, key: &'static str, link: &Link) -> Result<Sizes, Fault> {
+    key: &'static str,
+    path: &[Stop<'_>],
+) -> Result<Sizes, Fault> {
     let entry = section.find(key);
     let (sizes, shown) = match &entry {
         None => (
@@ -256,8 +237,8 @@ fn packet(section: &mut Section<'_, '_>, key: &'static str, link: &Link) -> Resu
             (least.min(*b), most.max(*b))
         }),
     };
-    accountable(section, key, least, link)?;
-    accountable(section, key, most, link)?;
+    accountable(section, key, least, path)?;
+    accountable(section, key, most, path)?;
     section.write(key, shown);
     Ok(sizes)
 }
@@ -315,34 +296,44 @@ fn show_size(bytes: u32) -> String {
     quote(&units::show_whole(bytes.into(), Kind::Size))
 }
 
-/// With overhead and mpu, a packet must be at least one byte and shorter than the core's limit.
-fn accountable(section: &Section<'_, '_>, key: &str, bytes: u32, link: &Link) -> Result<(), Fault> {
-    if let Some(satellite) = &link.satellite {
-        let most = satellite.harq.packet_bits / 8;
-        if bytes > most {
+/// With overhead and mpu of each link, a packet must be at least one byte and shorter than the core's limit.
+fn accountable(
+    section: &Section<'_, '_>,
+    key: &str,
+    bytes: u32,
+    path: &[Stop<'_>],
+) -> Result<(), Fault> {
+    for Stop {
+        link, key: called, ..
+    } in path
+    {
+        if let Some(satellite) = &link.satellite {
+            let most = satellite.harq.packet_bits / 8;
+            if bytes > most {
+                let message = format!(
+                    "makes packets of {bytes}B, more than the {most}B that {called}.satellite.packet codes; lower it or raise that"
+                );
+                return Err(section.fault_at(key, message));
+            }
+        }
+        let accounted = on_wire_bytes(bytes, link);
+        if !(1..=i64::from(limits::PACKET_BYTES)).contains(&accounted) {
             let message = format!(
-                "makes packets of {bytes}B, more than the {most}B that link.satellite.packet codes; lower it or raise that"
+                "{bytes}B with {called}.overhead and {called}.mpu counts as {accounted}B; it must be 1B .. {}B",
+                limits::PACKET_BYTES
             );
             return Err(section.fault_at(key, message));
         }
     }
-    let accounted = on_wire_bytes(bytes, link);
-    if (1..=i64::from(limits::PACKET_BYTES)).contains(&accounted) {
-        return Ok(());
-    }
-    let message = format!(
-        "{bytes}B with link.overhead and link.mpu counts as {accounted}B; it must be 1B .. {}B",
-        limits::PACKET_BYTES
-    );
-    Err(section.fault_at(key, message))
+    Ok(())
 }
 
 /// The size with which the scheduler counts a packet.
-fn on_wire_bytes(bytes: u32, link: &Link) -> i64 {
+pub(super) fn on_wire_bytes(bytes: u32, link: &Link) -> i64 {
     (i64::from(bytes) + i64::from(link.overhead_bytes)).max(link.mpu_bytes.into())
 }
 
-fn on_off(section: &mut Section<'_, '_>, link: &Link) -> Result<Traffic, Fault> {
+fn on_off(section: &mut Section<'_, '_>, path: &[Stop<'_>]) -> Result<Traffic, Fault> {
     let rate_bps = section.demand(&ONOFF_RATE)?;
     let (on_ns, off_ns) = (section.demand(&ONOFF_ON)?, section.demand(&ONOFF_OFF)?);
     let lengths = match section.take(&ONOFF_LENGTHS)? {
@@ -356,15 +347,15 @@ fn on_off(section: &mut Section<'_, '_>, link: &Link) -> Result<Traffic, Fault> 
         on_ns,
         off_ns,
         lengths,
-        packet: packet(section, ONOFF_PACKET.name, link)?,
+        packet: packet(section, ONOFF_PACKET.name, path)?,
     })
 }
 
-fn greedy(section: &mut Section<'_, '_>, link: &Link) -> Result<Traffic, Fault> {
+fn greedy(section: &mut Section<'_, '_>, path: &[Stop<'_>]) -> Result<Traffic, Fault> {
     let backlog_pkts = section.take(&GREEDY_BACKLOG)?;
     Ok(Traffic::Greedy {
         backlog_pkts,
-        packet: packet(section, GREEDY_PACKET.name, link)?,
+        packet: packet(section, GREEDY_PACKET.name, path)?,
     })
 }
 
@@ -372,27 +363,27 @@ fn greedy(section: &mut Section<'_, '_>, link: &Link) -> Result<Traffic, Fault> 
 fn application(
     section: &mut Section<'_, '_>,
     session: Session,
-    link: &Link,
+    path: &[Stop<'_>],
 ) -> Result<Traffic, Fault> {
     let mut tcp = tcp_config(section)?;
     tcp.bytes_to_send = Some(0);
     // A write may leave one byte for its last segment.
-    accountable(section, TCP_HEADER.name, tcp.header_bytes + 1, link)?;
-    accountable(section, TCP_MSS.name, tcp.segment_bytes(), link)?;
-    accountable(section, TCP_HEADER.name, tcp.syn_bytes(), link)?;
+    accountable(section, TCP_HEADER.name, tcp.header_bytes + 1, path)?;
+    accountable(section, TCP_MSS.name, tcp.segment_bytes(), path)?;
+    accountable(section, TCP_HEADER.name, tcp.syn_bytes(), path)?;
     Ok(Traffic::Application(Box::new(Application { tcp, session })))
 }
 
 /// A transfer that begins with the flow.
-fn bulk(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config, Fault> {
+fn bulk(section: &mut Section<'_, '_>, path: &[Stop<'_>]) -> Result<tcp::Config, Fault> {
     let mut config = tcp_config(section)?;
     config.bytes_to_send = section.given(&TCP_BYTES)?;
     match &config.bytes_to_send {
         Some(bytes) => section.write(TCP_BYTES.name, TCP_BYTES.form.show(bytes)),
         None => section.remark("bytes: without end"),
     }
-    accountable(section, TCP_MSS.name, config.segment_bytes(), link)?;
-    accountable(section, TCP_HEADER.name, config.least_segment_bytes(), link)?;
+    accountable(section, TCP_MSS.name, config.segment_bytes(), path)?;
+    accountable(section, TCP_HEADER.name, config.least_segment_bytes(), path)?;
     Ok(config)
 }
 
@@ -488,17 +479,27 @@ pub(super) fn too_many_connections(flows: &[Flow]) -> Option<(usize, &'static st
     Some((at, key, message))
 }
 
-/// Checks that the packets which greedy sources keep waiting fit into the queues, and a packet of every source.
+/// Packets that a greedy source keeps waiting in front of the link at which it begins; 0 of other sources.
+fn backlog_pkts(flow: &Flow) -> u64 {
+    match flow.traffic {
+        Traffic::Greedy { backlog_pkts, .. } => u64::from(backlog_pkts),
+        _ => 0,
+    }
+}
+
+/// Checks that the packets which greedy sources keep waiting fit into the queues, and a packet of every source. `begins`
+/// says which flows begin at this link.
 pub(super) fn fits(
     classes: &[Class],
     flows: &[Flow],
+    begins: &dyn Fn(usize) -> bool,
     link: &Link,
     places: &[&Section<'_, '_>],
 ) -> Result<(), Fault> {
     let mut kept = vec![0_u64; classes.len()];
-    for flow in flows {
-        if let Traffic::Greedy { backlog_pkts, .. } = flow.traffic {
-            kept[flow.class] += u64::from(backlog_pkts);
+    for (at, flow) in flows.iter().enumerate() {
+        if begins(at) {
+            kept[flow.class] += backlog_pkts(flow);
         }
     }
     for ((class, kept), section) in classes.iter().zip(kept).zip(places) {
@@ -522,6 +523,15 @@ pub(super) fn fits(
         }
     }
     Ok(())
+}
+
+/// An acknowledgement of a flow over TCP, bytes.
+pub(super) fn ack_bytes(traffic: &Traffic) -> Option<u32> {
+    match traffic {
+        Traffic::Tcp(config) => Some(config.ack_bytes),
+        Traffic::Application(application) => Some(application.tcp.ack_bytes),
+        _ => None,
+    }
 }
 
 /// The smallest packet a source sends; of TCP the first segment with data.
@@ -548,15 +558,11 @@ fn smallest_bytes(traffic: &Traffic) -> u32 {
 pub(super) fn fits_all(
     (limit, limit_pkts): (&str, u64),
     flows: &[Flow],
+    begins: &dyn Fn(usize) -> bool,
     scheduler: &Section<'_, '_>,
 ) -> Result<(), Fault> {
-    let kept: u64 = flows
-        .iter()
-        .map(|flow| match flow.traffic {
-            Traffic::Greedy { backlog_pkts, .. } => u64::from(backlog_pkts),
-            _ => 0,
-        })
-        .sum();
+    let here = flows.iter().enumerate().filter(|(at, _)| begins(*at));
+    let kept: u64 = here.map(|(_, flow)| backlog_pkts(flow)).sum();
     if kept <= limit_pkts {
         return Ok(());
     }

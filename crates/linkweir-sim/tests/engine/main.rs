@@ -8,6 +8,7 @@ mod by_hand;
 mod csi;
 mod flows;
 mod measures;
+mod networks;
 mod published;
 mod random_lives;
 mod satellite;

@@ -4,6 +4,7 @@
 mod applications;
 mod beam;
 mod files;
+mod network;
 mod satellite;
 mod traces;
 

@@ -34,7 +34,7 @@ def scenario() -> Schema:
     """The schema of a scenario file."""
     found = rows("")
     top = {key: _key(row) for key, row in found.items()}
-    top["link"] = described(found["link"], _link())
+    top["link"] = described(found["link"], one_of(_link(), a_list(_one_of_several())))
     top["scheduler"] = described(found["scheduler"], _any_scheduler())
     top["class"] = described(found["class"], a_list(_any_class()))
     top["flow"] = described(found["flow"], a_list(_flow()))
@@ -44,8 +44,27 @@ def scenario() -> Schema:
         "title": "Linkweir scenario",
         "description": "What to simulate; see docs/reference/scenarios.md.",
         **table(top, required),
-        "allOf": by_policy(of_core(), _class_keys()),
+        "allOf": [{"if": _SEVERAL, "then": _NO_TABLES, "else": _ONE_LINK}, *by_policy(of_core(), _class_keys())],
     }
+
+
+_SEVERAL: Schema = {"required": ["link"], "properties": {"link": {"type": "array"}}}
+_NO_TABLES: Schema = {
+    "not": {"anyOf": [{"required": [key]} for key in ("scheduler", "class")]},
+    "properties": {"flow": {"items": {"oneOf": [{"required": ["class"]}, {"required": ["dscp"]}]}}},
+}
+_ONE_LINK: Schema = {
+    "required": ["scheduler", "class"],
+    "properties": {
+        "flow": {
+            "items": {
+                "required": ["class"],
+                "properties": {"class": TEXT},
+                "not": {"anyOf": [{"required": [key]} for key in ("dscp", "path", "back")]},
+            }
+        }
+    },
+}
 
 
 def _key(row: Row) -> Schema:
@@ -69,6 +88,8 @@ def _form(row: Row) -> Schema:
         "rates": lambda: a_list(quantity("rate")),
         "playout": lambda: one_of(_buffer(), a_list(_buffer())),
         "per_terminal": lambda: _per_terminal(base or {}),
+        "names": lambda: a_list(TEXT),
+        "class_name": lambda: one_of(TEXT, {"type": "object", "additionalProperties": TEXT}),
     }
     if row.key == "environment":  # the last one is the only environment of itu_p681
         return words([*shape["words"], "rural_wooded"])
@@ -182,6 +203,21 @@ def _rain() -> Schema:
     }
 
 
+def _one_of_several() -> Schema:
+    """One of the links of a network. A link that is like another one may lack all keys but its name."""
+    found = rows("links")
+    keys = {key: _key(row) for key, row in found.items()}
+    keys["scheduler"] = described(found["scheduler"], _any_scheduler())
+    keys["class"] = described(found["class"], a_list(_any_class()))
+    complete = {"required": ["scheduler", "class"], "oneOf": [{"required": [key]} for key in ("rate", "trace", "beam")]}
+    return table(keys, ["name"]) | {
+        "allOf": [
+            {"if": {"required": ["like"]}, "else": complete},
+            *by_policy(of_core(), _class_keys()),
+        ]
+    }
+
+
 def _either(*keys: str) -> Schema:
     return {"anyOf": [{"required": [key]} for key in keys]}
 
@@ -265,4 +301,4 @@ def _flow() -> Schema:
         for kind, found in tables.items()
     ]
     all_keys = {key: _key(row) for key, row in shared.items()} | merged(forms.values())
-    return table(all_keys, ["kind", "class"]) | {"allOf": rules}
+    return table(all_keys, ["kind"]) | {"allOf": rules}

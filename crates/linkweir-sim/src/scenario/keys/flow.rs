@@ -3,6 +3,7 @@
 
 use linkweir_config::keys;
 use linkweir_config::keys::form::{Flag, Number, Special, Text, Whole, Words};
+use linkweir_config::keys::hosts::WITH_ANOTHER;
 use linkweir_config::keys::Treatment::{Carried, LeftOut, Silent};
 use linkweir_config::keys::{Hosts, Shape};
 use linkweir_config::units::Kind;
@@ -41,8 +42,14 @@ keys! {
             "kind of traffic; each kind has the further keys below";
         NAME "name": Text { what: "text" }, computed("the kind and the entry's number"), OF_A_SOURCE,
             "shown in results; copies are numbered";
-        CLASS "class": Text { what: "name of a class" }, required("\"voice\""), OF_A_SOURCE,
-            "the queue its packets join";
+        CLASS "class": Special { shape: Shape::ClassName }, otherwise("required, or `dscp`"), OF_A_SOURCE,
+            "the queue its packets join; in [a network](#networks) on every link of `path` and `back`, or a table with the class on each", values "name of a class; in a network also `{ link = \"class\", ... }`";
+        DSCP "dscp": Special { shape: Shape::CodePoint }, otherwise("none"), WITH_ANOTHER,
+            "code point of its packets, which join the class that takes it by `match` on each link; only in a network, instead of `class`";
+        PATH "path": Special { shape: Shape::Names }, otherwise("the link, if there is one; else required"), WITH_ANOTHER,
+            "the links that its packets pass, in order; only in a network", values "list of names of links";
+        BACK "back": Special { shape: Shape::Names }, otherwise("none"), WITH_ANOTHER,
+            "the links that acknowledgements and requests pass and wait in. Without, they only take the `return_delay` of each link of `path`; only in a network", values "list of names of links";
         START "start": Whole { kind: Kind::Time, min: 0, max: limits::DURATION_NS }, usual(0), OF_A_SOURCE,
             "time from which packets are created";
         STOP "stop": Whole { kind: Kind::Time, min: 0, max: limits::DURATION_NS }, computed("duration"), OF_A_SOURCE,

@@ -2,7 +2,7 @@
 //! The table `[link]`.
 
 use linkweir_config::keys;
-use linkweir_config::keys::form::{Flag, Number, Quantity, Signed, Small, Special, Whole};
+use linkweir_config::keys::form::{Flag, Number, Quantity, Signed, Small, Special, Text, Whole};
 use linkweir_config::keys::hosts::{CARRIED, WITH_ANOTHER};
 use linkweir_config::keys::Treatment::{Adapted, Carried, LeftOut, Refused, Silent};
 use linkweir_config::keys::{Hosts, Shape};
@@ -85,6 +85,29 @@ keys! {
             "the link is the hop from a satellite to moving users, see [below](#linksatellite)";
         BEAM "beam": Special { shape: Shape::Nested(&super::beam::BEAM) }, otherwise("none"), MODEL,
             "the link is a satellite's beam to terminals in rain, see [below](#linkbeam); not with `satellite`";
+    }
+}
+
+/// A host with one link refuses several; a name is there in each of them.
+const SEVERAL_LINKS: Hosts = Hosts {
+    laboratory: Refused("the laboratory has one link, and this scenario has [[link]]; run it in the simulator"),
+    gateway: Refused("a gateway has one link, and this scenario has [[link]]; export a scenario with one [link]"),
+    tc: Carried,
+    ns3: Refused("the program has one link, and this scenario has [[link]]; export a scenario with one [link]"),
+    bounds: Refused("no bound is computed over several links; give a scenario with one [link]"),
+};
+
+keys! {
+    /// One of the links of a network, with the scheduler in front of it.
+    LINKS "links" after [&LINK] {
+        NAME "name": Text { what: "text" }, required("\"feeder\""), SEVERAL_LINKS,
+            "flows name the link so in `path` and `back`; names must differ";
+        LIKE "like": Text { what: "name of a link" }, otherwise("none"), WITH_ANOTHER,
+            "takes the keys and tables that this link does not give from the link of this name, a table as a whole. A link with a `rate`, `trace` or `beam` takes none of the other's, nor keys of its trace, nor `nominal`";
+        SCHEDULER "scheduler": Special { shape: Shape::Nested(&super::class::SCHEDULER) }, required("policy = \"pss\""), CARRIED,
+            "the policy", values "table";
+        CLASS "class": Special { shape: Shape::Tables(&super::class::CLASS) }, required(""), CARRIED,
+            "the queues of the scheduler, in order";
     }
 }
 

@@ -17,11 +17,12 @@ use linkweir_config::keys::{time, Table};
 use linkweir_config::trace;
 
 /// All tables of a scenario, in the order of the reference.
-pub static TABLES: [&Table; 29] = [
+pub static TABLES: [&Table; 30] = [
     &top::TOP,
     &link::LINK,
     &link::BURSTS,
     &link::REORDERED,
+    &link::LINKS,
     &satellite::SATELLITE,
     &satellite::SHELL,
     &satellite::PLACE,

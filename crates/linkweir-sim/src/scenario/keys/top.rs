@@ -52,12 +52,12 @@ keys! {
             "packets: a table of every packet's events, see [the log](log.md)";
         LOG_ROWS "log_rows": Number { min: 1, max: 100000000000 }, otherwise("100000000 with log = \"packets\""), WITH_ANOTHER,
             "most rows of the log; later events are not recorded";
-        LINK "link": Special { shape: Shape::Nested(&super::link::LINK) }, required("rate = \"20Mbit\""), CARRIED,
-            "the bottleneck", values "table";
-        SCHEDULER "scheduler": Special { shape: Shape::Nested(&super::class::SCHEDULER) }, required("policy = \"pss\""), CARRIED,
-            "the policy", values "table";
-        CLASS "class": Special { shape: Shape::Tables(&super::class::CLASS) }, required(""), CARRIED,
-            "the queues of the scheduler, in order";
+        LINK "link": Special { shape: Shape::OneOrSeveral(&super::link::LINK, &super::link::LINKS) }, required("rate = \"20Mbit\""), CARRIED,
+            "the bottleneck; or [several links](#networks), each with its scheduler and classes", values "table, or list of tables";
+        SCHEDULER "scheduler": Special { shape: Shape::Nested(&super::class::SCHEDULER) }, otherwise("required with one link"), CARRIED,
+            "the policy; not with `[[link]]`", values "table";
+        CLASS "class": Special { shape: Shape::Tables(&super::class::CLASS) }, otherwise("required with one link"), CARRIED,
+            "the queues of the scheduler, in order; not with `[[link]]`";
         FLOW "flow": Special { shape: Shape::Tables(&super::flow::FLOW) }, required(""), CARRIED,
             "the traffic";
     }

@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A network as one experiment for each link, and where packets go behind each.
+//!
+//! In a link's experiment, the first flows are those whose ends are at the link. Then comes an entry for each flow that
+//! crosses the link, one for each way on from there: ways that have the rest in common share their entries. A packet carries
+//! the entry it has at the link where it is, so its next place needs no search.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::experiment::{Experiment, Flow, Link, Measures, Signal, Sizes, Traffic};
+use crate::metrics::network::{FlowEntries, HopEntry};
+use crate::network::{Network, Routed, Station, Way};
+use crate::satellite::reorder::Rule;
+
+use super::super::beam::BeamLink;
+use super::super::build;
+use super::super::medium::{ImpairedLink, PlainLink};
+use super::super::packet::Packet;
+use super::super::satellite::SatelliteLink;
+use super::super::varying::nanoseconds;
+use super::super::{Engine, RunError};
+use super::inbox::Message;
+use super::process::Process;
+
+/// The place of a line that is not known yet.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Where a packet goes: a link, the entry it has there, and the line of its inbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Target {
+    pub(super) place: u32,
+    pub(super) entry: u32,
+    line: u32,
+}
+
+impl Target {
+    fn new(place: u32, entry: u32) -> Target {
+        Target {
+            place,
+            entry,
+            line: UNKNOWN,
+        }
+    }
+
+    #[inline]
+    pub(super) fn message(&self, at_ns: u64, packet: Packet) -> Message {
+        Message {
+            at_ns,
+            to: self.place,
+            line: self.line,
+            packet,
+        }
+    }
+}
+
+/// An entry that crosses a link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hop {
+    pub(super) next: Target,
+    pub(super) back: bool,
+    /// The flow's ends: the link, and its entry there.
+    pub(super) home: u32,
+    pub(super) home_entry: u32,
+    /// The least time from the device of this link to the end of the way, ns.
+    pub(super) rest_ns: u64,
+}
+
+/// The first link of a way.
+#[derive(Clone, Copy, Debug)]
+struct First {
+    from_ns: u64,
+    target: Option<Target>,
+    /// Sum of the return delays of the way, ns.
+    return_delay_ns: u64,
+}
+
+/// The ways of a flow, as its ends need them.
+#[derive(Clone, Debug)]
+pub(super) struct Ends {
+    there: Vec<First>,
+    back: Vec<First>,
+    /// The ways in use.
+    at_there: usize,
+    at_back: usize,
+}
+
+impl Ends {
+    pub(super) fn has_way_back(&self) -> bool {
+        !self.back.is_empty()
+    }
+
+    pub(super) fn return_delay_ns(&self, now_ns: u64) -> u64 {
+        let at = self.there.partition_point(|way| way.from_ns <= now_ns);
+        self.there[at.saturating_sub(1)].return_delay_ns
+    }
+
+    #[inline]
+    pub(super) fn first_there(&mut self, created_ns: u64) -> Option<Target> {
+        first_of(&self.there, &mut self.at_there, created_ns)
+    }
+
+    #[inline]
+    pub(super) fn first_back(&mut self, created_ns: u64) -> Option<Target> {
+        first_of(&self.back, &mut self.at_back, created_ns)
+    }
+}
+
+/// The way that a packet created at a time takes; `at` is that of the packet before it.
+#[inline]
+fn first_of(ways: &[First], at: &mut usize, created_ns: u64) -> Option<Target> {
+    while ways
+        .get(*at + 1)
+        .is_some_and(|next| next.from_ns <= created_ns)
+    {
+        *at += 1;
+    }
+    while *at > 0 && ways[*at].from_ns > created_ns {
+        *at -= 1;
+    }
+    ways[*at].target
+}
+
+/// What an entry is at its link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Its source is here.
+    Source,
+    /// The two ends of a flow whose source is an entry of its own: a greedy one, which fills the queue itself.
+    End,
+    /// It comes from elsewhere or goes elsewhere.
+    Crossing { application: bool },
+}
+
+/// A flow, or a part of one, at a link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    /// Number of the flow in the network.
+    pub(crate) flow: u32,
+    pub(crate) role: Role,
+    /// Its number for classes that isolate flows.
+    pub(crate) number: u32,
+    pub(super) hop: Option<Hop>,
+}
+
+/// What a link needs beyond its experiment.
+#[derive(Clone, Debug)]
+pub(crate) struct StationPlan {
+    pub(super) place: u32,
+    /// Seed of the sources.
+    pub(crate) seed: u64,
+    pub(crate) entries: Vec<Entry>,
+    /// Those of the first entries, whose ends are here.
+    pub(super) ends: Vec<Ends>,
+    /// Lines of the inbox.
+    pub(super) lines: usize,
+}
+
+impl StationPlan {
+    /// The return delay of an entry's flow, ns, if it never changes.
+    pub(crate) fn return_delay_ns(&self, entry: usize) -> Option<u64> {
+        let Some(ends) = self.ends.get(entry) else {
+            return Some(0);
+        };
+        let first = ends.there.first()?.return_delay_ns;
+        let same = |way: &First| way.return_delay_ns == first;
+        ends.there.iter().all(same).then_some(first)
+    }
+
+    /// Whether the ends of each entry's flow must learn of packets that are dropped or lost.
+    pub(crate) fn told(&self) -> Vec<bool> {
+        let entries = self.entries.iter();
+        entries
+            .map(|entry| entry.hop.is_some_and(|hop| hop.back))
+            .collect()
+    }
+}
+
+/// A network, link by link.
+pub(super) struct Plan {
+    experiments: Vec<Experiment>,
+    stations: Vec<StationPlan>,
+    /// Where each flow is.
+    pub(super) flows: Vec<FlowEntries>,
+    /// The least time from the device of each link to what is behind it, ns.
+    least_delay_ns: Vec<u64>,
+}
+
+impl Plan {
+    /// # Errors
+    /// What contradicts itself, or does not run over several links.
+    pub(super) fn new(network: &Network) -> Result<Plan, String> {
+        validate(network)?;
+        let mut plan = Plan {
+            experiments: network
+                .links
+                .iter()
+                .map(|link| experiment(network, link))
+                .collect(),
+            stations: (0..network.links.len() as u32)
+                .map(|place| StationPlan {
+                    place,
+                    seed: network.seed,
+                    entries: Vec::new(),
+                    ends: Vec::new(),
+                    lines: 0,
+                })
+                .collect(),
+            flows: Vec::new(),
+            least_delay_ns: network
+                .links
+                .iter()
+                .map(|link| least_delay_ns(link, network.duration_ns))
+                .collect(),
+        };
+        for (number, routed) in network.flows.iter().enumerate() {
+            plan.add_ends(number as u32, routed);
+        }
+        for (number, routed) in network.flows.iter().enumerate() {
+            plan.add_hops(number as u32, routed, network)?;
+        }
+        plan.number_lines();
+        for experiment in &plan.experiments {
+            build::validate(experiment)?;
+        }
+        Ok(plan)
+    }
+
+    pub(super) fn links(&self) -> usize {
+        self.experiments.len()
+    }
+
+    pub(super) fn name(&self, place: usize) -> &str {
+        &self.experiments[place].name
+    }
+
+    /// Pairs of links between which messages go, with the least time they take, ns.
+    pub(super) fn edges(&self) -> BTreeSet<(u32, u32, u64)> {
+        let mut edges = BTreeSet::new();
+        for station in &self.stations {
+            let delay_ns = self.least_delay_ns[station.place as usize];
+            for entry in &station.entries {
+                if let Some(hop) = entry.hop {
+                    edges.insert((station.place, hop.next.place, delay_ns));
+                }
+            }
+            for ends in &station.ends {
+                let firsts = ends.there.iter().chain(&ends.back);
+                for target in firsts.filter_map(|first| first.target) {
+                    edges.insert((station.place, target.place, 0));
+                }
+            }
+        }
+        edges
+    }
+
+    /// An engine for each link.
+    pub(super) fn processes(
+        &self,
+        network: &Network,
+    ) -> Result<Vec<Box<dyn Process<'_> + '_>>, RunError> {
+        let links = self.experiments.iter().zip(&self.stations);
+        links
+            .map(|(experiment, station)| {
+                process(experiment, station).map_err(|error| match error {
+                    RunError::Invalid(message) => {
+                        let name = &network.links[station.place as usize].name;
+                        RunError::Invalid(format!("link {name}: {message}"))
+                    }
+                    other => other,
+                })
+            })
+            .collect()
+    }
+
+    /// Adds a flow's ends to the first link of its first way.
+    fn add_ends(&mut self, number: u32, routed: &Routed) {
+        let first = routed.there.iter().find_map(|way| way.hops.first());
+        let (home, class) = first.map_or((0, 0), |hop| (hop.link, hop.class));
+        let last = routed.there.iter().find_map(|way| way.hops.last());
+        let station = &mut self.stations[home as usize];
+        self.flows.push(FlowEntries {
+            home: (home, station.entries.len() as u32),
+            last: last.map_or((0, 0), |hop| (hop.link, hop.class)),
+            hops: Vec::new(),
+        });
+        let greedy = matches!(routed.flow.traffic, Traffic::Greedy { .. });
+        station.entries.push(Entry {
+            flow: number,
+            role: if greedy { Role::End } else { Role::Source },
+            number,
+            hop: None,
+        });
+        station.ends.push(Ends {
+            there: Vec::new(),
+            back: Vec::new(),
+            at_there: 0,
+            at_back: 0,
+        });
+        self.experiments[home as usize].flows.push(Flow {
+            class: class as usize,
+            ..routed.flow.clone()
+        });
+    }
+
+    /// Adds the entries of a flow at the links of its ways.
+    fn add_hops(&mut self, number: u32, routed: &Routed, network: &Network) -> Result<(), String> {
+        let mut known = HashMap::new();
+        let mut there = Vec::new();
+        for way in &routed.there {
+            there.push(self.add_way(number, (routed, way, false), &mut known));
+        }
+        let mut back = Vec::new();
+        for way in &routed.back {
+            back.push(self.add_way(number, (routed, way, true), &mut known));
+        }
+        let (home, entry) = self.flows[number as usize].home;
+        if let Traffic::Greedy { .. } = routed.flow.traffic {
+            let mut firsts = there.iter();
+            let first = firsts.next().and_then(|first| first.target);
+            let Some(first) = first.filter(|first| firsts.all(|next| next.target == Some(*first)))
+            else {
+                return Err(format!(
+                    "flow {} is greedy: it fills one queue, so it needs one way that does not change",
+                    routed.flow.name
+                ));
+            };
+            self.stations[home as usize].entries[first.entry as usize].role = Role::Source;
+            self.experiments[home as usize].flows[first.entry as usize].traffic =
+                routed.flow.traffic.clone();
+        }
+        let ends = &mut self.stations[home as usize].ends[entry as usize];
+        ends.there = there;
+        ends.back = back;
+        let mut hops = std::mem::take(&mut self.flows[number as usize].hops);
+        hops.sort_unstable();
+        self.flows[number as usize].hops = hops;
+        debug_assert!(network.flows.len() >= self.flows.len());
+        Ok(())
+    }
+
+    /// Adds the entries of one way, from its end to its beginning.
+    fn add_way(
+        &mut self,
+        number: u32,
+        (routed, way, back): (&Routed, &Way, bool),
+        known: &mut HashMap<(bool, u32, u32, usize, Target), u32>,
+    ) -> First {
+        let (home, home_entry) = self.flows[number as usize].home;
+        let mut next = Target::new(home, home_entry);
+        let (mut rest_ns, mut return_delay_ns) = (0u64, 0u64);
+        for (position, hop) in way.hops.iter().enumerate().rev() {
+            let place = hop.link as usize;
+            rest_ns = rest_ns.saturating_add(self.least_delay_ns[place]);
+            return_delay_ns += self.experiments[place].link.return_delay_ns;
+            let key = (back, hop.link, hop.class, position, next);
+            let entry = *known.entry(key).or_insert_with(|| {
+                let experiment = &mut self.experiments[place];
+                let station = &mut self.stations[place];
+                let entry = station.entries.len() as u32;
+                experiment.flows.push(crossing(routed, hop.class, back));
+                station.entries.push(Entry {
+                    flow: number,
+                    role: Role::Crossing {
+                        application: !back
+                            && matches!(routed.flow.traffic, Traffic::Application(_)),
+                    },
+                    number: isolated(number, back, &routed.flow.traffic),
+                    hop: Some(Hop {
+                        next,
+                        back,
+                        home,
+                        home_entry,
+                        rest_ns,
+                    }),
+                });
+                self.flows[number as usize].hops.push(HopEntry {
+                    back,
+                    hop: position as u32,
+                    link: hop.link,
+                    entry,
+                });
+                entry
+            });
+            next = Target::new(hop.link, entry);
+        }
+        First {
+            from_ns: way.from_ns,
+            target: (!way.hops.is_empty()).then_some(next),
+            return_delay_ns,
+        }
+    }
+
+    /// Gives each process that sends messages to another a line there: in the order of their places, what comes from a link
+    /// before what its ends send.
+    fn number_lines(&mut self) {
+        let mut senders: Vec<BTreeSet<(u32, bool)>> = vec![BTreeSet::new(); self.stations.len()];
+        self.each_target(|from, ends, target| {
+            if from != target.place {
+                senders[target.place as usize].insert((from, ends));
+            }
+        });
+        let lines: Vec<HashMap<(u32, bool), u32>> = senders
+            .iter()
+            .map(|senders| senders.iter().copied().zip(0..).collect())
+            .collect();
+        self.each_target(|from, ends, target| {
+            let line = lines[target.place as usize].get(&(from, ends));
+            target.line = line.copied().unwrap_or(UNKNOWN);
+        });
+        for (station, lines) in self.stations.iter_mut().zip(&lines) {
+            station.lines = lines.len();
+        }
+    }
+
+    /// Calls with the place that a target is known at, whether its ends know it, and the target.
+    fn each_target(&mut self, mut each: impl FnMut(u32, bool, &mut Target)) {
+        for station in &mut self.stations {
+            for entry in &mut station.entries {
+                if let Some(hop) = &mut entry.hop {
+                    each(station.place, false, &mut hop.next);
+                }
+            }
+            for ends in &mut station.ends {
+                let firsts = ends.there.iter_mut().chain(&mut ends.back);
+                for target in firsts.filter_map(|first| first.target.as_mut()) {
+                    each(station.place, true, target);
+                }
+            }
+        }
+    }
+}
+
+/// The number by which classes that isolate flows know a flow, or its acknowledgements. The connections of an application
+/// have numbers from there on.
+fn isolated(number: u32, back: bool, traffic: &Traffic) -> u32 {
+    let connections = if matches!(traffic, Traffic::Application(_)) {
+        1 << 20
+    } else {
+        1
+    };
+    number
+        .wrapping_mul(2)
+        .wrapping_add(u32::from(back))
+        .wrapping_mul(connections)
+}
+
+/// A flow as a link sees it that it crosses: packets of its sizes.
+fn crossing(routed: &Routed, class: u32, back: bool) -> Flow {
+    let flow = &routed.flow;
+    let (least, most) = match (&flow.traffic, back) {
+        (_, false) => build::sizes_bytes(&flow.traffic),
+        (Traffic::Tcp(tcp), true) => (tcp.ack_bytes.max(1), tcp.ack_bytes + MOST_SACK_BYTES),
+        (Traffic::Application(application), true) => {
+            let tcp = &application.tcp;
+            (tcp.ack_bytes.max(1), tcp.segment_bytes())
+        }
+        (_, true) => (1, 1),
+    };
+    Flow {
+        name: flow.name.clone(),
+        class: class as usize,
+        start_ns: flow.start_ns,
+        stop_ns: flow.stop_ns,
+        access_delay_ns: flow.access_delay_ns,
+        traffic: Traffic::Poisson {
+            rate_bps: Signal::Constant(0.0),
+            packet: Sizes::Uniform(least, most),
+        },
+        measures: Measures::default(),
+    }
+}
+
+/// Most bytes that blocks of received segments add to an acknowledgement.
+const MOST_SACK_BYTES: u32 = 4 + 8 * 5;
+
+/// The experiment of a link, without flows. Its seed is that of the link's losses: it depends on the link's name, and is that
+/// of the network for a link named as the one of a single-link scenario is.
+fn experiment(network: &Network, station: &Station) -> Experiment {
+    Experiment {
+        name: station.name.clone(),
+        duration_ns: network.duration_ns,
+        warmup_ns: network.warmup_ns,
+        interval_ns: network.interval_ns,
+        seed: network.seed ^ hashed(&station.name) ^ hashed("link"),
+        link: station.link.clone(),
+        scheduler: station.scheduler.clone(),
+        classes: station.classes.clone(),
+        flows: Vec::new(),
+        log_rows: None,
+    }
+}
+
+/// FNV-1a.
+fn hashed(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn process<'p>(
+    experiment: &'p Experiment,
+    plan: &StationPlan,
+) -> Result<Box<dyn Process<'p> + 'p>, RunError> {
+    let link = &experiment.link;
+    let plan = Some(plan);
+    Ok(if let Some(satellite) = &link.satellite {
+        let medium = SatelliteLink::new(satellite, experiment);
+        Box::new(Engine::with_station(experiment, medium, plan)?)
+    } else if let Some(beam) = &link.beam {
+        let medium = BeamLink::new(beam, experiment);
+        Box::new(Engine::with_station(experiment, medium, plan)?)
+    } else if ImpairedLink::is_needed(link) {
+        let medium = ImpairedLink::new(link, experiment.seed);
+        Box::new(Engine::with_station(experiment, medium, plan)?)
+    } else {
+        let medium = PlainLink::new(link, experiment.seed);
+        Box::new(Engine::with_station(experiment, medium, plan)?)
+    })
+}
+
+/// The least time that a packet takes from a link's device to the next queue or its end, ns.
+fn least_delay_ns(station: &Station, until_ns: u64) -> u64 {
+    let Link {
+        delay_s, satellite, ..
+    } = &station.link;
+    let ground_ns = satellite.as_ref().map_or(0, |s| s.ground_delay_ns);
+    nanoseconds(delay_s.least(until_ns).max(0.0)).saturating_add(ground_ns)
+}
+
+/// Checks what the engine of one link does not.
+fn validate(network: &Network) -> Result<(), String> {
+    let refuse = |ok: bool, message: &str| if ok { Ok(()) } else { Err(message.to_owned()) };
+    refuse(!network.links.is_empty(), "there must be a link")?;
+    refuse(
+        network.log_rows.is_none(),
+        "the log of packets is written for one link only",
+    )?;
+    for station in &network.links {
+        validate_station(station)?;
+    }
+    for routed in &network.flows {
+        for (ways, direction) in [(&routed.there, "there"), (&routed.back, "back")] {
+            validate_ways(ways, network).map_err(|message| {
+                format!("flow {}: way {direction}: {message}", routed.flow.name)
+            })?;
+        }
+        if routed.there.is_empty() {
+            return Err(format!("flow {} has no way", routed.flow.name));
+        }
+        if routed.flow.measures != Measures::default() {
+            return Err(format!(
+                "flow {}: play-out buffers and delays of single flows are measured over one link only",
+                routed.flow.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn validate_station(station: &Station) -> Result<(), String> {
+    let refuse = |message: &str| Err(format!("link {}: {message}", station.name));
+    if !station.absent.is_empty() {
+        return refuse("it may not be absent yet");
+    }
+    if station.link.beam.is_some() {
+        return refuse("a beam is simulated alone, not with other links");
+    }
+    let Some(satellite) = &station.link.satellite else {
+        return Ok(());
+    };
+    if satellite.delays.is_some() {
+        return refuse(
+            "a satellite's path through a constellation is simulated alone, not with other links",
+        );
+    }
+    let shared =
+        |reordering: &crate::satellite::reorder::Reordering| reordering.rule == Rule::Shared;
+    if satellite.reordering.as_ref().is_some_and(shared) {
+        return refuse("one reordering buffer for all flows is simulated for one link only");
+    }
+    Ok(())
+}
+
+fn validate_ways(ways: &[Way], network: &Network) -> Result<(), String> {
+    if ways.first().is_some_and(|way| way.from_ns != 0) {
+        return Err("the first one must begin at 0".to_owned());
+    }
+    if ways.windows(2).any(|two| two[0].from_ns >= two[1].from_ns) {
+        return Err("they must be in the order of time".to_owned());
+    }
+    for way in ways {
+        let mut seen = BTreeSet::new();
+        for hop in &way.hops {
+            let Some(station) = network.links.get(hop.link as usize) else {
+                return Err(format!("there is no link {}", hop.link));
+            };
+            if hop.class as usize >= station.classes.len() {
+                return Err(format!("link {} has no class {}", station.name, hop.class));
+            }
+            if !seen.insert(hop.link) {
+                return Err(format!("it crosses link {} twice", station.name));
+            }
+        }
+    }
+    Ok(())
+}

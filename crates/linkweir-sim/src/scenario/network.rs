@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Scenarios with several links: the tables `[[link]]`, each with its scheduler and classes.
+//!
+//! A link that is like another one has the other's keys in place of those it does not give, with their places in the file, so
+//! that a fault still names the line that has it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use linkweir_config::keys::link::{RATE, TRACE};
+use linkweir_config::reader::{nearest, quote, Entry, Section};
+use linkweir_config::trace::keys::DESCRIBED;
+use linkweir_config::Fault;
+use toml::de::DeTable;
+
+use crate::experiment::{Experiment, Flow};
+use crate::network::{Network, OnBreak, Routed, Station, Way};
+use crate::random;
+
+use super::inputs::Told;
+use super::keys;
+use super::keys::link::{BEAM, CLASS, LIKE, NAME, NOMINAL, SATELLITE, SCHEDULER};
+use super::overrides::Overrides;
+use super::queued::{Context, Headers, Part, Queued};
+use super::route::{Place, Route, Stop, Ways};
+use super::traffic;
+use super::{flow_parts, flow_tables, held, limits, resolved_form, series_rows};
+use super::{RunKeys, Scenario, Sources, FLOW_HEADER};
+
+/// The table of a link with all its keys, also those it takes from another one.
+pub(super) struct Full<'i> {
+    name: String,
+    table: DeTable<'i>,
+    /// Where it begins in the document.
+    start: usize,
+}
+
+/// The tables `[[link]]`; none for a scenario with one `[link]`.
+///
+/// # Errors
+/// Tables of the one form in a scenario of the other, names that are missing, unknown or there twice, a link that is like
+/// itself.
+pub(super) fn tables<'i>(
+    document: &DeTable<'i>,
+    top: &mut Section<'_, 'i>,
+) -> Result<Option<Vec<Full<'i>>>, Fault> {
+    let links = match top.find(keys::top::LINK.name) {
+        Some(entry) if entry.is_list() => document.get(keys::top::LINK.name),
+        _ => None,
+    };
+    let Some(items) = links.and_then(|links| links.get_ref().as_array()) else {
+        return Ok(None);
+    };
+    for (key, written) in [
+        (SCHEDULER.name, "[link.scheduler]"),
+        (CLASS.name, "[[link.class]]"),
+    ] {
+        if let Some(entry) = top.stray(key) {
+            return Err(of_table(
+                &entry,
+                &format!("belongs to a scenario with one [link], and this one has [[link]]; write {written} below the [[link]] that it belongs to"),
+            ));
+        }
+    }
+    let mut sections = top.tables(keys::top::LINK.name, limits::LINKS)?;
+    let mut numbers = BTreeMap::new();
+    for (at, section) in sections.iter_mut().enumerate() {
+        let entry = section.entry_of(&NAME)?;
+        let name = entry.text()?;
+        if name.is_empty() {
+            return Err(entry.fault("must not be empty"));
+        }
+        if numbers.insert(name, at).is_some() {
+            return Err(entry.fault("two links have this name; rename one"));
+        }
+    }
+    let likes = sections
+        .iter_mut()
+        .map(|section| like(section, &numbers))
+        .collect::<Result<Vec<_>, _>>()?;
+    refuse_cycles(&mut sections, &likes)?;
+    let own: Vec<(&DeTable<'i>, usize)> = items
+        .iter()
+        .filter_map(|item| Some((item.get_ref().as_table()?, item.span().start)))
+        .collect();
+    let mut names = vec![""; own.len()];
+    for (name, at) in &numbers {
+        names[*at] = name;
+    }
+    let full = own.iter().enumerate().map(|(at, (table, start))| Full {
+        name: names[at].to_owned(),
+        table: full(table, at, &likes, &own),
+        start: *start,
+    });
+    Ok(Some(full.collect()))
+}
+
+/// The number of the link that a link is like.
+fn like(
+    section: &mut Section<'_, '_>,
+    numbers: &BTreeMap<&str, usize>,
+) -> Result<Option<usize>, Fault> {
+    let Some(entry) = section.find(LIKE.name) else {
+        return Ok(None);
+    };
+    let wanted = entry.text()?;
+    if let Some(at) = numbers.get(wanted) {
+        return Ok(Some(*at));
+    }
+    let names: Vec<&str> = numbers.keys().copied().collect();
+    let cure = match nearest(wanted, &names) {
+        Some(near) => format!("did you mean {}?", quote(near)),
+        None => format!("there are {}", names.join(", ")),
+    };
+    Err(entry.fault(format!("no link has this name; {cure}")))
+}
+
+/// Refuses links that are like each other in a circle.
+fn refuse_cycles(sections: &mut [Section<'_, '_>], likes: &[Option<usize>]) -> Result<(), Fault> {
+    let mut sound = vec![false; likes.len()];
+    for first in 0..likes.len() {
+        let mut trail = BTreeSet::new();
+        let mut at = Some(first);
+        while let Some(here) = at.filter(|here| !sound[*here]) {
+            if !trail.insert(here) {
+                let message = "leads back to this link; give the keys in one of the links that are like each other";
+                return Err(sections[here].fault_at(LIKE.name, message));
+            }
+            at = likes[here];
+        }
+        for here in trail {
+            sound[here] = true;
+        }
+    }
+    Ok(())
+}
+
+/// A link's keys, and for those it does not give the keys of the links it is like, the nearest first.
+fn full<'i>(
+    table: &DeTable<'i>,
+    at: usize,
+    likes: &[Option<usize>],
+    own: &[(&DeTable<'i>, usize)],
+) -> DeTable<'i> {
+    let mut full = table.clone();
+    let mut liked = likes[at];
+    while let Some(other) = liked {
+        let settled = settled(&full);
+        for (key, value) in own[other].0 {
+            let name = key.get_ref().as_ref();
+            let taken = full.contains_key(name) || settled.contains(&name) || name == LIKE.name;
+            if !taken {
+                full.insert(key.clone(), value.clone());
+            }
+        }
+        liked = likes[other];
+    }
+    full
+}
+
+/// The keys that a link does not take from another one, as those it has leave no room for them.
+fn settled(table: &DeTable<'_>) -> Vec<&'static str> {
+    let has = |key: &str| table.contains_key(key);
+    let mut keys = Vec::new();
+    if has(RATE.name) || has(TRACE.name) || has(BEAM.name) {
+        keys.extend([RATE.name, TRACE.name, BEAM.name, NOMINAL.name]);
+        keys.extend(DESCRIBED.keys().iter().map(|key| key.name()));
+    }
+    if has(SATELLITE.name) {
+        keys.push(BEAM.name);
+    }
+    if has(BEAM.name) {
+        keys.push(SATELLITE.name);
+    }
+    keys
+}
+
+/// A fault of a table, or of the first of several.
+fn of_table(entry: &Entry<'_, '_>, message: &str) -> Fault {
+    let first = entry
+        .list(usize::MAX)
+        .ok()
+        .and_then(|all| all.into_iter().next());
+    match first.as_ref().unwrap_or(entry).table() {
+        Some(table) => table.fault(message),
+        None => entry.fault(message),
+    }
+}
+
+/// Refuses `[link.scheduler]` and `[[link.class]]` below the one `[link]`.
+pub(super) fn refuse_tables_of_links(section: &Section<'_, '_>) -> Result<(), Fault> {
+    for (key, written, above) in [
+        (CLASS.name, "[[link.class]]", "[[class]]"),
+        (SCHEDULER.name, "[link.scheduler]", "[scheduler]"),
+    ] {
+        if let Some(entry) = section.stray(key) {
+            return Err(of_table(
+                &entry,
+                &format!("{written} must be below a [[link]] with a name; write [[link]] above it, or {above} for one [link]"),
+            ));
+        }
+    }
+    for key in [NAME.name, LIKE.name] {
+        if let Some(entry) = section.stray(key) {
+            return Err(entry.fault(
+                "is for several links; write [[link]] with two brackets, or leave this out",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Reads the rest of a scenario with these links.
+pub(super) fn read<'s, 'i>(
+    mut top: Section<'s, 'i>,
+    tables: &'s [Full<'i>],
+    run: &RunKeys,
+    overrides: &Overrides,
+) -> Result<Scenario, Fault> {
+    if let Some(path) = &overrides.trace {
+        let message = format!(
+            "{} cannot take the place of several links' rates; write it as trace of one of them",
+            path.display()
+        );
+        return Err(top.fault_at(keys::top::LINK.name, message));
+    }
+    let mut inputs = Vec::new();
+    let mut told = Told::default();
+    let mut links = Vec::new();
+    for (at, full) in tables.iter().enumerate() {
+        let path = format!("link[{at}]");
+        let mut section = Section::new(top.source(), &full.table, path, full.start);
+        section.expect(&[NAME.name, LIKE.name]);
+        let notes = told.notes.len();
+        let mut context = Context {
+            duration_ns: run.times.duration_ns,
+            seed: random::of_name(run.seed, &full.name),
+            overrides,
+            inputs: &mut inputs,
+            told: &mut told,
+        };
+        links.push(Queued::read(section, None, &mut context)?);
+        for note in &mut told.notes[notes..] {
+            if let Some(rest) = note.strip_prefix("link.") {
+                *note = format!("link.{}.{rest}", full.name);
+            }
+        }
+    }
+    held(&top, &links)?;
+    let mut flow_sections = flow_tables(&mut top)?;
+    top.known()?;
+    let places: Vec<Place<'_>> = tables
+        .iter()
+        .zip(&links)
+        .map(|(full, queued)| Place {
+            name: &full.name,
+            key: format!("link.{}", full.name),
+            link: &queued.link,
+            classes: &queued.classes.names,
+            matched: &queued.classes.matched,
+        })
+        .collect();
+    let ways = Ways::Network(&places);
+    let files = (&mut inputs, &mut told);
+    let sources = Sources::read(&mut flow_sections, &ways, &run.times, files)?;
+    series_rows(&top, run.bins, &links, sources.flows.len())?;
+
+    let resolved = top.finish()?;
+    let flow_lines = flow_parts(&flow_sections)?;
+    let parts = links
+        .iter()
+        .map(|queued| queued.parts(&Headers::OF_SEVERAL))
+        .collect::<Result<Vec<_>, _>>()?;
+    let read = Read {
+        run,
+        tables,
+        links: &links,
+        sources: &sources,
+        order: order(&sources.routes, links.len()),
+    };
+    read.acknowledgements_fit(&flow_sections)?;
+    let alone = read.alone(&resolved, &flow_lines)?;
+    let mut all = Vec::new();
+    for at in &read.order {
+        all.extend(with_name(&tables[*at].name, &parts[*at]));
+    }
+    all.extend(flow_lines);
+    Ok(Scenario {
+        experiment: read.keys_of_the_run(),
+        network: Some(read.network()),
+        links: alone,
+        resolved_toml: resolved_form(resolved, &all),
+        inputs,
+        notes: told.notes,
+        readings: told.readings,
+    })
+}
+
+/// The parts of a link, of which the first has its name.
+fn with_name(name: &str, parts: &[Part]) -> Vec<Part> {
+    let mut parts = parts.to_vec();
+    if let Some((_, lines)) = parts.first_mut() {
+        lines.insert_str(0, &format!("{} = {}\n", NAME.name, quote(name)));
+    }
+    parts
+}
+
+/// The links in the order in which flows first use them, then those that none uses.
+fn order(routes: &[Route<'_>], links: usize) -> Vec<usize> {
+    let mut known = vec![false; links];
+    let mut order = Vec::with_capacity(links);
+    let stops = routes.iter().flat_map(|r| r.there.iter().chain(&r.back));
+    for at in stops.map(|stop| stop.at).chain(0..links) {
+        if !std::mem::replace(&mut known[at], true) {
+            order.push(at);
+        }
+    }
+    order
+}
+
+/// A network as it was read.
+struct Read<'r, 's, 'i> {
+    run: &'r RunKeys,
+    tables: &'r [Full<'i>],
+    links: &'r [Queued<'s, 'i>],
+    sources: &'r Sources<'r>,
+    /// The numbers of the links as they were written, in the order of the network.
+    order: Vec<usize>,
+}
+
+impl Read<'_, '_, '_> {
+    /// The flows with their ways and their numbers among the copies of an entry.
+    fn flows(&self) -> impl Iterator<Item = (&Flow, &Route<'_>, u64)> {
+        let mut copy = 0;
+        let entries = &self.sources.entries;
+        self.sources
+            .flows
+            .iter()
+            .enumerate()
+            .map(move |(at, flow)| {
+                let begins = at == 0 || entries[at - 1] != entries[at];
+                copy = if begins { 0 } else { copy + 1 };
+                (flow, &self.sources.routes[entries[at]], copy)
+            })
+    }
+
+    /// Refuses a way back with a queue that cannot hold an acknowledgement.
+    fn acknowledgements_fit(&self, flow_sections: &[Section<'_, '_>]) -> Result<(), Fault> {
+        for ((flow, route, copy), entry) in self.flows().zip(&self.sources.entries) {
+            let Some(bytes) = traffic::ack_bytes(&flow.traffic) else {
+                continue;
+            };
+            for stop in &route.back {
+                let on_wire = traffic::on_wire_bytes(bytes, stop.link);
+                if on_wire < 1 {
+                    let message = format!(
+                        "{bytes}B with {key}.overhead and {key}.mpu counts as {on_wire}B; it must be 1B or more",
+                        key = stop.key
+                    );
+                    return Err(flow_sections[*entry].fault_at(keys::kinds::TCP_ACK.name, message));
+                }
+                let queued = &self.links[stop.at];
+                let class = stop.class_of(copy);
+                let held = queued.classes.classes[class].limit_bytes;
+                if held.is_some_and(|held| i64::try_from(held).is_ok_and(|held| held < on_wire)) {
+                    let message = format!(
+                        "must hold an acknowledgement of flow {}, {on_wire}B on the wire, on its way back; raise it",
+                        flow.name
+                    );
+                    let section = queued.class_section(class);
+                    return Err(section.fault_at(keys::class::LIMIT_BYTES.name, message));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Each link as a scenario of its own, checked, in the order of the network.
+    fn alone(&self, top: &str, flow_lines: &[Part]) -> Result<Vec<Arc<Scenario>>, Fault> {
+        let mut flows: Vec<Vec<Flow>> = vec![Vec::new(); self.links.len()];
+        let mut begins: Vec<Vec<bool>> = vec![Vec::new(); self.links.len()];
+        for (flow, route, copy) in self.flows() {
+            for (number, stop) in route.there.iter().enumerate() {
+                let class = stop.class_of(copy);
+                flows[stop.at].push(Flow {
+                    class,
+                    ..flow.clone()
+                });
+                begins[stop.at].push(number == 0);
+            }
+        }
+        let mut lines: Vec<Vec<Part>> = vec![Vec::new(); self.links.len()];
+        for (route, (_, text)) in self.sources.routes.iter().zip(flow_lines) {
+            for stop in &route.there {
+                lines[stop.at].push((FLOW_HEADER, self.of_one_link(text, stop)));
+            }
+        }
+        let mut alone = Vec::new();
+        for at in &self.order {
+            let queued = &self.links[*at];
+            let experiment = self.run.experiment(queued, std::mem::take(&mut flows[*at]));
+            queued.fits(&experiment, &|flow| begins[*at][flow])?;
+            let mut parts = queued.parts(&Headers::ONE)?;
+            parts.append(&mut lines[*at]);
+            alone.push(Arc::new(Scenario {
+                experiment,
+                network: None,
+                links: Vec::new(),
+                resolved_toml: resolved_form(top.to_owned(), &parts),
+                inputs: Vec::new(),
+                notes: Vec::new(),
+                readings: Vec::new(),
+            }));
+        }
+        Ok(alone)
+    }
+
+    /// The lines of a flow as on one link, where it names its class and no way.
+    fn of_one_link(&self, lines: &str, stop: &Stop<'_>) -> String {
+        use keys::flow::{BACK, CLASS, DSCP, PATH};
+        let names = &self.links[stop.at].classes.names;
+        let class = names.iter().find(|(_, range)| **range == stop.classes);
+        let class = class.map_or("", |(name, _)| name);
+        let of_the_way = |line: &str| {
+            let key = line.split(" = ").next().unwrap_or_default();
+            [BACK.name, CLASS.name, DSCP.name, PATH.name].contains(&key)
+        };
+        let named = format!("{} = {}", CLASS.name, quote(class));
+        let mut place = Some(&named[..]);
+        let mut written = String::new();
+        for line in lines.lines() {
+            let line = match of_the_way(line) {
+                true => place.take(), // the class, where the first of these keys was
+                false => Some(line),
+            };
+            if let Some(line) = line {
+                written.push_str(line);
+                written.push('\n');
+            }
+        }
+        written
+    }
+
+    /// An experiment with the keys of the run, and without classes and flows.
+    fn keys_of_the_run(&self) -> Experiment {
+        let mut experiment = self.run.experiment(&self.links[self.order[0]], Vec::new());
+        experiment.classes.clear();
+        experiment.scheduler.qparams.clear();
+        experiment
+    }
+
+    fn network(&self) -> Network {
+        let mut numbers = vec![0; self.order.len()];
+        for (number, at) in self.order.iter().enumerate() {
+            numbers[*at] = number;
+        }
+        let way = |stops: &[Stop<'_>], copy: u64| Way {
+            from_ns: 0,
+            hops: stops.iter().map(|stop| stop.hop(&numbers, copy)).collect(),
+        };
+        let routed = |(flow, route, copy): (&Flow, &Route<'_>, u64)| Routed {
+            flow: flow.clone(),
+            there: vec![way(&route.there, copy)],
+            back: match &route.back[..] {
+                [] => Vec::new(),
+                stops => vec![way(stops, copy)],
+            },
+        };
+        let station = |at: &usize| Station {
+            name: self.tables[*at].name.clone(),
+            link: self.links[*at].link.clone(),
+            scheduler: self.links[*at].scheduler(),
+            classes: self.links[*at].classes.classes.clone(),
+            absent: Default::default(),
+        };
+        Network {
+            name: self.run.name.clone(),
+            duration_ns: self.run.times.duration_ns,
+            warmup_ns: self.run.times.warmup_ns,
+            interval_ns: self.run.times.interval_ns,
+            seed: self.run.seed,
+            links: self.order.iter().map(station).collect(),
+            flows: self.flows().map(routed).collect(),
+            on_break: OnBreak::default(),
+            log_rows: self.run.log_rows,
+        }
+    }
+}

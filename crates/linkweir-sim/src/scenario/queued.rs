@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A link with the scheduler in front of it and its classes, as they were read.
+
+use linkweir_config::queue;
+use linkweir_config::reader::Section;
+use linkweir_config::Fault;
+
+use crate::experiment::{Class, Experiment, Link, Scheduler};
+
+use super::inputs::{Input, Told};
+use super::keys;
+use super::overrides::Overrides;
+use super::route::Names;
+use super::scheduler::{Chosen, Matched};
+use super::{beam, limits, link, scheduler, traffic};
+
+/// A header of the resolved form with the lines below it.
+pub(super) type Part = (&'static str, String);
+
+/// How the tables of a link are headed in the resolved form.
+pub(super) struct Headers {
+    link: &'static str,
+    scheduler: &'static str,
+    class: &'static str,
+}
+
+impl Headers {
+    /// Of the one link of a scenario.
+    pub(super) const ONE: Headers = Headers {
+        link: "[link]",
+        scheduler: "[scheduler]",
+        class: "[[class]]",
+    };
+    /// Of one of several.
+    pub(super) const OF_SEVERAL: Headers = Headers {
+        link: "[[link]]",
+        scheduler: "[link.scheduler]",
+        class: "[[link.class]]",
+    };
+}
+
+/// What reading a link takes.
+pub(super) struct Context<'a> {
+    pub(super) duration_ns: u64,
+    /// Seed of what is drawn for this link.
+    pub(super) seed: u64,
+    pub(super) overrides: &'a Overrides,
+    pub(super) inputs: &'a mut Vec<Input>,
+    pub(super) told: &'a mut Told,
+}
+
+/// A link with its queues.
+pub(super) struct Queued<'s, 'i> {
+    pub(super) link: Link,
+    pub(super) classes: Classes,
+    section: Section<'s, 'i>,
+    /// The table of the link's satellite or beam.
+    channel: Option<Part>,
+    scheduler: Section<'s, 'i>,
+    policy: Chosen,
+    params: Vec<u64>,
+    class_sections: Vec<Section<'s, 'i>>,
+}
+
+impl<'s, 'i> Queued<'s, 'i> {
+    /// Reads a link. Its scheduler and classes are tables of `above` or, without it, of the link itself.
+    pub(super) fn read(
+        mut section: Section<'s, 'i>,
+        above: Option<&mut Section<'s, 'i>>,
+        context: &mut Context<'_>,
+    ) -> Result<Queued<'s, 'i>, Fault> {
+        if above.is_none() {
+            section.expect(&[keys::link::SCHEDULER.name, keys::link::CLASS.name]);
+        }
+        let (link, channel) = link::read(
+            &mut section,
+            context.duration_ns,
+            context.seed,
+            context.overrides,
+            context.inputs,
+            context.told,
+        )?;
+        section.known()?;
+        let tables = above.unwrap_or(&mut section);
+        let example = keys::link::SCHEDULER.default.0;
+        let mut scheduler = tables.need_table(keys::top::SCHEDULER.name, example)?;
+        let notes = &mut context.told.notes;
+        let (policy, params) =
+            scheduler::policy(&mut scheduler, context.overrides, context.inputs, notes)?;
+        let mut class_sections = tables.tables(keys::top::CLASS.name, limits::CLASSES)?;
+        let classes = Classes::read(&mut class_sections, &policy, &params)?;
+        beam::fits(&mut section, &link, classes.classes.len())?;
+        Ok(Queued {
+            link,
+            classes,
+            section,
+            channel,
+            scheduler,
+            policy,
+            params,
+            class_sections,
+        })
+    }
+
+    /// The policy with its parameters.
+    pub(super) fn scheduler(&self) -> Scheduler {
+        Scheduler {
+            policy: self.policy.name.to_string(),
+            brought: self.policy.brought.clone(),
+            params: self.params.clone(),
+            qparams: self.classes.qparams.clone(),
+        }
+    }
+
+    /// The resolved form, of which all keys must be known.
+    pub(super) fn parts(&self, headers: &Headers) -> Result<Vec<Part>, Fault> {
+        let mut parts = vec![(headers.link, self.section.known()?.to_owned())];
+        parts.extend(self.channel.clone());
+        parts.push((headers.scheduler, self.scheduler.known()?.to_owned()));
+        for section in &self.class_sections {
+            parts.push((headers.class, section.known()?.to_owned()));
+        }
+        Ok(parts)
+    }
+
+    /// Refuses a policy whose values do not fit together, and packets that do not fit into their queues. `experiment` is the
+    /// run over this link; `begins` says which of its flows begin at this link.
+    pub(super) fn fits(
+        &self,
+        experiment: &Experiment,
+        begins: &dyn Fn(usize) -> bool,
+    ) -> Result<(), Fault> {
+        let Experiment {
+            link,
+            scheduler,
+            classes,
+            flows,
+            ..
+        } = experiment;
+        let owners = self.classes.owners.iter();
+        let places: Vec<&Section<'_, '_>> = owners.map(|at| &self.class_sections[*at]).collect();
+        scheduler::check(&self.policy, scheduler, link, &self.scheduler, &places)?;
+        traffic::fits(classes, flows, begins, link, &places)?;
+        if let Some(limit) = scheduler::shared_limit(&self.policy, scheduler) {
+            traffic::fits_all(limit, flows, begins, &self.scheduler)?;
+        }
+        Ok(())
+    }
+
+    /// The table of a class.
+    pub(super) fn class_section(&self, class: usize) -> &Section<'s, 'i> {
+        &self.class_sections[self.classes.owners[class]]
+    }
+}
+
+/// All classes of a link, copies counted.
+#[derive(Default)]
+pub(super) struct Classes {
+    pub(super) classes: Vec<Class>,
+    qparams: Vec<u64>,
+    /// The classes that a name means: one, or all copies of an entry.
+    pub(super) names: Names,
+    /// Which entry each class comes from.
+    owners: Vec<usize>,
+    /// Which packets belong to each entry.
+    pub(super) matched: Matched,
+}
+
+impl Classes {
+    fn read(
+        sections: &mut [Section<'_, '_>],
+        policy: &scheduler::Chosen,
+        params: &[u64],
+    ) -> Result<Classes, Fault> {
+        let mut all = Classes::default();
+        for (index, section) in sections.iter_mut().enumerate() {
+            let (name, copies, row) = scheduler::class(section, policy, params, &mut all.matched)?;
+            let first = all.classes.len();
+            let range = first..first + copies.len();
+            if range.end > limits::CLASSES {
+                let message = format!(
+                    "there would be more than {} classes; use fewer",
+                    limits::CLASSES
+                );
+                return Err(section.fault_at(keys::class::COUNT.name, message));
+            }
+            let single = copies
+                .iter()
+                .zip(first..)
+                .map(|(class, at)| (class.name.clone(), at..at + 1));
+            let family = (copies.len() > 1).then(|| (name.clone(), range.clone()));
+            for (name, range) in single.chain(family) {
+                if all.names.insert(name, range).is_some() {
+                    return Err(section.fault_at(
+                        keys::class::NAME.name,
+                        "two classes have this name; rename one",
+                    ));
+                }
+            }
+            let limits: Vec<_> = all
+                .classes
+                .iter()
+                .chain(&copies)
+                .map(Class::limit)
+                .collect();
+            queue::shares(limits.iter(), |message| {
+                section.fault_at(keys::class::LEAST.name, message)
+            })?;
+            for class in copies {
+                all.owners.push(index);
+                all.classes.push(class);
+                all.qparams.extend_from_slice(&row);
+            }
+        }
+        Ok(all)
+    }
+}

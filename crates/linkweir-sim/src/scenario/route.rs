@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The links that a flow passes, and the classes that its packets join there.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use linkweir_config::matching;
+use linkweir_config::reader::{nearest, quote, Entry, Section};
+use linkweir_config::Fault;
+
+use crate::experiment::Link;
+use crate::network::Hop;
+
+use super::keys::flow::{BACK, CLASS, DSCP, PATH};
+use super::scheduler::Matched;
+
+/// A name's classes: one, or all copies of an entry.
+pub(super) type Names = BTreeMap<String, Range<usize>>;
+
+/// A link on a flow's way.
+#[derive(Clone)]
+pub(super) struct Stop<'a> {
+    /// Its place among the links.
+    pub(super) at: usize,
+    /// How messages call it, such as `link` or `link.feeder`.
+    pub(super) key: &'a str,
+    /// The link.
+    pub(super) link: &'a Link,
+    /// The classes that copies of the flow join in turn.
+    pub(super) classes: Range<usize>,
+}
+
+impl Stop<'_> {
+    /// The class of a copy of the flow.
+    pub(super) fn class_of(&self, copy: u64) -> usize {
+        self.classes.start + (copy % self.classes.len() as u64) as usize
+    }
+
+    /// The link, by its number in the network, and the class of a copy of the flow.
+    pub(super) fn hop(&self, numbers: &[usize], copy: u64) -> Hop {
+        Hop {
+            link: numbers[self.at] as u32,
+            class: self.class_of(copy) as u32,
+        }
+    }
+}
+
+/// The way of a flow there, one link at least, and the one back.
+#[derive(Clone)]
+pub(super) struct Route<'a> {
+    pub(super) there: Vec<Stop<'a>>,
+    pub(super) back: Vec<Stop<'a>>,
+}
+
+/// Where flows may go: over the one link of a scenario, or over links with names.
+pub(super) enum Ways<'a> {
+    One { link: &'a Link, classes: &'a Names },
+    Network(&'a [Place<'a>]),
+}
+
+/// A link of a network as flows see it.
+pub(super) struct Place<'a> {
+    pub(super) name: &'a str,
+    /// How messages call it.
+    pub(super) key: String,
+    pub(super) link: &'a Link,
+    pub(super) classes: &'a Names,
+    pub(super) matched: &'a Matched,
+}
+
+impl<'a> Ways<'a> {
+    /// Reads `class` and, in a network, `path`, `back` and `dscp`.
+    pub(super) fn read(&self, section: &mut Section<'_, '_>) -> Result<Route<'a>, Fault> {
+        match self {
+            Ways::One { link, classes } => one(section, link, classes),
+            Ways::Network(places) => network(section, places),
+        }
+    }
+}
+
+fn one<'a>(
+    section: &mut Section<'_, '_>,
+    link: &'a Link,
+    classes: &Names,
+) -> Result<Route<'a>, Fault> {
+    for key in [DSCP.name, PATH.name, BACK.name] {
+        if let Some(entry) = section.stray(key) {
+            return Err(entry.fault(
+                "is for links with names: write [[link]] with a name, [link.scheduler] and [[link.class]], or leave this out",
+            ));
+        }
+    }
+    let entry = section.need(
+        CLASS.name,
+        &quote(classes.keys().next().map_or("", String::as_str)),
+    )?;
+    let wanted = entry.text()?;
+    section.write(CLASS.name, quote(wanted));
+    let there = Stop {
+        at: 0,
+        key: "link",
+        link,
+        classes: class_called(&entry, wanted, classes, "")?,
+    };
+    Ok(Route {
+        there: vec![there],
+        back: Vec::new(),
+    })
+}
+
+/// The classes of a name; `place` says in messages where there are none, such as ` on link feeder`.
+fn class_called(
+    entry: &Entry<'_, '_>,
+    wanted: &str,
+    classes: &Names,
+    place: &str,
+) -> Result<Range<usize>, Fault> {
+    classes.get(wanted).cloned().ok_or_else(|| {
+        let cure = others(wanted, classes.keys().map(String::as_str));
+        entry.fault(format!("no class{place} has this name; {cure}"))
+    })
+}
+
+/// What there is in place of an unknown name.
+fn others<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> String {
+    const LISTED: usize = 20;
+    let names: Vec<&str> = names.collect();
+    match nearest(wanted, &names) {
+        Some(near) => format!("did you mean {}?", quote(near)),
+        None if names.len() > LISTED => format!("there are {}, {} and so on", names[0], names[1]),
+        None => format!("there are {}", names.join(", ")),
+    }
+}
+
+fn network<'a>(section: &mut Section<'_, '_>, places: &'a [Place<'a>]) -> Result<Route<'a>, Fault> {
+    let path = match (section.find(PATH.name), places) {
+        (Some(entry), _) => links(&entry, places)?,
+        (None, [_]) => vec![0],
+        (None, _) => {
+            let first = places.first().map_or("", |place| place.name);
+            let message = format!(
+                "is missing; list the links that the packets pass, such as path = [{}]",
+                quote(first)
+            );
+            return Err(section.missing(PATH.name, message));
+        }
+    };
+    let back = match section.find(BACK.name) {
+        Some(entry) if entry.is_empty_list() => Vec::new(),
+        Some(entry) => links(&entry, places)?,
+        None => Vec::new(),
+    };
+    let classes = Chosen::read(section, places, path.iter().chain(&back).copied())?;
+    write_links(section, PATH.name, &path, places);
+    write_links(section, BACK.name, &back, places);
+    let stops = |numbers: &[usize]| -> Result<Vec<Stop<'a>>, Fault> {
+        let stop = |at: &usize| {
+            let place = &places[*at];
+            Ok(Stop {
+                at: *at,
+                key: &place.key,
+                link: place.link,
+                classes: classes.on(place)?,
+            })
+        };
+        numbers.iter().map(stop).collect()
+    };
+    Ok(Route {
+        there: stops(&path)?,
+        back: stops(&back)?,
+    })
+}
+
+fn write_links(section: &mut Section<'_, '_>, key: &str, numbers: &[usize], places: &[Place<'_>]) {
+    let names: Vec<String> = numbers.iter().map(|at| quote(places[*at].name)).collect();
+    section.write(key, format!("[{}]", names.join(", ")));
+}
+
+/// The numbers of the links that a list names, each once.
+fn links(entry: &Entry<'_, '_>, places: &[Place<'_>]) -> Result<Vec<usize>, Fault> {
+    if entry.is_empty_list() {
+        return Err(entry.fault("must name one link at least"));
+    }
+    let mut found: Vec<usize> = Vec::new();
+    for item in entry.list(usize::MAX)? {
+        let wanted = item.text()?;
+        let Some(at) = places.iter().position(|place| place.name == wanted) else {
+            let cure = others(wanted, places.iter().map(|place| place.name));
+            return Err(item.fault(format!("no link has this name; {cure}")));
+        };
+        if found.contains(&at) {
+            return Err(item.fault("the way passes this link a second time, a loop; leave one out"));
+        }
+        found.push(at);
+    }
+    Ok(found)
+}
+
+/// How a flow says which class it joins on each link.
+enum Chosen<'s, 'i> {
+    /// `dscp`.
+    Matched(Entry<'s, 'i>, u8),
+    /// `class = "voice"`.
+    Everywhere(Entry<'s, 'i>, &'s str),
+    /// `class = { feeder = "voice" }`: by the links' names.
+    Each(Entry<'s, 'i>, BTreeMap<&'s str, Entry<'s, 'i>>),
+}
+
+impl<'s, 'i> Chosen<'s, 'i> {
+    /// Reads `dscp` or `class` of a flow that passes the links with these numbers.
+    fn read(
+        section: &mut Section<'s, 'i>,
+        places: &[Place<'_>],
+        passed: impl Iterator<Item = usize> + Clone,
+    ) -> Result<Chosen<'s, 'i>, Fault> {
+        let class = section.find(CLASS.name);
+        match (section.find(DSCP.name), class) {
+            (Some(entry), Some(_)) => {
+                Err(entry.fault("class and dscp exclude each other; leave one out"))
+            }
+            (Some(entry), None) => {
+                let point = matching::code_point(&entry)?;
+                section.write(DSCP.name, matching::show_code_point(point));
+                Ok(Chosen::Matched(entry, point))
+            }
+            (None, Some(entry)) => match entry.table() {
+                Some(table) => Chosen::each(section, entry, &table, places, passed),
+                None => {
+                    let wanted = entry.text()?;
+                    section.write(CLASS.name, quote(wanted));
+                    Ok(Chosen::Everywhere(entry, wanted))
+                }
+            },
+            (None, None) => {
+                let first = passed.clone().next().and_then(|at| places.get(at));
+                let example = first.and_then(|place| place.classes.keys().next());
+                let message = format!(
+                    "is missing; write class = {}, or dscp = \"EF\" for the class that matches it on each link",
+                    quote(example.map_or("", String::as_str))
+                );
+                Err(section.missing(CLASS.name, message))
+            }
+        }
+    }
+
+    fn each(
+        section: &mut Section<'s, 'i>,
+        entry: Entry<'s, 'i>,
+        table: &Section<'s, 'i>,
+        places: &[Place<'_>],
+        passed: impl Iterator<Item = usize>,
+    ) -> Result<Chosen<'s, 'i>, Fault> {
+        let names: Vec<&str> = passed.map(|at| places[at].name).collect();
+        let mut classes = BTreeMap::new();
+        let mut shown = Vec::new();
+        for link in table.names() {
+            let Some(class) = table.stray(link) else {
+                continue;
+            };
+            if !names.contains(&link) {
+                let cure = others(link, names.iter().copied());
+                return Err(class.fault(format!("the flow passes no link of this name; {cure}")));
+            }
+            shown.push(format!("{} = {}", quote(link), quote(class.text()?)));
+            classes.insert(link, class);
+        }
+        section.write(CLASS.name, format!("{{ {} }}", shown.join(", ")));
+        Ok(Chosen::Each(entry, classes))
+    }
+
+    /// The classes on a link.
+    fn on(&self, place: &Place<'_>) -> Result<Range<usize>, Fault> {
+        let there = format!(" on link {}", place.name);
+        match self {
+            Chosen::Everywhere(entry, wanted) => {
+                class_called(entry, wanted, place.classes, &there).map_err(|mut fault| {
+                    fault.message.push_str(&format!(
+                        "; where links call their classes differently, write class = {{ {} = ..., ... }}",
+                        quote(place.name)
+                    ));
+                    fault
+                })
+            }
+            Chosen::Each(entry, classes) => match classes.get(place.name) {
+                Some(class) => class_called(class, class.text()?, place.classes, &there),
+                None => Err(entry.fault(format!(
+                    "does not say which class{there}; add {} = {}",
+                    quote(place.name),
+                    quote(place.classes.keys().next().map_or("", String::as_str))
+                ))),
+            },
+            Chosen::Matched(entry, point) => {
+                let name = place.matched.class_of(*point).ok_or_else(|| {
+                    entry.fault(format!(
+                        "matches no class{there}; add match = [{{ dscp = {} }}] to one of its classes, or leave match out of one, which then takes the rest",
+                        matching::show_code_point(*point)
+                    ))
+                })?;
+                class_called(entry, name, place.classes, &there)
+            }
+        }
+    }
+}
