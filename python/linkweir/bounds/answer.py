@@ -120,7 +120,7 @@ def setting_of(scenario: Scenario, envelopes: Mapping[str, Curve], worst: str | 
 
 
 def without_arrivals(scenario: Scenario, worst: str | None = None) -> tuple[Setting, str]:
-    """Scheduler, link and classes of a scenario with one link, and why no bound is known. If none is, the capacity is 0."""
+    """Scheduler, link and classes of a scenario with one link, and why no bound is known; if so, the capacity is 0."""
     keys, link = scenario.native.written(), scenario.native.tables()["link"]
     classes = _expanded(keys["class"])
     queues = [Queue(c["name"], c, Envelope(token_bucket(0, 0), "", 8, 8)) for c in classes]
@@ -298,4 +298,5 @@ def plain(value: Fraction | None) -> float | None:
 
 
 def points(curve: Curve | None) -> list[list[float]] | None:
+    """A curve as lists of (start in s, bits, bit/s)."""
     return None if curve is None else [[float(x) for x in segment] for segment in curve.segments]

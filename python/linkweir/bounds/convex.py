@@ -48,6 +48,27 @@ def advanced(curve: Curve, by_s: Number) -> Curve:
     return Curve.of([(0, curve(by_s), curve.segments[index][2]), *rest])
 
 
+def tidied(curve: Curve) -> Curve:
+    """A concave curve above this one by less than a bit, whose lines have whole bits at 0: its fractions stay short.
+
+    >>> from linkweir.bounds.curve import token_bucket
+    >>> tidied(token_bucket(Fraction(100, 3), 4))(0)
+    Fraction(34, 1)
+    """
+    kept: list[tuple[Fraction, int, Fraction]] = []  # from when on a line is the lowest, its bits at 0, its slope
+    for start, value, slope in curve.segments:
+        bits, begins = math.ceil(value - slope * start), Fraction(0)
+        while kept:
+            before, lower, steeper = kept[-1]
+            begins = (bits - lower) / (steeper - slope) if steeper > slope else Fraction(0)
+            if begins > before:
+                break
+            kept.pop()
+            begins = Fraction(0)
+        kept.append((begins, bits, slope))
+    return Curve.of((t, bits + slope * t, slope) for t, bits, slope in kept)
+
+
 def convex(curve: Curve) -> Curve:
     """The greatest convex curve below a curve that is 0 at 0.
 
@@ -156,8 +177,7 @@ def _positive(segments: Sequence[Point]) -> Curve:
 
 
 def left_over(service: Curve, cross: Curve, delay_s: Fraction) -> Curve:
-    """The part of a FIFO service that a flow has for itself, from `delay_s` after its arrival: the value at u is what the
-    flow is served at least in delay_s + u.
+    """The part of a FIFO service that a flow has for itself, from `delay_s` on: its value at u is that at delay_s + u.
 
     Cruz 1998; Le Boudec and Thiran 2001, proposition 6.4.1: with a minimum service curve b of all and an arrival curve
     a of the others, b(t) - a(t - d) from any d on. The difference is convex; where it falls, its later minimum counts.
@@ -167,9 +187,8 @@ def left_over(service: Curve, cross: Curve, delay_s: Fraction) -> Curve:
     ((Fraction(0, 1), Fraction(0, 1), Fraction(6, 1)),)
     """
     ahead = advanced(service, delay_s)
-    segments = []
-    for t in sorted({*ahead.starts, *cross.starts}):
-        segments.append((t, ahead(t) - cross(t), ahead._segment(t)[2] - cross._segment(t)[2]))
+    starts = sorted({*ahead.starts, *cross.starts})
+    segments = [(t, ahead(t) - cross(t), ahead._segment(t)[2] - cross._segment(t)[2]) for t in starts]
     rising = next((i for i, s in enumerate(segments) if s[2] >= 0), None)
     if rising is None:  # the others take all in the long run
         return Curve.of([(0, 0, 0)])

@@ -36,6 +36,12 @@ class Hop:
     at: At
     limit_pkts: int | None
     """Packets that the queue must hold so that none is lost."""
+    model: Link
+
+    def alone_ns(self, size_bytes: int) -> int:
+        """From the arrival of a packet at the idle link to that at its end, at the greatest capacity."""
+        sent_s = self.model.framing.bits(size_bytes) / self.model.peak_bps if self.model.peak_bps else Fraction(0)
+        return math.ceil(10**9 * (sent_s + self.model.delay_s[1]))
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,8 @@ class NetworkBounds:
     ways: tuple[WayBound, ...]
     queues: tuple[Hop, ...]
     """Every class of every link."""
+    rings: tuple[tuple[str, ...], ...]
+    """Links that depend on each other, by name."""
 
 
 def is_network(scenario: Scenario) -> bool:
@@ -83,12 +91,12 @@ def is_network(scenario: Scenario) -> bool:
 def network_bounds(scenario: Scenario, *, envelopes: Sequence[str] = ()) -> NetworkBounds:
     """Worst delays of all flows from end to end, and worst delays and backlogs at all links.
 
-    A delay lasts from the arrival at the first queue to the arrival at the receiver, with the propagation of all links. It
-    holds while no packet is dropped.
+    A delay lasts from the arrival at the first queue to the arrival at the receiver, with the propagation of all links.
+    It holds while no packet is dropped.
 
     Args:
         scenario: one with [[link]].
-        envelopes: as typed: FLOW=BURST:RATE is what each copy of a flow sends at most, counted without any link's overhead,
+        envelopes: as typed: FLOW=BURST:RATE is what each copy of a flow sends at most, without any link's overhead;
             LINK.CLASS=BURST:RATE what arrives at a class of a link at most, as this link counts it.
 
     Raises:
@@ -104,7 +112,8 @@ def network_bounds(scenario: Scenario, *, envelopes: Sequence[str] = ()) -> Netw
     ways = []
     for number, group in enumerate(model.groups):
         ways += [_way(model, analysis, number, name, copies, hops) for name, copies in group.members]
-    return NetworkBounds(tuple(ways), tuple(hops.values()))
+    rings = tuple(tuple(model.names[n] for n in ring) for ring in analysis.order if len(ring) > 1)
+    return NetworkBounds(tuple(ways), tuple(hops.values()), rings)
 
 
 def _hop(model: _Model, analysis: Analysis, stop: Stop) -> Hop:
@@ -112,7 +121,7 @@ def _hop(model: _Model, analysis: Analysis, stop: Stop) -> Hop:
     at = analysis.at[stop]
     least = analysis.least_bits(stop)
     limit = None if at.backlog_bits is None else int(-(-at.backlog_bits // least))
-    return Hop(link.name, link.setting.queues[stop.queue].name, at, limit)
+    return Hop(link.name, link.setting.queues[stop.queue].name, at, limit, link)
 
 
 def _way(model: _Model, analysis: Analysis, number: int, name: str, copies: int, hops: Mapping[Stop, Hop]) -> WayBound:
@@ -126,6 +135,14 @@ def _way(model: _Model, analysis: Analysis, number: int, name: str, copies: int,
     each = [hop.at.delay_s for hop in passed]
     one_by_one_s = sum((s for s in each if s is not None), propagation_s) if None not in each else None
     return WayBound(name, copies, passed, propagation_s, analysis.delay_s(number), tuple(stretches), one_by_one_s, "")
+
+
+def source_curves(scenario: Scenario, envelopes: Sequence[str]) -> dict[str, Envelope]:
+    """What one copy of each flow sends at most, without any link's overhead."""
+    model = _Model(scenario, envelopes)
+    flows = scenario.native.tables()["flows"]
+    replayed = scenario.native.replayed
+    return {flow["name"]: _source(flow, 1, replayed, model.sent.get(flow["name"]))(PLAIN) for flow in flows}
 
 
 @dataclass
@@ -150,7 +167,7 @@ class _Model:
             self.classes.append({queue.name: index for index, queue in enumerate(setting.queues)})
             bare.append((setting, why, framing_of(link.native.tables()["link"])))
         self.flows = [flow["name"] for flow in native.tables()["flows"]]
-        given, sent = self._given(envelopes, [framing for _, _, framing in bare])
+        given, self.sent = self._given(envelopes, [framing for _, _, framing in bare])
         self.links = []
         for number, (link, (setting, why, framing)) in enumerate(zip(alone, bare, strict=True)):
             least_s, most_s = _delays_s(link)
@@ -167,7 +184,7 @@ class _Model:
                     f"no bound: link {self.names[number]}: {why.removeprefix('no bound: ')}" if why else "",
                 )
             )
-        self.groups = self._groups(scenario, sent)
+        self.groups = self._groups(scenario, self.sent)
 
     def _given(
         self, texts: Sequence[str], framings: Sequence[Framing]

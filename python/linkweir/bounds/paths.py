@@ -11,9 +11,9 @@ Every link is analysed as a single one is, with the arrival curves that its traf
 * **A flow's own service.** In a FIFO queue with a service curve b for all and an arrival curve a for the others, a flow
   has b(t) - a(t - d) from d on, for every d (Cruz 1998; Le Boudec and Thiran 2001, proposition 6.4.1). Services of the
   class at a link are minimum service curves, which is all that this needs; none need be strict.
-* **Bursts are paid once.** Services of links in series are convolved (theorem 1.4.6). A packet arrives at a link when its
-  last bit has left the one before, so all but the last service count whole packets (section 1.7). The links between
-  must keep the order of packets.
+* **Bursts are paid once.** Services of links in series are convolved (theorem 1.4.6). A packet arrives at a link when
+  its last bit has left the one before, so all but the last service count whole packets (section 1.7). The links
+  between must keep the order of packets.
 * A way is cut into stretches. The flows of a stretch are those that pass all of it in the same queues: FIFO delays all
   of them alike. The least sum over all cuts is the bound; links one by one are among the cuts.
 * **Rings.** Where links depend on each other in a ring, delays of links are assumed and the analysis repeated with
@@ -25,7 +25,7 @@ Every link is analysed as a single one is, with the arrival curves that its traf
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -41,12 +41,15 @@ from linkweir.bounds.convex import (
     lowered,
     rounded_up,
     scaled,
+    tidied,
 )
 from linkweir.bounds.curve import ZERO, Curve, add, horizontal, minimum, token_bucket, vertical
 from linkweir.bounds.policies import Queue, Service, Setting, services
 
 CLOCK_S = 2 * NANOSECOND
 """Departures and arrivals of the simulator are whole nanoseconds; intervals between them err by less."""
+VISITS = 12
+"""Visits of a round robin that are counted one by one; a network has many queues."""
 MOST_JUMPS = 6
 """Links of a stretch with jumps in their service, of which every subset counts."""
 ROUNDS = 200
@@ -112,6 +115,15 @@ class At:
     backlog_bits: Fraction | None
     why_none: str
 
+    @cached_property
+    def convex(self) -> list[Curve]:
+        """Convex curves below those of the service, without those that are nowhere above another one."""
+        kept: list[Curve] = []
+        for curve in sorted((convex(c) for c in self.service.curves), key=lambda c: (-c.rate, c.segments)):
+            if not any(_below(curve, other) for other in kept):
+                kept.append(curve)
+        return kept
+
 
 class Analysis:
     """The worst delays of a network."""
@@ -127,6 +139,7 @@ class Analysis:
         self._assumed: dict[Stop, Fraction | None] = {}  # delays of the links of a ring, while it is analysed
         self._prefix: dict[tuple[int, int], list[Stretch] | None] = {}
         self._stretches: dict[tuple[Stop, ...], Fraction | None] = {}
+        self._cross: dict[tuple[Stop, frozenset[int]], Curve | None] = {}
         self._arrivals: dict[tuple[int, int], Curve | None] = {}
         self._envelopes: dict[tuple[int, Framing], Envelope] = {}
         self._found: dict[Stop, At] = {}  # of the last round
@@ -184,6 +197,7 @@ class Analysis:
                 self._prefix.pop((number, later), None)
                 self._arrivals.pop((number, later), None)
         self._stretches.clear()
+        self._cross.clear()
 
     def delay_s(self, number: int) -> Fraction | None:
         """The worst delay of a flow from the arrival at its first queue to the arrival at the receiver."""
@@ -205,7 +219,7 @@ class Analysis:
         queues = []
         for index, queue in enumerate(link.setting.queues):
             queues.append(replace(queue, envelope=self._envelope(Stop(number, index))))
-        setting = replace(link.setting, queues=queues)
+        setting = replace(link.setting, queues=queues, visits=VISITS)
         return {i: _at(q, s, link.name) for i, (q, s) in enumerate(zip(queues, services(setting), strict=True))}
 
     def _envelope(self, stop: Stop) -> Envelope:
@@ -269,7 +283,7 @@ class Analysis:
             line = None if link is None else self._line(link, found[link], stop)
             parts.append(total if line is None else minimum(total, line))
         given = self.links[stop.link].given.get(stop.queue) if not all_queues else None
-        together = None if missing else add([ZERO, *parts])
+        together = None if missing else parts[0] if len(parts) == 1 else tidied(add([ZERO, *parts]))
         if given is None or together is None:
             return given if together is None else together
         return minimum(given, together)
@@ -335,7 +349,8 @@ class Analysis:
         """A flow's arrivals at a place of its way."""
         key = (number, place)
         if key not in self._arrivals:
-            self._arrivals[key] = self._found_arrival(number, place)
+            found = self._found_arrival(number, place)
+            self._arrivals[key] = found if found is None or place == 0 else tidied(found)
         return self._arrivals[key]
 
     def _found_arrival(self, number: int, place: int) -> Curve | None:
@@ -380,8 +395,8 @@ class Analysis:
             return None
         own = self._own(number, link.framing)
         found = None
-        for service in at.service.curves:
-            part = self._part(stop, convex(service), {number}, Fraction(0))
+        for service in at.convex:
+            part = self._part(stop, service, frozenset({number}), Fraction(0))
             if part is None:
                 continue
             delay_s, curve = part
@@ -451,16 +466,16 @@ class Analysis:
                 found.append(delay_s + propagation_s)
         return min(found, default=None)
 
-    def _all_along(self, stops: tuple[Stop, ...]) -> set[int]:
+    def _all_along(self, stops: tuple[Stop, ...]) -> frozenset[int]:
         """The flows that pass all these queues one after the other."""
         flows = set()
         for number, place in self._passing[stops[0]]:
             if self.traffic[number].way[place : place + len(stops)] == stops:
                 flows.add(number)
-        return flows
+        return frozenset(flows)
 
     def _in_series(
-        self, stops: tuple[Stop, ...], flows: set[int], arrivals: Curve, jump_bits: Fraction
+        self, stops: tuple[Stop, ...], flows: frozenset[int], arrivals: Curve, jump_bits: Fraction
     ) -> Fraction | None:
         """The delay with services that jump by so many bits when they begin, counted as on the first link."""
         first = stops[0].link
@@ -478,14 +493,14 @@ class Analysis:
         return _behind(total_s, arrivals, parts)
 
     def _best_part(
-        self, stop: Stop, flows: set[int], arrivals: Curve, units: tuple[Fraction, Fraction]
+        self, stop: Stop, flows: frozenset[int], arrivals: Curve, units: tuple[Fraction, Fraction]
     ) -> tuple[Fraction, Curve] | None:
         """Of the services of a queue, the one with which these arrivals would wait least there."""
         factor, jump_bits = units
         at = self.at.get(stop)
         best, least = None, None
-        for service in at.service.curves if at is not None else ():
-            part = self._part(stop, scaled(convex(service), 1 / factor), flows, jump_bits, 1 / factor)
+        for service in at.convex if at is not None else ():
+            part = self._part(stop, scaled(service, 1 / factor), flows, jump_bits, 1 / factor)
             if part is None:
                 continue
             waits = horizontal(arrivals, part[1])
@@ -494,13 +509,15 @@ class Analysis:
         return best
 
     def _part(
-        self, stop: Stop, service: Curve, flows: set[int], jump_bits: Fraction, unit: Fraction = Fraction(1)
+        self, stop: Stop, service: Curve, flows: frozenset[int], jump_bits: Fraction, unit: Fraction = Fraction(1)
     ) -> tuple[Fraction, Curve] | None:
         """The least delay after which flows have so many bits of a queue's service for themselves, and that service."""
-        at = self.at[stop]
-        fifo = at.service.fifo is not None
-        others = [n for n, _ in self._at_link(stop, all_queues=fifo) if n not in flows]
-        cross = self.arrivals(stop, others, all_queues=fifo)
+        key = (stop, flows)
+        if key not in self._cross:
+            fifo = self.at[stop].service.fifo is not None
+            others = [n for n, _ in self._at_link(stop, all_queues=fifo) if n not in flows]
+            self._cross[key] = self.arrivals(stop, others, all_queues=fifo)
+        cross = self._cross[key]
         if cross is None:
             return None
         cross = scaled(cross, unit)
@@ -526,6 +543,11 @@ def _at(queue: Queue, service: Service, link: str) -> At:
         left = float(max(curve.rate for curve in service.curves) / 10**6)
         return none(f"no bound: up to {rate:g} Mbit/s arrive at link {link}, and {left:g} Mbit/s are certain")
     return At(arrivals, service, delay_s, min(backlogs), "")
+
+
+def _below(one: Curve, other: Curve) -> bool:
+    """Whether a curve is nowhere above another."""
+    return one.rate <= other.rate and all(one(t) <= other(t) for t in {*one.starts, *other.starts})
 
 
 def _within(found: Fraction | None, assumed: Fraction | None) -> bool:
