@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 
 from linkweir.bounds.attack import BEGIN_NS, MOST_PKTS, MOST_PKTS_LONG, Sender, packets, step
 from linkweir.bounds.curve import Curve
-from linkweir.bounds.network import NetworkBounds, WayBound, source_curves
+from linkweir.bounds.network import NetworkBounds, WayBound, network_bounds, source_curves
 from linkweir.runs.simulate import run
 from linkweir.scenarios.scenario import Scenario
 from linkweir.scratch import scratch
@@ -106,7 +107,7 @@ class Network:
         """All begin at once; or so that first packets meet at one link of the target's way, the target just behind."""
         sizes = {name: self.sizes(name) for name in self.names}
         together = {name: Sender(BEGIN_NS, sizes[name][1]) for name in self.names}
-        cases = [together]
+        cases: list[Case] = [together]
         early = {name: replace(s, start_ns=s.start_ns - (name != target)) for name, s in together.items()}
         cases.append(early)
         way = self.bounds[target]
@@ -161,3 +162,46 @@ def climb_network(network: Network, target: str, runs: int, seed: int) -> tuple[
         if delays.get(target, 0.0) >= longest_s:
             best, longest_s = tried, delays.get(target, 0.0)
     return NetworkAttack(target, longest_s, float(bound_s), best), broken
+
+
+def attack_network(
+    scenario: Scenario, found: NetworkBounds, envelopes: Sequence[str], runs: int, *, seed: int = 1
+) -> tuple[list[NetworkAttack], list[str]]:
+    """The worst case of each flow that has a bound, searched in processes in parallel, and sentences about defects.
+
+    Args:
+        scenario: the scenario.
+        found: its bounds.
+        envelopes: those with which they were computed.
+        runs: simulations for each flow.
+        seed: of the search.
+    """
+    names = [flow["name"] for flow in scenario.native.tables()["flows"]]
+    bounds = {way.flow: way for way in found.ways}
+    targets = [name for name in names if name in bounds and bounds[name].delay_s]
+    with ProcessPoolExecutor() as pool:
+        jobs = [
+            pool.submit(_climb_text, scenario.resolved, list(envelopes), target, runs, seed + number)
+            for number, target in enumerate(targets)
+        ]
+        pairs = [job.result() for job in jobs]
+    return [a for a, _ in pairs], [sentence for _, broken in pairs for sentence in broken]
+
+
+def _climb_text(text: str, envelopes: list[str], target: str, runs: int, seed: int) -> tuple[NetworkAttack, list[str]]:
+    scenario = Scenario.parse(text)
+    network = Network(scenario, network_bounds(scenario, envelopes=envelopes), envelopes)
+    return climb_network(network, target, runs, seed)
+
+
+def write_network(network: Network, attack: NetworkAttack, folder: Path) -> Path:
+    """Writes a worst case as a scenario with its lists of packets, in a folder named after the flow."""
+    inside = folder / attack.flow
+    lists = inside / "inputs"
+    lists.mkdir(parents=True, exist_ok=True)
+    keys = network.candidate(attack.case, lists)
+    keys["name"] = f"Worst case found for {attack.flow}"
+    path = inside / "scenario.toml"
+    path.write_text(Scenario.from_dict(keys).resolved)  # names the lists inputs/NAME.csv
+    Scenario.load(path)
+    return path

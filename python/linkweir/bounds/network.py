@@ -6,12 +6,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from linkweir.bounds import capacity
-from linkweir.bounds.answer import Calls, envelope, framing_of, plain, points, without_arrivals
+from linkweir.bounds.answer import Bound, Calls, envelope, framing_of, plain, points, without_arrivals
 from linkweir.bounds.arrivals import Envelope, Framing, of_flow, quantity
 from linkweir.bounds.convex import scaled
 from linkweir.bounds.curve import Curve, add
@@ -37,6 +37,23 @@ class Hop:
     limit_pkts: int | None
     """Packets that the queue must hold so that none is lost."""
     model: Link
+    passed: bool
+    """Whether any flow joins the queue."""
+
+    @property
+    def bound(self) -> Bound:
+        """The same as of a class of one link, named LINK: CLASS."""
+        curves = self.at.service.curves
+        return Bound(
+            f"{self.link}: {self.queue}",
+            self.at.arrivals,
+            curves[0] if curves else None,
+            self.at.delay_s,
+            self.at.backlog_bits,
+            self.limit_pkts,
+            self.at.service.memory_s,
+            self.at.why_none,
+        )
 
     def alone_ns(self, size_bytes: int) -> int:
         """From the arrival of a packet at the idle link to that at its end, at the greatest capacity."""
@@ -121,7 +138,7 @@ def _hop(model: _Model, analysis: Analysis, stop: Stop) -> Hop:
     at = analysis.at[stop]
     least = analysis.least_bits(stop)
     limit = None if at.backlog_bits is None else int(-(-at.backlog_bits // least))
-    return Hop(link.name, link.setting.queues[stop.queue].name, at, limit, link)
+    return Hop(link.name, link.setting.queues[stop.queue].name, at, limit, link, analysis.passes(stop))
 
 
 def _way(model: _Model, analysis: Analysis, number: int, name: str, copies: int, hops: Mapping[Stop, Hop]) -> WayBound:
@@ -233,7 +250,9 @@ class _Model:
                 parts.setdefault(way, []).append((flow["name"], copies, source))
             for way, copies in back.items():
                 if is_over_tcp(flow):
-                    parts.setdefault(way, []).append((f"{flow['name']} (back)", copies, _acknowledgements(flow)))
+                    parts.setdefault(way, []).append(
+                        (f"{flow['name']} (back)", copies, self._acknowledgements(flow, way[0]))
+                    )
         return [
             _Group(
                 Traffic(each[0][0], way, _all([source for _, _, source in each])),
@@ -241,6 +260,20 @@ class _Model:
             )
             for way, each in parts.items()
         ]
+
+    def _acknowledgements(self, flow: OverTcp, first: Stop) -> Callable[[Framing], Envelope]:
+        """What the receiver of TCP connections sends: acknowledgements, the SYN's answer, requests of applications."""
+        largest = flow["ack_bytes"] + SACK_BYTES
+        if flow["kind"] != "tcp":
+            largest = max(largest, flow["mss_bytes"] + flow["header_bytes"])
+        link = self.links[first.link]
+        why = f"acknowledgements of flow {flow['name']} ({flow['kind']}) have no arrival curve; give --envelope "
+        why += f"{link.name}.{link.setting.queues[first.queue].name}=BURST:RATE"
+
+        def of(framing: Framing) -> Envelope:
+            return Envelope(None, why, framing.bits(flow["ack_bytes"]), framing.bits(largest))
+
+        return of
 
     def _stops(self, pairs: Sequence[tuple[str, str]]) -> tuple[Stop, ...]:
         numbers = [self.names.index(link) for link, _ in pairs]
@@ -267,6 +300,8 @@ def _all(sources: Sequence[Callable[[Framing], Envelope]]) -> Callable[[Framing]
 def _source(flow: Flow, copies: int, replayed: Any, given: Curve | None) -> Callable[[Framing], Envelope]:
     def of(framing: Framing) -> Envelope:
         own = of_flow(flow, copies, framing, replayed)
+        if given is None and own.curve is None:
+            return replace(own, why_none=f"{own.why_none}; give --envelope {flow['name']}=BURST:RATE")
         if given is None:
             return own
         sizes = of_flow(flow, copies, PLAIN, replayed)
@@ -280,19 +315,6 @@ def _source(flow: Flow, copies: int, replayed: Any, given: Curve | None) -> Call
             )
         times = copies * factor(PLAIN, framing, (least // 8, most // 8))
         return Envelope(scaled(given, times), "", framing.bits(least // 8), framing.bits(most // 8))
-
-    return of
-
-
-def _acknowledgements(flow: OverTcp) -> Callable[[Framing], Envelope]:
-    """What the receiver of a TCP connection sends: acknowledgements, the SYN's answer, and requests of applications."""
-    largest = flow["ack_bytes"] + SACK_BYTES
-    if flow["kind"] != "tcp":
-        largest = max(largest, flow["mss_bytes"] + flow["header_bytes"])
-
-    def of(framing: Framing) -> Envelope:
-        why = f"acknowledgements of flow {flow['name']} ({flow['kind']}) have no arrival curve"
-        return Envelope(None, why, framing.bits(flow["ack_bytes"]), framing.bits(largest))
 
     return of
 

@@ -203,6 +203,10 @@ class Analysis:
         """The worst delay of a flow from the arrival at its first queue to the arrival at the receiver."""
         return self._so_far(number, len(self.traffic[number].way))
 
+    def passes(self, stop: Stop) -> bool:
+        """Whether any flow joins a queue."""
+        return bool(self._passing.get(stop))
+
     def least_bits(self, stop: Stop) -> int:
         """The smallest packet of a queue, as its link counts it."""
         framing = self.links[stop.link].framing
