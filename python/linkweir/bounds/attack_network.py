@@ -70,6 +70,8 @@ class Network:
                 flows.append(flow)
                 continue
             rows = self._packets(flow["name"], curve, case[flow["name"]])
+            if not rows:  # it would begin behind the end
+                continue
             path = folder / f"{flow['name']}.csv"
             path.write_text("t_s,bytes\n" + "".join(f"{t / 1e9:.9f},{size}\n" for t, size in rows))
             kept = {key: flow[key] for key in ("name", "class", "dscp", "path", "back") if key in flow}

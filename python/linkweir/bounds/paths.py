@@ -54,6 +54,8 @@ MOST_JUMPS = 6
 """Links of a stretch with jumps in their service, of which every subset counts."""
 ROUNDS = 200
 """Repetitions for a ring before it counts as one without a bound."""
+LONGEST_S = 3600
+"""A delay in a ring that has grown to this counts as one without a bound."""
 MARGIN = Fraction(1, 1000)
 """How much longer than the last repetition's the delays of a ring are assumed."""
 
@@ -170,6 +172,8 @@ class Analysis:
                 self._keep()
                 return
             assumed = _longer(found, assumed)
+            if any(delay_s is not None and delay_s > LONGEST_S for delay_s in assumed.values()):
+                break
         self._assumed = {}
         names = ", ".join(self.links[number].name for number in ring)
         why = f"no bound: the links {names} depend on each other in a ring, in which delays may grow without end"
