@@ -36,7 +36,7 @@ MOST_POINTS = 160
 MOST_CURVES = 8
 FACT = re.compile(
     r"(?:(?P<run>[^:]+): )?(?:(?P<of>sum|mean|min|max) )?"
-    r"(?P<table>\w+)/(?P<name>[\w.-]*)/(?P<column>[\w.-]+(?: [\d.]+)?)(?: \* (?P<scale>[\d.e+-]+))?"
+    r"(?P<table>\w+)/(?P<name>[\w.: -]*)/(?P<column>[\w.-]+(?: [\d.]+)?)(?: \* (?P<scale>[\d.e+-]+))?"
 )
 
 
@@ -109,7 +109,7 @@ def look(entry: Entry) -> Seen:
     facts |= {name: computed(text, facts) for name, text in entry.ratios.items()}
     labels = {"": entry.main, **{name: name for name in entry.variants}}
     panels = [panel(results, labels, facts, **one) for one in entry.panels]
-    return Seen(facts, panels, results[""].classes.to_pylist(), seconds, results[""].packets)
+    return Seen(facts, panels, measure.all_rows(results[""], "classes"), seconds, results[""].packets)
 
 
 def changed(keys: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,12 +35,23 @@ def key(scenario: Scenario) -> str:
 
 
 def rows(result: Result, table: str, name: str) -> list[dict[str, Any]]:
-    """The rows of a class or flow; copies that are numbered (`name-1` and so on) count as well."""
+    """The rows of a class or flow; copies that are numbered (`name-1` and so on) count as well.
+
+    A class of a network has its link in front: `up: call`.
+    """
     column = "flow" if table in ("flows", "flow_series", "completions", "video", "voice", "transfers") else "class"
-    found = [row for row in result.table(table).to_pylist() if is_copy(row[column], name)]
+    found = [row for row in all_rows(result, table) if is_copy(row[column], name)]
     if not found:
         raise KeyError(f"{table} has no row of {name}")
     return found
+
+
+def all_rows(result: Result, table: str) -> list[dict[str, Any]]:
+    """The rows of a table, with the link in front of each class of a network."""
+    found = result.table(table).to_pylist()
+    return [
+        row | {"class": f"{row['link']}: {row['class']}"} if {"link", "class"} <= set(row) else row for row in found
+    ]
 
 
 def is_copy(found: str, name: str) -> bool:

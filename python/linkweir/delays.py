@@ -50,11 +50,27 @@ def merge(tables: Iterable[pa.Table]) -> pa.Table:
 
     merged: pa.Table | None = None
     for table in tables:
-        part = table.select([*_BUCKET, "count_pkts"])
+        part = with_links(table).select([*_BUCKET, "count_pkts"])
         merged = _summed(part if merged is None else pa.concat_tables([merged, part]))
     if merged is None:
         raise ValueError("tables: holds no table; give at least one")
     return merged
+
+
+def with_links(table: pa.Table) -> pa.Table:
+    """A table `delays` of a network, with the link in front of the class, as classes of several links may share a name.
+
+    Args:
+        table: a table `delays`; without a column ``link`` it is returned as it is.
+    """
+    if "link" not in table.column_names:
+        return table
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = [table[name].cast(pa.string()) for name in ("link", "class")]
+    both = pc.binary_join_element_wise(*names, ": ")
+    return table.set_column(table.column_names.index("class"), "class", both).drop_columns(["link"])
 
 
 def _summed(table: pa.Table) -> pa.Table:
@@ -123,6 +139,7 @@ def distributions(table: pa.Table, kind: str | None = None) -> Iterator[Distribu
 
     if not table.num_rows:
         return
+    table = with_links(table)
     columns = [np.asarray(table[name].to_pylist()) for name in _OWNER]
     changes = np.any([column[1:] != column[:-1] for column in columns], axis=0)
     starts = [0, *(np.flatnonzero(changes) + 1).tolist(), table.num_rows]
@@ -166,6 +183,7 @@ def cdf(table: pa.Table) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
+    table = with_links(table)
     parts = [one.cdf() for one in distributions(table)]
     part = np.concatenate(parts) if parts else np.array([], dtype=float)
     found = table.select([*_OWNER, "upper_s"]).rename_columns([*_OWNER, "delay_s"])

@@ -99,7 +99,7 @@ keys! {
         '    Poisson "poisson" &kinds::POISSON, RANDOM_GAPS;\n',
         '    /// A packet at regular times.\n    Ticks "ticks" &kinds::TICKS, PACKET_TIMES;\n',
     ),
-    Edit("crates/linkweir-sim/src/scenario/keys/mod.rs", "[&Table; 29]", "[&Table; 30]"),
+    Edit("crates/linkweir-sim/src/scenario/keys/mod.rs", "[&Table; 30]", "[&Table; 31]"),
     behind("crates/linkweir-sim/src/scenario/keys/mod.rs", "    &kinds::POISSON,\n", "    &kinds::TICKS,\n"),
     behind(
         "crates/linkweir-sim/src/experiment.rs",
@@ -131,18 +131,18 @@ keys! {
     ),
     Edit(
         "crates/linkweir-sim/src/scenario/traffic.rs",
-        "        Source::OnOff => on_off(section, link)?,\n",
+        "        Source::OnOff => on_off(section, path)?,\n",
         """        Source::Ticks => Traffic::Ticks {
             every_ns: section.demand(&TICKS_EVERY)?,
-            packet: packet(section, TICKS_PACKET.name, link)?,
+            packet: packet(section, TICKS_PACKET.name, path)?,
         },
-        Source::OnOff => on_off(section, link)?,
+        Source::OnOff => on_off(section, path)?,
 """,
     ),
     behind(
         "crates/linkweir-sim/src/engine/build.rs",
-        "            | Traffic::Poisson { packet, .. }\n",
-        "            | Traffic::Ticks { packet, .. }\n",
+        "        | Traffic::Poisson { packet, .. }\n",
+        "        | Traffic::Ticks { packet, .. }\n",
     ),
     behind(
         "crates/linkweir-sim/src/metrics/flow.rs",

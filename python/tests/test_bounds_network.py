@@ -28,6 +28,7 @@ from linkweir.bounds.network import NetworkBounds, network_bounds
 from linkweir.bounds.paths import CLOCK_S, Analysis, Link, Stop, Traffic, factor
 from linkweir.bounds.policies import Queue, Setting
 from linkweir.commands.cli import app
+from linkweir.fault import ScenarioError
 from linkweir.runs.simulate import run
 from linkweir.scenarios.quantity import OptionError
 from linkweir.scenarios.scenario import Scenario
@@ -323,6 +324,11 @@ def test_tcp_and_its_acknowledgements_need_envelopes() -> None:
     shaped = house("up.rest=15kB:1Mbit")
     assert shaped.ways[1].delay_s is not None
     assert shaped.ways[2].delay_s is None
+
+
+def test_the_bounds_of_classes_refuse_several_links() -> None:
+    with pytest.raises(ScenarioError, match="link.name = up: bounds of a network are those of its flows' ways"):
+        bounds(Scenario.parse(HOUSE))
 
 
 def test_a_policy_without_a_bound_is_named_with_its_link() -> None:

@@ -53,7 +53,7 @@ def test_a_table_of_another_declaration_is_noticed() -> None:
 
 
 def test_every_host_has_a_decision_for_every_key_and_every_kind_of_traffic() -> None:
-    for path in ("", "link", "scheduler", "class", "flow"):
+    for path in ("", "link", "links", "scheduler", "class", "flow"):
         for key, row in rows(path).items():
             assert row.hosts is not None
             assert set(row.hosts) == HOSTS, key

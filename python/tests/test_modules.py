@@ -77,7 +77,17 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
         "policies": {"experiment", "satellite", "linkweir_core"},
         "metrics": {"experiment", "satellite", "table", "tcp", "linkweir_core"},
         # The parser knows what it makes, and the names of the policies; not who runs it.
-        "scenario": {"codec", "experiment", "network", "satellite", "tcp", "policies", "linkweir_core", "toml"}
+        "scenario": {
+            "codec",
+            "experiment",
+            "network",
+            "random",
+            "satellite",
+            "tcp",
+            "policies",
+            "linkweir_core",
+            "toml",
+        }
         | READER,
         # The engine runs what it is given, however it was written.
         "engine": {

@@ -231,12 +231,13 @@ def test_units_are_those_of_the_parser() -> None:
 
 
 def test_examples_of_the_page_run(tmp_path: Path) -> None:
-    first, lossy, *kinds, amounts, sizes, signals, _ = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
+    first, lossy, *kinds, network, amounts, sizes, signals, _ = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
     assert Scenario.parse(first).flows[0] == "cbr1"
     link = '[link]\nrate = "20Mbit"\ndelay = "250ms"\n'
     assert link in first
     Scenario.parse(first.replace(link, lossy))
     assert len(kinds) == 6
+    assert Scenario.parse(network).links == ["feeder", "beam", "return"]
     (tmp_path / "packets.csv").write_text("t_s,bytes,flow\n0,1500,camera\n")
     for kind in kinds:
         Scenario.parse(f"{first}\n{kind}", path=tmp_path / "x.toml")

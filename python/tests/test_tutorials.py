@@ -215,7 +215,7 @@ def compare(page: Path, output: str, *, form_only: bool = False) -> None:
         page.write_text(text)
 
 
-SIMULATED = ("first-scenario", "own-trace", "sweep", "own-policy", "reproduce-figure")
+SIMULATED = ("first-scenario", "network", "own-trace", "sweep", "own-policy", "reproduce-figure")
 
 
 @pytest.mark.slow

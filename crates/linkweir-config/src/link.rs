@@ -24,8 +24,8 @@ pub struct Given<'s, 'i> {
 pub enum Source<'s, 'i> {
     /// None of them.
     None,
-    /// A rate over time, its resolved form and its key.
-    Rate(Signal, String, Entry<'s, 'i>),
+    /// A rate over time and its key.
+    Rate(Signal, Entry<'s, 'i>),
     /// The key of a trace, and how it is described.
     Trace(Entry<'s, 'i>, Box<Hints>),
 }
@@ -69,11 +69,11 @@ impl<'s, 'i> Given<'s, 'i> {
         let Some(entry) = rate else {
             return Ok(Source::None);
         };
-        let (signal, shown) = values::read(&entry, RATE.form)?;
+        let signal = values::read(&entry, RATE.form)?;
         if values::greatest(&signal) < least_bps {
             return Err(entry.fault(too_low));
         }
-        Ok(Source::Rate(signal, shown, entry))
+        Ok(Source::Rate(signal, entry))
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 
-use crate::reader::{quote, Entry, Section};
+use crate::reader::{Entry, Section, Value, Written};
 use crate::Fault;
 
 /// Most rules of a class, and most values of one key of a rule.
@@ -174,7 +174,7 @@ pub fn read(
         }
         own.rules.push(rule);
     }
-    section.write("match", show(&own));
+    section.write("match", written(&own));
     Ok(own)
 }
 
@@ -316,17 +316,17 @@ fn dscp(name: &str) -> Option<u8> {
     }
 }
 
-/// A code point as it is written in TOML: by name if it has one.
+/// A code point as it is written: by name if it has one.
 #[must_use]
-pub fn show_code_point(code_point: u8) -> String {
+pub fn written_code_point(code_point: u8) -> Value {
     match (code_point >> 3, code_point & 7) {
-        _ if code_point == 46 => "\"EF\"".into(),
-        _ if code_point == 44 => "\"VOICE-ADMIT\"".into(),
-        _ if code_point == 1 => "\"LE\"".into(),
-        _ if code_point == 0 => "\"DF\"".into(),
-        (class, 0) => format!("\"CS{class}\""),
-        (class @ 1..=4, drop @ (2 | 4 | 6)) => format!("\"AF{class}{}\"", drop / 2),
-        _ => code_point.to_string(),
+        _ if code_point == 46 => "EF".into(),
+        _ if code_point == 44 => "VOICE-ADMIT".into(),
+        _ if code_point == 1 => "LE".into(),
+        _ if code_point == 0 => "DF".into(),
+        (class, 0) => format!("CS{class}").into(),
+        (class @ 1..=4, drop @ (2 | 4 | 6)) => format!("AF{class}{}", drop / 2).into(),
+        _ => Value::Number(code_point.into()),
     }
 }
 
@@ -340,32 +340,37 @@ const PROTOCOLS: [(&str, &[u8]); 6] = [
     ("gre", &[47]),
 ];
 
-/// Rules as they are written in TOML.
+/// The value of the key `match`.
 #[must_use]
-pub fn show(own: &Own) -> String {
-    let mut shown: Vec<String> = own.rules.iter().map(show_rule).collect();
+pub fn written(own: &Own) -> Value {
+    let mut rules: Vec<Value> = own.rules.iter().map(written_rule).collect();
     if own.rest {
-        shown.push("{}".into());
+        rules.push(Value::Inline(Written::default()));
     }
-    format!("[{}]", shown.join(", "))
+    Value::List(rules)
 }
 
-fn show_rule(rule: &Rule) -> String {
-    let mut keys = Vec::new();
-    let mut key = |name: &str, values: Vec<String>| match &values[..] {
-        [] => (),
-        [one] => keys.push(format!("{name} = {one}")),
-        _ => keys.push(format!("{name} = [{}]", values.join(", "))),
+fn written_rule(rule: &Rule) -> Value {
+    let mut table = Written::default();
+    let mut key = |name: &str, mut values: Vec<Value>| {
+        let value = if values.len() > 1 {
+            Some(Value::List(values))
+        } else {
+            values.pop()
+        };
+        if let Some(value) = value {
+            table.write(name, value);
+        }
     };
     let points = (0..64).filter(|point| rule.names(*point));
-    key("dscp", points.map(show_code_point).collect());
-    key("protocol", show_protocols(&rule.protocols));
+    key("dscp", points.map(written_code_point).collect());
+    key("protocol", written_protocols(&rule.protocols));
     for (name, ranges) in [
         ("port", &rule.ports),
         ("source_port", &rule.source_ports),
         ("destination_port", &rule.destination_ports),
     ] {
-        key(name, ranges.iter().map(show_port).collect());
+        key(name, ranges.iter().map(written_port).collect());
     }
     for (name, nets) in [
         ("address", &rule.addresses),
@@ -374,36 +379,36 @@ fn show_rule(rule: &Rule) -> String {
     ] {
         key(
             name,
-            nets.iter().map(|net| quote(&net.to_string())).collect(),
+            nets.iter().map(|net| net.to_string().into()).collect(),
         );
     }
     if rule.order > 0 {
-        key("order", vec![rule.order.to_string()]);
+        key("order", vec![Value::Number(rule.order.into())]);
     }
-    format!("{{ {} }}", keys.join(", "))
+    Value::Inline(table)
 }
 
-fn show_protocols(numbers: &[u8]) -> Vec<String> {
-    let mut shown = Vec::new();
+fn written_protocols(numbers: &[u8]) -> Vec<Value> {
+    let mut written = Vec::new();
     let mut rest = numbers;
     while let Some((number, others)) = rest.split_first() {
         let named = PROTOCOLS.iter().find(|(_, all)| rest.starts_with(all));
-        let (text, taken) = named.map_or_else(
-            || (number.to_string(), 1),
-            |(name, all)| (quote(name), all.len()),
+        let (value, taken) = named.map_or_else(
+            || (Value::Number((*number).into()), 1),
+            |(name, all)| (Value::from(*name), all.len()),
         );
-        shown.push(text);
+        written.push(value);
         rest = others.get(taken - 1..).unwrap_or_default();
     }
-    shown
+    written
 }
 
-fn show_port(range: &RangeInclusive<u16>) -> String {
+fn written_port(range: &RangeInclusive<u16>) -> Value {
     let (first, last) = (range.start(), range.end());
     if first == last {
-        first.to_string()
+        Value::Number((*first).into())
     } else {
-        format!("\"{first}-{last}\"")
+        format!("{first}-{last}").into()
     }
 }
 
@@ -417,7 +422,7 @@ mod tests {
         let document = source.parse(10_000)?;
         let mut section = Section::new(&source, document.get_ref(), String::new(), 0);
         let own = read(&mut section, 0, &[], &["voice"])?;
-        Ok((own, section.finish()?))
+        Ok((own, section.finish()?.toml()))
     }
 
     #[test]
@@ -446,7 +451,7 @@ mod tests {
     #[test]
     fn each_code_point_is_read_as_it_is_shown() {
         for point in 0..64 {
-            let shown = show_code_point(point);
+            let shown = written_code_point(point).to_string();
             assert_eq!(dscp(shown.trim_matches('"')), Some(point), "{shown}");
         }
     }

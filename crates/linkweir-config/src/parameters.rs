@@ -4,7 +4,7 @@
 use linkweir_core::{Param, PolicyInfo, Queue, Unit, View, UNSET};
 
 use crate::fault::Fault;
-use crate::reader::{quote, show_ppm, Entry, Section};
+use crate::reader::{Entry, Section, Value};
 use crate::units::{self, Kind};
 
 fn kind(unit: Unit) -> Option<Kind> {
@@ -18,21 +18,21 @@ fn kind(unit: Unit) -> Option<Kind> {
     }
 }
 
-/// A value of a policy's parameter as TOML.
+/// A value of a policy's parameter.
 #[must_use]
-pub fn show(param: &Param, value: u64) -> String {
+pub fn written(param: &Param, value: u64) -> Value {
     match (param.unit, kind(param.unit)) {
-        (_, Some(kind)) => quote(&units::show_whole(value, kind)),
-        (Unit::Ppm, _) => quote(&show_ppm(value)),
+        (_, Some(kind)) => Value::Whole(value, kind),
+        (Unit::Ppm, _) => Value::Ppm(value),
         (Unit::Choice, _) => {
             let word = usize::try_from(value)
                 .ok()
                 .and_then(|i| param.choices.get(i))
                 .copied()
                 .unwrap_or_default();
-            quote(word)
+            word.into()
         }
-        _ => value.to_string(),
+        _ => Value::Number(value),
     }
 }
 
@@ -51,7 +51,7 @@ pub fn read(section: &mut Section<'_, '_>, param: &'static Param) -> Result<u64,
     if value == UNSET {
         section.remark(&format!("{}: not given", param.name));
     } else {
-        section.write(param.name, show(param, value));
+        section.write(param.name, written(param, value));
     }
     Ok(value)
 }

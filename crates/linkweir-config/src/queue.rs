@@ -4,7 +4,7 @@
 
 use linkweir_core::{Full, Isolation, Limit, TimeLimit};
 
-use crate::reader::{quote, show_ppm, Entry, Section};
+use crate::reader::{show_ppm, Entry, Section, Value};
 use crate::units::{self, Kind};
 use crate::Fault;
 
@@ -44,7 +44,7 @@ pub fn read(section: &mut Section<'_, '_>, bounds: Bounds) -> Result<Limit, Faul
     let pkts = match section.find("limit") {
         Some(entry) if is_time(&entry) => {
             let ns = entry.whole(Kind::Time, TIME_NS)?;
-            section.write("limit", quote(&units::show_whole(ns, Kind::Time)));
+            section.write("limit", Value::Whole(ns, Kind::Time));
             time = Some(TimeLimit {
                 ns,
                 least_bytes: bounds.least_bytes,
@@ -56,29 +56,29 @@ pub fn read(section: &mut Section<'_, '_>, bounds: Bounds) -> Result<Limit, Faul
         None => Some(bounds.default_pkts),
     };
     if let Some(pkts) = pkts {
-        section.write("limit", quote(&units::show_whole(pkts, Kind::Packets)));
+        section.write("limit", Value::Whole(pkts, Kind::Packets));
     }
     if let Some(bytes) = bytes {
-        section.write("limit_bytes", quote(&units::show_whole(bytes, Kind::Size)));
+        section.write("limit_bytes", Value::Whole(bytes, Kind::Size));
     }
     let max_age_ns = match section.find("max_age") {
         Some(entry) => Some(entry.whole(Kind::Time, AGE_NS)?),
         None => bounds.default_age_ns,
     };
     if let Some(ns) = max_age_ns {
-        section.write("max_age", quote(&units::show_whole(ns, Kind::Time)));
+        section.write("max_age", Value::Whole(ns, Kind::Time));
     }
     let end = match section.find("full") {
         Some(entry) => Some(entry.choice(&ENDS)?),
         None => max_age_ns.map(|_| 1),
     };
     if let Some(end) = end {
-        section.write("full", quote(ENDS[end]));
+        section.write("full", ENDS[end]);
     }
     let least_ppm = match section.find("least") {
         Some(entry) => {
             let ppm = entry.ppm((0, MOST_LEAST_PPM.into()))?;
-            section.write("least", quote(&show_ppm(ppm)));
+            section.write("least", Value::Ppm(ppm));
             u32::try_from(ppm).unwrap_or(MOST_LEAST_PPM)
         }
         None => 0,
@@ -119,7 +119,7 @@ pub fn isolation(
             names.join(", ")
         )));
     }
-    section.write("flows", quote(isolation.name()));
+    section.write("flows", isolation.name());
     Ok(Some(isolation))
 }
 

@@ -15,7 +15,7 @@ use crate::syntax;
 use crate::units::{self, Decimal, Kind};
 
 pub use crate::spelling::nearest;
-pub use crate::written::{quote, show_number, show_ppm};
+pub use crate::written::{quote, show_number, show_ppm, Value, Written};
 
 /// A document and where it came from.
 pub struct Source<'a> {
@@ -403,7 +403,7 @@ pub struct Section<'s, 'i> {
     path: String,
     start: usize,
     asked: Vec<&'static str>,
-    lines: String,
+    written: Written,
 }
 
 impl<'s, 'i> Section<'s, 'i> {
@@ -415,7 +415,7 @@ impl<'s, 'i> Section<'s, 'i> {
             path,
             start,
             asked: Vec::new(),
-            lines: String::new(),
+            written: Written::default(),
         }
     }
 
@@ -610,27 +610,27 @@ impl<'s, 'i> Section<'s, 'i> {
             .collect()
     }
 
-    /// Writes a key of the resolved form; `value` is TOML.
-    pub fn write(&mut self, key: &str, value: impl AsRef<str>) {
-        let _ = writeln!(self.lines, "{key} = {}", value.as_ref());
+    /// Writes a key of the resolved form.
+    pub fn write(&mut self, key: &str, value: impl Into<Value>) {
+        self.written.write(key, value);
     }
 
     /// Writes a remark into the resolved form.
     pub fn remark(&mut self, text: &str) {
-        let _ = writeln!(self.lines, "# {text}");
+        self.written.remark(text);
     }
 
     /// A string with a default.
     pub fn text(&mut self, key: &'static str, default: &str) -> Result<String, Fault> {
         let value = self.find(key).map_or(Ok(default), |e| e.text())?;
-        self.write(key, quote(value));
+        self.write(key, value);
         Ok(value.to_string())
     }
 
     /// A truth value with a default.
     pub fn flag(&mut self, key: &'static str, default: bool) -> Result<bool, Fault> {
         let value = self.find(key).map_or(Ok(default), |e| e.flag())?;
-        self.write(key, value.to_string());
+        self.write(key, value);
         Ok(value)
     }
 
@@ -642,7 +642,7 @@ impl<'s, 'i> Section<'s, 'i> {
         default: u64,
     ) -> Result<u64, Fault> {
         let value = self.find(key).map_or(Ok(default), |e| e.number(bounds))?;
-        self.write(key, value.to_string());
+        self.write(key, Value::Number(value));
         Ok(value)
     }
 
@@ -655,7 +655,7 @@ impl<'s, 'i> Section<'s, 'i> {
         default: f64,
     ) -> Result<f64, Fault> {
         let value = self.find(key).map_or(Ok(default), |e| e.real(min, max))?;
-        self.write(key, show_number(value));
+        self.write(key, Value::Real(value));
         Ok(value)
     }
 
@@ -670,7 +670,7 @@ impl<'s, 'i> Section<'s, 'i> {
         let value = self
             .find(key)
             .map_or(Ok(default), |e| e.whole(kind, bounds))?;
-        self.write(key, quote(&units::show_whole(value, kind)));
+        self.write(key, Value::Whole(value, kind));
         Ok(value)
     }
 
@@ -699,18 +699,18 @@ impl<'s, 'i> Section<'s, 'i> {
         default: usize,
     ) -> Result<usize, Fault> {
         let value = self.find(key).map_or(Ok(default), |e| e.choice(words))?;
-        self.write(key, quote(words[value]));
+        self.write(key, words[value]);
         Ok(value)
     }
 
-    /// Refuses keys that were not asked for and returns the lines of the resolved form.
-    pub fn finish(self) -> Result<String, Fault> {
+    /// Refuses keys that were not asked for and returns the resolved form.
+    pub fn finish(self) -> Result<Written, Fault> {
         self.known()?;
-        Ok(self.lines)
+        Ok(self.written)
     }
 
     /// As [`Section::finish`], for a section that is still needed.
-    pub fn known(&self) -> Result<&str, Fault> {
+    pub fn known(&self) -> Result<&Written, Fault> {
         for (key, value) in self.table {
             if !self.asked.contains(&key.get_ref().as_ref()) {
                 let cure = match nearest(key.get_ref(), &self.asked) {
@@ -720,6 +720,6 @@ impl<'s, 'i> Section<'s, 'i> {
                 return Err(self.unknown(key, value, &cure));
             }
         }
-        Ok(&self.lines)
+        Ok(&self.written)
     }
 }

@@ -280,6 +280,16 @@ impl Decimal {
     }
 }
 
+impl From<u64> for Decimal {
+    fn from(value: u64) -> Decimal {
+        Decimal {
+            negative: false,
+            digits: value.into(),
+            exponent: 0,
+        }
+    }
+}
+
 /// `e3`, `E-7`: the power (none when out of range) and what follows; `None` when there is no exponent here.
 fn split_exponent(text: &str) -> Option<(Option<i32>, &str)> {
     let rest = text.strip_prefix(['e', 'E'])?;

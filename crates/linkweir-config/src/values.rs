@@ -5,7 +5,7 @@ use crate::signal::{End, Signal};
 
 use crate::fault::Fault;
 use crate::limits;
-use crate::reader::{show_number, Entry};
+use crate::reader::{show_number, Entry, Value};
 use crate::units::{self, Kind};
 
 /// The kind of the values of a signal, and their range.
@@ -23,31 +23,21 @@ impl Values {
     fn read(self, entry: &Entry<'_, '_>) -> Result<f64, Fault> {
         entry.quantity(self.kind, self.min, self.max)
     }
-
-    fn show(self, value: f64) -> String {
-        match self.kind {
-            Kind::Fraction => show_number(value),
-            kind => format!("\"{}\"", units::show_real(value, kind)),
-        }
-    }
 }
 
 fn time(entry: &Entry<'_, '_>) -> Result<u64, Fault> {
     entry.whole(Kind::Time, (0, limits::DURATION_NS))
 }
 
-fn show_time(ns: u64) -> String {
-    format!("\"{}\"", units::show_whole(ns, Kind::Time))
+fn show_time(ns: u64) -> Value {
+    Value::Whole(ns, Kind::Time)
 }
 
-/// Reads a signal and writes its resolved form.
-pub fn read(entry: &Entry<'_, '_>, values: Values) -> Result<(Signal, String), Fault> {
-    let signal = read_signal(entry, values)?;
-    let shown = show(&signal, values);
-    Ok((signal, shown))
-}
-
-fn read_signal(entry: &Entry<'_, '_>, values: Values) -> Result<Signal, Fault> {
+/// Reads a signal.
+///
+/// # Errors
+/// A value or a time that is wrong, or keys that do not go together.
+pub fn read(entry: &Entry<'_, '_>, values: Values) -> Result<Signal, Fault> {
     let Some(mut table) = entry.table() else {
         return Ok(Signal::Constant(values.read(entry)?));
     };
@@ -129,17 +119,19 @@ fn points(list: &Entry<'_, '_>, values: Values) -> Result<Vec<(u64, f64)>, Fault
     Ok(points)
 }
 
-/// The resolved form.
-pub fn show(signal: &Signal, values: Values) -> String {
+/// A signal of this kind in TOML.
+#[must_use]
+pub fn show(signal: &Signal, kind: Kind) -> String {
+    let value = |value| Value::Amount(value, kind);
     let list = |points: &[(u64, f64)]| {
         let rows: Vec<String> = points
             .iter()
-            .map(|(t, v)| format!("[{}, {}]", show_time(*t), values.show(*v)))
+            .map(|(t, v)| format!("[{}, {}]", show_time(*t), value(*v)))
             .collect();
         format!("[{}]", rows.join(", "))
     };
     match signal {
-        Signal::Constant(value) => values.show(*value),
+        Signal::Constant(constant) => value(*constant).to_string(),
         Signal::Cosine {
             mean,
             amplitude,
@@ -147,7 +139,7 @@ pub fn show(signal: &Signal, values: Values) -> String {
             phase_rad,
         } => format!(
             "{{ mean = {}, amplitude = {}, period = {}, phase = {} }}",
-            values.show(*mean),
+            value(*mean),
             show_number(*amplitude),
             show_time(*period_ns),
             show_number(*phase_rad)

@@ -42,7 +42,7 @@ fn keys(info: &PolicyInfo, row: &[u64]) -> Vec<String> {
     let given = info.qparams.iter().zip(row);
     given
         .filter(|(_, value)| **value != UNSET)
-        .map(|(param, value)| format!("{} = {}", param.name, parameters::show(param, *value)))
+        .map(|(param, value)| format!("{} = {}", param.name, parameters::written(param, *value)))
         .collect()
 }
 

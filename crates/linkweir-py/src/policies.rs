@@ -2,7 +2,7 @@
 //! The policies as the core's tables describe them.
 
 use linkweir_core::{Param, Unit, UNSET};
-use linkweir_sim::scenario::show_parameter;
+use linkweir_sim::scenario::written_parameter;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -20,7 +20,10 @@ fn unit(unit: Unit) -> &'static str {
 }
 
 fn written(param: &Param, value: u64) -> Option<String> {
-    (value != UNSET).then(|| show_parameter(param, value).trim_matches('"').to_string())
+    (value != UNSET).then(|| {
+        let written = written_parameter(param, value).to_string();
+        written.trim_matches('"').to_string()
+    })
 }
 
 fn describe<'py>(py: Python<'py>, param: &Param) -> PyResult<Bound<'py, PyDict>> {

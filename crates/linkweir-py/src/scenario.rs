@@ -229,12 +229,12 @@ impl Scenario {
 
     /// Its declared keys as numbers, with their units in the names.
     fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        typed::tables(py, &self.inner.resolved_toml)
+        typed::tables(py, &self.inner.written)
     }
 
     /// Its keys as the resolved form has them.
     fn written<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        typed::written(py, &self.inner.resolved_toml)
+        typed::written(py, &self.inner.written)
     }
 
     /// Notes on results of the models that its writer may not expect, a sentence each.

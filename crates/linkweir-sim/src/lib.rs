@@ -52,7 +52,8 @@ mod policies;
 mod random;
 mod traffic;
 
-pub use engine::{fates, run, run_network, Fate, Outcome, RunError};
+pub use engine::network::run as run_network;
+pub use engine::{fates, run, Fate, Outcome, RunError};
 pub use metrics::columns::{
     columns, empty_network_tables, empty_tables, network_columns, ColumnInfo,
 };

@@ -14,6 +14,7 @@ from linkweir.bounds import capacity
 from linkweir.bounds.arrivals import Envelope, Framing, Replayed, of_flow, quantity
 from linkweir.bounds.curve import Curve, add, horizontal, minimum, token_bucket, vertical
 from linkweir.bounds.policies import Queue, Service, Setting, services
+from linkweir.fault import unfit
 from linkweir.scenarios.declared import told
 from linkweir.scenarios.quantity import OptionError
 from linkweir.scenarios.scenario import Scenario
@@ -60,6 +61,7 @@ def bounds(
 
     Raises:
         OptionError: an envelope names no class, or `worst` is wrong.
+        ScenarioError: the scenario has several links; `network_bounds` computes their bounds.
     """
     setting, why = setting_of(scenario, envelopes or {}, worst)
     if why:
@@ -102,6 +104,8 @@ def _bound(queue: Queue, service: Service) -> Bound:
 
 def setting_of(scenario: Scenario, envelopes: Mapping[str, Curve], worst: str | None) -> tuple[Setting | None, str]:
     """Scheduler, link and arrivals of a scenario, or why no bound is known."""
+    for name in scenario.links:
+        raise unfit("link.name", name, "bounds of a network are those of its flows' ways; call network_bounds")
     tables = scenario.native.tables()
     setting, why = without_arrivals(scenario, worst)
     for name in envelopes:

@@ -100,11 +100,6 @@ class NetworkBounds:
     """Links that depend on each other, by name."""
 
 
-def is_network(scenario: Scenario) -> bool:
-    """Whether a scenario has several links, or one with a name."""
-    return scenario.native.link_names is not None
-
-
 def network_bounds(scenario: Scenario, *, envelopes: Sequence[str] = ()) -> NetworkBounds:
     """Worst delays of all flows from end to end, and worst delays and backlogs at all links.
 
@@ -175,7 +170,7 @@ class _Model:
 
     def __init__(self, scenario: Scenario, envelopes: Sequence[str]) -> None:
         native = scenario.native
-        self.names = list(native.link_names or [])
+        self.names = scenario.links
         alone = [Scenario(link) for link in native.links]
         self.classes: list[dict[str, int]] = []
         bare = []

@@ -156,15 +156,16 @@ def _simulate(
     watch: bool = False,
     codec: str | None = None,
     wide: bool = False,
+    threads: int = 1,
 ) -> linkweir.Result:
     try:
         if watch:
             from linkweir.commands.watch import watching
 
             with watching(scenario) as watcher:
-                return linkweir.run(scenario, out=out, force=force, figures=figures, watch=watcher)
+                return linkweir.run(scenario, out=out, force=force, figures=figures, watch=watcher, threads=threads)
         with _progress(scenario.name, scenario.duration_s) as progress:
-            return linkweir.run(scenario, out=out, force=force, figures=figures, progress=progress)
+            return linkweir.run(scenario, out=out, force=force, figures=figures, progress=progress, threads=threads)
     except Interrupted as interrupted:
         show_result(interrupted.result, as_json=as_json, codec=codec, wide=wide)
         say(f"linkweir: {interrupted}; the results until then are in {interrupted.result.directory}")
@@ -199,6 +200,16 @@ def _run(
     watch: Annotated[
         bool, typer.Option("--watch", help="Show the time left and the rates so far while it runs.")
     ] = False,
+    threads: Annotated[
+        int,
+        typer.Option(
+            "--threads",
+            metavar="N",
+            min=1,
+            max=256,
+            help="Processors for a network of several links; results are equal.",
+        ),
+    ] = 1,
     wide: _Wide = False,
     as_json: _Json = False,
 ) -> None:
@@ -219,7 +230,15 @@ def _run(
     if not as_json:
         show_readings(sound)
     result = _simulate(
-        sound, directory, force=force, as_json=as_json, figures=formats, watch=watch, codec=mos, wide=wide
+        sound,
+        directory,
+        force=force,
+        as_json=as_json,
+        figures=formats,
+        watch=watch,
+        codec=mos,
+        wide=wide,
+        threads=threads,
     )
     show_result(result, as_json=as_json, codec=mos, wide=wide)
 
@@ -239,7 +258,10 @@ def _check(
     if resolved:
         emit(sound.resolved)
         return
-    counts = f"{len(sound.classes)} classes, {len(sound.flows)} flows, {sound.duration_s:g} s, policy {sound.policy}"
+    links = f"{len(sound.links)} links, " if sound.is_network else ""
+    counts = (
+        f"{links}{len(sound.classes)} classes, {len(sound.flows)} flows, {sound.duration_s:g} s, policy {sound.policy}"
+    )
     emit(f"{scenario}: valid: {counts}\n")
     show_told([(sound.readings, sound.notes)])
 
@@ -287,14 +309,13 @@ def _bounds(
 
     With several links, of each flow from end to end.
     """
-    from linkweir.bounds.network import is_network
     from linkweir.commands.bounds import OfOneLink, show_attacks
     from linkweir.commands.bounds_network import OfNetwork
     from linkweir.scenarios.quantity import OptionError
 
     sound = linkweir.Scenario.load(scenario, trace=trace, trace_keys=trace_keys(trace_key, trace))
     try:
-        found = (OfNetwork if is_network(sound) else OfOneLink)(sound, envelope or [], worst)
+        found = (OfNetwork if sound.is_network else OfOneLink)(sound, envelope or [], worst)
     except OptionError as fault:
         typer.echo(f"linkweir bounds: {fault}", err=True)
         raise typer.Exit(BAD_INPUT) from None

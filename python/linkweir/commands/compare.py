@@ -69,6 +69,13 @@ def compare(
             help=f"A bound to judge: rates at least, the rest at most; repeat. Measures: {', '.join(MEASURES)}.",
         ),
     ] = None,
+    link: Annotated[
+        str | None,
+        typer.Option("--link", metavar="NAME", help="Of a network: the link that gets the policies and is judged."),
+    ] = None,
+    everywhere: Annotated[
+        bool, typer.Option("--everywhere", help="Of a network: the other links get the policies, too.")
+    ] = False,
     jobs: Annotated[int | None, typer.Option(help="Processes (default: one per processor).", min=1)] = None,
     dask: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Scheduler of a Dask cluster that does the runs.")
@@ -88,7 +95,14 @@ def compare(
     chosen = _with_changes(_listed(policies, "--policies", "names of policies, like pss,drr"), changes or [])
     files = [] if traces is None else _listed(traces, "--traces", "paths of capacity traces, or leave it out")
     plan, facts = prepare(
-        scenario, chosen, files, _seeds(seeds, seed), promises or [], trace_keys=trace_keys(trace_key, traces)
+        scenario,
+        chosen,
+        files,
+        _seeds(seeds, seed),
+        promises or [],
+        trace_keys=trace_keys(trace_key, traces),
+        link=link,
+        everywhere=everywhere,
     )
     if not as_json:
         for line in facts.readings:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands `linkweir export tc`, `linkweir export gateway` and `linkweir export ns3`."""
+"""The commands `linkweir export tc`, `linkweir export bpf`, `linkweir export gateway` and `linkweir export ns3`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from typing import Annotated
 import typer
 
 from linkweir.commands.present import emit, say
+from linkweir.deploy.bpf import bpf_settings
 from linkweir.deploy.gateway import gateway_configuration
 from linkweir.deploy.ns3 import ns3_program
-from linkweir.deploy.script import tc_scripts
+from linkweir.deploy.script import Scripts, tc_scripts
 from linkweir.directories.provenance import write_whole
 from linkweir.fault import PlanError, ScenarioError, unfit
 from linkweir.scenarios.scenario import Scenario
 
 app = typer.Typer(
-    help="Put a scenario's scheduler to use: a script for tc, a configuration of the gateway, or a program for ns-3.",
+    help="Put a scenario's scheduler to use: with tc, in BPF, in the gateway, or in ns-3.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -29,13 +30,19 @@ _ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scena
 
 @app.callback()
 def export() -> None:
-    """Put a scenario's scheduler to use: a script for tc, a configuration of the gateway, or a program for ns-3."""
+    """Put a scenario's scheduler to use: with tc, in BPF, in the gateway, or in ns-3."""
 
 
 @app.command("tc")
 def tc(
     scenario: _ScenarioFile,
-    device: Annotated[str, typer.Option(metavar="NAME", help="Network device where packets wait.")],
+    device: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Network device where packets wait; of a network LINK=NAME, with commas between several.",
+        ),
+    ],
     ingress: Annotated[
         bool, typer.Option("--ingress", help="Schedule what the device receives, by an IFB, not what it sends.")
     ] = False,
@@ -44,24 +51,54 @@ def tc(
     ] = "htb",
     undo: Annotated[bool, typer.Option("--undo", help="Print the script that undoes it.")] = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write both scripts there, up.sh and down.sh.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Write both scripts there, up.sh and down.sh; of a network in DIR/LINK."),
     ] = None,
 ) -> None:
     """Print a shell script that sets up the scenario's scheduler with tc, below HTB or as its own shaper.
 
     What could not be carried over is said, a line each. With --undo the script takes it away again.
     """
-    with _naming(scenario):
-        found = tc_scripts(Scenario.load(scenario), device, ingress=ingress, shaper=shaper)
-    _say_notes(found.notes, found.warnings)
-    if out is None:
-        emit(found.down if undo else found.up)
-        return
-    out.mkdir(parents=True, exist_ok=True)
+    sound = Scenario.load(scenario)
+    chosen = _devices(sound, device)
+    if len(chosen) > 1 and out is None:
+        raise unfit("--device", device, "gives a script for each link; add --out DIR, or give one LINK=NAME")
+    for link, name in chosen.items():
+        with _naming(scenario):
+            found = tc_scripts(sound.of_link(link) if link else sound, name, ingress=ingress, shaper=shaper)
+        _say_notes(tuple(f"link {link}: {note}" if link else note for note in found.notes), found.warnings)
+        if out is None:
+            emit(found.down if undo else found.up)
+        else:
+            _write_scripts(found, out / link if link else out)
+
+
+def _devices(scenario: Scenario, text: str) -> dict[str, str]:
+    """The device of each link that is exported; of a scenario with one ``[link]`` that of the link without a name."""
+    if not scenario.is_network:
+        return {"": text}
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        link, sign, device = (word.strip() for word in part.rpartition("="))
+        if not sign or not link:
+            first = scenario.links[0]
+            raise unfit(
+                "--device", part, f"must be LINK=NAME, as this scenario has several links, such as {first}=eth0"
+            )
+        if link not in scenario.links or "/" in link or link in (".", ".."):
+            raise unfit("--device", part, f"names no link; there are {', '.join(scenario.links)}")
+        if link in found or device in found.values():
+            raise unfit("--device", text, f"has {link if link in found else device} twice; leave one out")
+        found[link] = device
+    return found
+
+
+def _write_scripts(found: Scripts, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     for name, text in (("up.sh", found.up), ("down.sh", found.down)):
-        write_whole(out / name, text)
-        (out / name).chmod(0o755)
-        emit(f"{out / name}\n")
+        write_whole(folder / name, text)
+        (folder / name).chmod(0o755)
+        emit(f"{folder / name}\n")
 
 
 @app.command("gateway")
@@ -87,6 +124,25 @@ def gateway(
     peers = [_peer(text) for text in peer or []]
     with _naming(scenario):
         found = gateway_configuration(Scenario.load(scenario), peers, mode=mode, tunnel_counted=tunnel_counted)
+    _say_notes(found.notes, found.warnings)
+    if out is None:
+        emit(found.text)
+    else:
+        write_whole(out, found.text)
+        emit(f"{out}\n")
+
+
+@app.command("bpf")
+def bpf(
+    scenario: _ScenarioFile,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it there.")] = None,
+) -> None:
+    """Print settings with the scenario's scheduler for linkweir-bpf, which needs a kernel with BPF disciplines.
+
+    What could not be carried over is said, a line each.
+    """
+    with _naming(scenario):
+        found = bpf_settings(Scenario.load(scenario))
     _say_notes(found.notes, found.warnings)
     if out is None:
         emit(found.text)

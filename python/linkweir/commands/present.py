@@ -17,8 +17,11 @@ from linkweir.directories.provenance import REPORT
 from linkweir.report import (
     CLASS_COLUMNS,
     COMPLETION_COLUMNS,
+    LINK_COLUMNS,
     VIDEO_COLUMNS,
     VOICE_COLUMNS,
+    class_rows,
+    link_rows,
     number,
     voice_rows,
 )
@@ -87,10 +90,12 @@ def show_result(result: Result, *, as_json: bool, codec: str | None = None, wide
         calls = {} if voice is None else {"voice": voice}
         emit_json({**result.summary, **calls, "directory": str(directory)})
         return
+    if result.scenario.is_network:
+        rows = link_rows(result, _MOST_ROWS)
+        _print_rows(rows, len(result.scenario.links), "link", LINK_COLUMNS, wide=wide)
+        emit("\n")
     classes = result.classes
-    left_out = _print_rows(
-        classes.slice(0, _MOST_ROWS).to_pylist(), classes.num_rows, "class", CLASS_COLUMNS, wide=wide
-    )
+    left_out = _print_rows(class_rows(result, _MOST_ROWS), classes.num_rows, "class", CLASS_COLUMNS, wide=wide)
     if left_out:
         again = shlex.join(["linkweir", "report", str(directory), "--wide"])
         emit(f"not shown: {', '.join(left_out)}; the report has all, and {again}\n")

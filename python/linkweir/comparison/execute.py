@@ -32,6 +32,8 @@ def compare(
     jobs: int | None = None,
     force: bool = False,
     progress: Callable[[int, int, int], None] | None = None,
+    link: str | None = None,
+    everywhere: bool = False,
 ) -> Comparison:
     """Runs one scenario under several policies and compares the service of each class.
 
@@ -54,6 +56,8 @@ def compare(
         jobs: processes of this machine; as many as there are processors when None.
         force: `out` may be another comparison or sweep, which is overwritten.
         progress: called after each run with how many are done, how many there are, and how many failed.
+        link: of a network, the link that gets the policies and whose classes are compared.
+        everywhere: the other links of the network get the policies, too.
 
     Returns:
         The comparison; `Comparison.table` has the means, `Comparison.report` writes the report.
@@ -74,7 +78,9 @@ def compare(
     """
     if client is not None and jobs is not None:
         raise ValueError("give jobs or client, not both")
-    plan, facts = prepare(scenario, policies, traces, seeds, promises, seed, trace_keys=trace_keys)
+    plan, facts = prepare(
+        scenario, policies, traces, seeds, promises, seed, trace_keys=trace_keys, link=link, everywhere=everywhere
+    )
     executor: Executor = LocalProcesses(jobs)
     if client is not None:
         from linkweir.sweeps.cluster import DaskCluster

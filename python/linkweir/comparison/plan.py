@@ -8,15 +8,15 @@ import hashlib
 import itertools
 import numbers
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from linkweir import _native
 from linkweir.comparison import fitting
+from linkweir.comparison.of_network import Part, named, parts_of
 from linkweir.comparison.promises import MOST_SEEDS, Promise, given_promise, promises_of
 from linkweir.fault import PlanError
 from linkweir.scenarios.kinds import OPEN_LOOP
@@ -90,10 +90,15 @@ class Facts:
     notes: tuple[str, ...]
     readings: tuple[str, ...] = ()
     """What the traces were taken for."""
+    link: str = ""
+    """The link of a network whose classes are compared."""
+    flow_classes: dict[str, str] = field(default_factory=dict)
+    """The classes there of the flows that pass it."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain lists and dicts."""
-        return asdict(self)
+        """As plain lists and dicts; what only a network has is left out of others."""
+        of_a_network = ("link", "flow_classes")
+        return {key: value for key, value in asdict(self).items() if self.link or key not in of_a_network}
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any]) -> Facts:
@@ -116,6 +121,8 @@ def prepare(
     seed: int | None = None,
     *,
     trace_keys: Mapping[str, Any] | None = None,
+    link: str | None = None,
+    everywhere: bool = False,
 ) -> tuple[Plan, Facts]:
     """The plan of a comparison, checked, and what its report says.
 
@@ -125,56 +132,66 @@ def prepare(
     """
     written, path = _read(scenario)
     own = Scenario.from_dict(written, path=path) if isinstance(scenario, Mapping) else Scenario.load(path)
-    nominal_bps = _nominal_bps(own)
-    links = list(_links_of(written, traces))
+    written, parts = parts_of(own, written, link, everywhere=everywhere)
+    judged = parts[0]
+    nominal_bps = _nominal_bps(judged.scenario)
+    if own.is_network and traces:
+        raise PlanError("traces: cannot take the place of the rates of several links; write trace in one of them")
+    links = list(_links_of(judged.written, traces))
     count = _seeds(seeds, own.seed, seed)
-    brought = own.policy if isinstance(written["scheduler"]["policy"], Mapping) else None
+    brought = judged.scenario.policy if isinstance(judged.written["scheduler"]["policy"], Mapping) else None
     listed = list(_entries(policies, brought))
     variants = []
     cases = []
     readings: dict[str, None] = {}
     told: dict[str, set[str]] = {}
     for label, policy, changes in listed:
-        fitted = fitting.fit(written, policy, nominal_bps, brought)
+        fitted = fitting.fit(judged.written, policy, nominal_bps, brought)
         if policy != brought:  # whose parameters are not known here
-            _check_unset(label, policy, changes, fitted.changes, written)
-        changed = _changed(written, fitted.changes | changes, label)
+            _check_unset(label, policy, changes, fitted.changes, judged.written)
+        of_others = _of_others(parts[1:], policy)
+        own_changes = {judged.key(key): value for key, value in (fitted.changes | changes).items()}
+        changed = _changed(written, own_changes | of_others.changes, label)
         settled: Scenario | None = None
-        for link in links:
-            settled = _checked(changed, path, link, label, written, trace_keys)
+        for offered in links:
+            settled = _checked(changed, path, offered, label, judged, trace_keys)
             readings.update(dict.fromkeys(settled.readings))
             for note in settled.notes:
                 told.setdefault(note, set()).add(label)
-            cases.append(({"policy": label, "trace": link.label}, settled))
+            cases.append(({"policy": label, "trace": offered.label}, settled))
         assert settled is not None
+        settled = settled.of_link(judged.link) if judged.link else settled
         own_keys = (
             [f"{'set in their place' if fitted.notes else 'set'}: {keys.show_values(changes)}"] if changes else []
         )
-        variants.append(_variant(label, policy, (*fitted.notes, *own_keys), settled))
-    copies = {entry["name"]: entry["count"] for entry in own.native.tables()["classes"]}
-    with_tcp = tuple(_with_tcp(own))
+        variants.append(_variant(label, policy, (*fitted.notes, *own_keys, *of_others.notes), settled))
+    copies = {entry["name"]: entry["count"] for entry in judged.scenario.native.tables()["classes"]}
+    with_tcp = tuple(_with_tcp(judged.scenario))
     facts = Facts(
         name=own.name,
         scenario=str(path) if not isinstance(scenario, Mapping) else "",
         resolved=own.resolved,
         classes=tuple(copies),
         copies=copies,
-        fixed_load=tuple(_fixed_load(own)),
+        fixed_load=tuple(_fixed_load(judged.scenario)),
         duration_s=own.duration_s,
         warmup_s=own.warmup_s,
         seeds=tuple(count),
         variants=tuple(variants),
         links=tuple(links),
         promises=(
-            *promises_of(written, nominal_bps),
+            *promises_of(judged.written, nominal_bps),
             *_given_promises(promises, list(copies), with_tcp),
         ),
         # What is noted under every policy is no matter of one of them.
         notes=(
-            *_notes(written, links, nominal_bps, copies),
+            *_notes(judged.written, links, nominal_bps, copies),
+            *_of_the_network(parts),
             *(note for note, labels in told.items() if len(labels) == len(listed)),
         ),
         readings=tuple(readings),
+        link=judged.link,
+        flow_classes=judged.flow_classes(),
     )
     return Plan.of_scenarios(own.name, cases, count), facts
 
@@ -326,14 +343,14 @@ def _checked(
     path: Path,
     link: Link,
     label: str,
-    written: Mapping[str, Any],
+    judged: Part,
     trace_keys: Mapping[str, Any] | None,
 ) -> Scenario:
     try:
         keys_of_trace = trace_keys if link.source else None
         return Scenario.from_dict(changed, path=path, trace=link.source or None, trace_keys=keys_of_trace)
     except _native.ScenarioError as fault:
-        key = _named(str(fault.key), written)
+        key = _named(judged.of_fault(str(fault.key)), judged.written)
         if not key.startswith(tuple(_PARAMETERS)):
             raise
         given = f" = {fault.value}" if fault.value else ""
@@ -345,11 +362,26 @@ def _checked(
 
 def _named(key: str, written: Mapping[str, Any]) -> str:
     """The key of a message with the name of the class: ``class[1].rate`` as ``class.af.rate``."""
-    found = re.match(r"class\[(\d+)\]", key)
-    if found is None:
-        return key
-    name = str(written["class"][int(found[1])]["name"])
-    return keys.show(("class", name)) + key[found.end() :]
+    found = named(key, written["class"])
+    return key if found is None else keys.show(("class", found[0])) + found[1]
+
+
+def _of_others(parts: Sequence[Part], policy: str) -> fitting.Fitted:
+    """What gives the other links of a network the policy, too."""
+    changes: dict[Key, Any] = {}
+    notes: list[str] = []
+    for part in parts:
+        brought = part.scenario.policy if isinstance(part.written["scheduler"]["policy"], Mapping) else None
+        fitted = fitting.fit(part.written, policy, _nominal_bps(part.scenario), brought)
+        changes |= {part.key(key): value for key, value in fitted.changes.items()}
+        notes += [f"link {part.link}: {note}" for note in fitted.notes]
+    return fitting.Fitted(changes, tuple(notes))
+
+
+def _of_the_network(parts: Sequence[Part]) -> Iterator[str]:
+    if parts[0].link:
+        where = f"every link ({', '.join(part.link for part in parts)})" if parts[1:] else "this link alone"
+        yield f"Classes are those of link {parts[0].link}; the policies are compared on {where}"
 
 
 def _variant(label: str, policy: str, notes: tuple[str, ...], scenario: Scenario) -> Variant:

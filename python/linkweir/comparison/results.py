@@ -109,19 +109,28 @@ class Results:
         data = self.sweep.table
         if "scope" not in data.column_names:
             return data
-        rows = data.filter(pc.equal(data["scope"], "class"))
+        rows = self._of_the_link(data.filter(pc.equal(data["scope"], "class")))
         classes = rows.drop_columns(["goodput_bps"]) if "goodput_bps" in rows.column_names else rows
         goodput: dict[tuple[int, str], float] = {}
         flows = data.filter(pc.equal(data["scope"], "flow"))
         if {"transmitted_pkts", "goodput_bps"} <= set(data.column_names):
             flows = flows.filter(pc.is_valid(flows["transmitted_pkts"]))  # only TCP transmits segments
-            for run, name, value in zip(
-                *(flows[key].to_pylist() for key in ("run", "class", "goodput_bps")), strict=True
+            for run, flow, of_flow, value in zip(
+                *(flows[key].to_pylist() for key in ("run", "flow", "class", "goodput_bps")), strict=True
             ):
+                name = self.facts.flow_classes.get(flow, of_flow if not self.facts.link else "")
                 goodput[run, name] = goodput.get((run, name), 0.0) + (value or 0.0)
         pairs = list(zip(classes["run"].to_pylist(), classes["class"].to_pylist(), strict=True))
         classes = classes.append_column("goodput_bps", pa.array([goodput.get(pair) for pair in pairs], pa.float64()))
         return self._without_copies(classes)
+
+    def _of_the_link(self, rows: pa.Table) -> pa.Table:
+        """Of a network only the classes of the link that is judged."""
+        import pyarrow.compute as pc
+
+        if "link" not in rows.column_names:
+            return rows
+        return rows.filter(pc.equal(rows["link"], self.facts.link)).drop_columns(["link"])
 
     def _without_copies(self, classes: pa.Table) -> pa.Table:
         """One row for all copies of a class: the means over them."""

@@ -13,6 +13,7 @@ from linkweir import _native
 from linkweir.deploy.copies import classes_of
 from linkweir.fault import unfit
 from linkweir.scenarios.declared import rows, table_of, told, traffic_kinds, treated
+from linkweir.scenarios.networks import refuse_network
 from linkweir.scenarios.scenario import Scenario
 from linkweir.scenarios.typed import Flow, Link
 
@@ -48,6 +49,7 @@ def ns3_program(scenario: Scenario, inputs: Path | None = None) -> Program:
     Raises:
         ScenarioError: the module has nothing like it.
     """
+    refuse_network(scenario, "ns3")
     keys, tables = scenario.native.written(), scenario.native.tables()
     scheduler, link, classes = keys["scheduler"], keys["link"], classes_of(keys)
     known = {policy["name"]: policy for policy in _native.policies()}

@@ -7,7 +7,7 @@ thresholds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from linkweir.diagnose.delays import long_delays
@@ -17,35 +17,52 @@ from linkweir.diagnose.reservations import missed_reservations
 from linkweir.diagnose.rules import offered_above_capacity, refused_transfers, short_trace, small_mtu
 from linkweir.fault import DirectoryError
 from linkweir.scenarios.resolved import ResolvedScenario
+from linkweir.tables.links import busiest
 
 if TYPE_CHECKING:
     from linkweir.tables.run_tables import RunTables
 
+    _Rule = Callable[[RunTables, ResolvedScenario], list[Finding]]
+
 __all__ = ["Finding", "findings"]
 
+OF_FLOWS = (refused_transfers,)
+"""Rules about flows, wherever they send."""
 RULES = (
     missed_reservations,
     offered_above_capacity,
     flows_in_step,
     small_mtu,
     short_trace,
-    refused_transfers,
+    *OF_FLOWS,
     long_delays,
 )
 
 
 def findings(run: RunTables) -> list[Finding]:
-    """The warnings about a run, in the order of `RULES`.
+    """The warnings about a run, in the order of `RULES`; of a network link by link.
 
     A rule that fails does not fail the run: its failure becomes a warning of kind ``unjudged``.
     """
+    if not run.scenario.is_network:
+        return _findings(RULES, run)
+    rules = [rule for rule in RULES if rule not in OF_FLOWS]
+    found = _findings(OF_FLOWS, run)
+    for link in busiest(run, MOST_LINKS):
+        found += [finding.on_link(link) for finding in _findings(rules, run.of_link(link))]
+    return found
+
+
+MOST_LINKS = 64
+"""Links of a network that are looked at, those that dropped and sent most."""
+
+
+def _findings(rules: Sequence[_Rule], run: RunTables) -> list[Finding]:
     resolved = ResolvedScenario(run.scenario)
-    return [finding for rule in RULES for finding in _judged(rule, run, resolved)]
+    return [finding for rule in rules for finding in _judged(rule, run, resolved)]
 
 
-def _judged(
-    rule: Callable[[RunTables, ResolvedScenario], list[Finding]], run: RunTables, resolved: ResolvedScenario
-) -> list[Finding]:
+def _judged(rule: _Rule, run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     try:
         return rule(run, resolved)
     except DirectoryError:  # a damaged table is no fault of the rule

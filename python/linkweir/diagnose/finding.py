@@ -37,6 +37,14 @@ class Finding:
     def __str__(self) -> str:
         return " ".join(f"{self.where}: {self.what}. {self.cure}".split())  # names may hold line breaks
 
+    def on_link(self, link: str) -> Finding:
+        """The finding of a link that was looked at alone, as one of its network: place and keys name the link."""
+        of_link = key_of("link", link)
+        where, dot, key = self.where.partition(".")
+        place = f"{of_link}{dot}{key}" if where == "link" else f"link {link}, {self.where}"
+        advice = tuple({_on_link(of_link, key): value for key, value in one.items()} for one in self.advice)
+        return replace(self, where=place, advice=advice)
+
     def to_dict(self) -> dict[str, Any]:
         """The finding for JSON; figures have 6 significant digits."""
         figures = {key: float(f"{value:.6g}") for key, value in self.figures.items()}
@@ -53,6 +61,12 @@ def merged(found: Sequence[Finding], worst: str) -> list[Finding]:
             first = replace(first, what=f"{first.what} (and {len(same) - 1} more of its copies)")
         kept.append(first)
     return kept
+
+
+def _on_link(of_link: str, key: str) -> str:
+    """A key of a link's scenario in that of its network."""
+    first, _, rest = key.partition(".")
+    return f"{of_link}.{rest}" if first == "link" else f"{of_link}.{key}" if first in ("class", "scheduler") else key
 
 
 def key_of(*words: str) -> str:

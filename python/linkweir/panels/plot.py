@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from linkweir import panels
 from linkweir.panels import Line, Panel
-from linkweir.tables.run_tables import RunTables
+from linkweir.tables.links import busiest
+from linkweir.tables.run_tables import LinkTables, RunTables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _MOST_CLASSES = 12
+_MOST_LINKS = 12
 _MOST_POINTS = 5_000
 _MOST_LETTERS = 24
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#8C3B6E")
@@ -58,12 +60,25 @@ class Chart:
 
 def charts(run: RunTables) -> list[Chart]:
     """The charts of a run over time, and those of a beam; those without data are left out."""
-    selection = panels.select(run, _MOST_CLASSES, _MOST_POINTS)
-    return [_chart(run, panel, selection) for panel in panels.over_time(run, selection)]
+    return [chart for of_link in _links(run) for chart in _over_time(of_link)]
 
 
 def delay_charts(run: RunTables) -> list[Chart]:
     """The distributions of delays of a run; none if it has no packets."""
+    return [chart for of_link in _links(run) for chart in _distributions(of_link)]
+
+
+def _links(run: RunTables) -> list[RunTables]:
+    """The links of a network that are drawn; of one link the run itself."""
+    return [run.of_link(link) for link in busiest(run, _MOST_LINKS)] if run.scenario.is_network else [run]
+
+
+def _over_time(run: RunTables) -> list[Chart]:
+    selection = panels.select(run, _MOST_CLASSES, _MOST_POINTS)
+    return [_chart(run, panel, selection) for panel in panels.over_time(run, selection)]
+
+
+def _distributions(run: RunTables) -> list[Chart]:
     selection = panels.select(run, _MOST_CLASSES, _MOST_POINTS)
     return [_chart(run, panel, selection) for panel in panels.distributions(run, selection)]
 
@@ -74,7 +89,10 @@ def _chart(run: RunTables, panel: Panel, selection: panels.Selection) -> Chart:
         if panel.over_time and 0 < run.scenario.warmup_s < run.simulated_s:
             axes.axvspan(0, run.scenario.warmup_s, color="black", alpha=0.07, linewidth=0)
 
-    return Chart(panel.name, panel.title, draw, from_zero=not panel.log_x)
+    if not isinstance(run, LinkTables):
+        return Chart(panel.name, panel.title, draw, from_zero=not panel.log_x)
+    place = run.place
+    return Chart(f"link-{place}-{panel.name}", f"{run.link}: {panel.title}", draw, from_zero=not panel.log_x)
 
 
 def _draw(axes: Axes, panel: Panel, selection: panels.Selection) -> None:

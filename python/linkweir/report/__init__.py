@@ -6,8 +6,11 @@ from __future__ import annotations
 from linkweir.report.columns import (
     CLASS_COLUMNS,
     COMPLETION_COLUMNS,
+    LINK_COLUMNS,
     VIDEO_COLUMNS,
     VOICE_COLUMNS,
+    class_rows,
+    link_rows,
     number,
     voice_rows,
 )
@@ -17,9 +20,12 @@ from linkweir.report.page import class_table, write_report
 __all__ = [
     "CLASS_COLUMNS",
     "COMPLETION_COLUMNS",
+    "LINK_COLUMNS",
     "VIDEO_COLUMNS",
     "VOICE_COLUMNS",
+    "class_rows",
     "class_table",
+    "link_rows",
     "number",
     "voice_rows",
     "write_figures",

@@ -7,9 +7,11 @@ from typing import Any
 
 from linkweir import delays, quality
 from linkweir.report import html_page
-from linkweir.tables.run_tables import RunTables
+from linkweir.tables.links import busiest, links
+from linkweir.tables.run_tables import THERE, RunTables
 
-_MOST_ROWS = 200
+MOST_ROWS = 200
+"""Rows of a table that are shown."""
 
 
 def number(value: float | int | None, scale: float = 1.0, digits: int = 3) -> str:
@@ -31,6 +33,26 @@ CLASS_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
     ("backlog (packets)", "backlog_mean_pkts", 1.0, 1),
 )
 """Columns of the table of classes: heading, key, scale, digits."""
+
+LINK_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
+    ("capacity (Mbit/s)", "capacity_bps", 1e-6, 3),
+    ("used (Mbit/s)", "used_bps", 1e-6, 3),
+    ("used (%)", "used", 100.0, 1),
+    ("sent (packets)", "sent_pkts", 1.0, 0),
+    ("dropped and lost", "gone_pkts", 1.0, 0),
+)
+"""Columns of the table of a network's links."""
+
+HOP_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
+    ("arrived (packets)", "arrived_pkts", 1.0, 0),
+    ("sent (packets)", "sent_pkts", 1.0, 0),
+    ("dropped", "dropped_pkts", 1.0, 0),
+    ("lost on link", "lost_pkts", 1.0, 0),
+    ("queueing delay mean (ms)", "delay_mean_s", 1e3, 2),
+    ("p95 (ms)", "delay_p95_s", 1e3, 2),
+    ("max (ms)", "delay_max_s", 1e3, 2),
+)
+"""Columns of the table of flows on each link of a network."""
 
 FLOW_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
     ("rate (Mbit/s)", "rate_bps", 1e-6, 3),
@@ -122,23 +144,51 @@ def table_of(rows: list[dict[str, Any]], first: str, columns: Columns) -> str:
     present = [column for column in present if column[1] != _RARE or any(row[_RARE] for row in rows)]
     lines = [
         [str(row[first]), *(number(row[key], scale, digits) for _, key, scale, digits in present)]
-        for row in rows[:_MOST_ROWS]
+        for row in rows[:MOST_ROWS]
     ]
-    more = f'<p class="below">The run directory has more rows; these are the first {_MOST_ROWS}.</p>'
+    more = f'<p class="below">The run directory has more rows; these are the first {MOST_ROWS}.</p>'
     shown = html_page.folded([first, *(column[0] for column in present)], lines)
-    return shown + (more if len(rows) > _MOST_ROWS else "")
+    return shown + (more if len(rows) > MOST_ROWS else "")
 
 
 def rows_of(run: RunTables, name: str) -> list[dict[str, Any]]:
     """Rows of a table, one more than are shown."""
-    rows: list[dict[str, Any]] = run.table(name).slice(0, _MOST_ROWS + 1).to_pylist()
+    rows: list[dict[str, Any]] = run.table(name).slice(0, MOST_ROWS + 1).to_pylist()
     return rows
+
+
+def class_rows(run: RunTables, most: int) -> list[dict[str, Any]]:
+    """The classes; of a network with the link in front of the name, those of the busiest links."""
+    if not run.scenario.is_network:
+        rows: list[dict[str, Any]] = run.table("classes").slice(0, most).to_pylist()
+        return rows
+    shown = busiest(run, most)
+    of_links = (row for row in run.table("classes").to_pylist() if row["link"] in shown)
+    return [row | {"class": f"{row['link']}: {row['class']}"} for row in of_links][:most]
+
+
+def link_rows(run: RunTables, most: int) -> list[dict[str, Any]]:
+    """The links of a network with the part of their capacity that was used, the busiest if there are many."""
+    shown = busiest(run, most)
+    rows = [row | {"used": _part(row["used_bps"], row["capacity_bps"])} for row in links(run) if row["link"] in shown]
+    return [row | {"link": f"{row['link']} ({row['policy']})"} for row in rows]
+
+
+def hop_rows(run: RunTables) -> list[dict[str, Any]]:
+    """What flows met at each link that they passed, one row more than are shown."""
+    rows = run.table("hops").slice(0, MOST_ROWS + 1).to_pylist()
+    back = {True: "", False: ", acknowledgements"}
+    return [row | {"hop": f"{row['flow']} on {row['link']}{back[row['direction'] == THERE]}"} for row in rows]
+
+
+def _part(value: float | None, whole: float | None) -> float | None:
+    return value / whole if value is not None and whole else None
 
 
 def delay_table(run: RunTables) -> str:
     """Quantiles of all distributions of delays."""
     rows = delays.quantiles(run.table("delays"))
-    named = [row | {"delay": f"{row['flow'] or row['class']}, {row['kind']}"} for row in rows[: _MOST_ROWS + 1]]
+    named = [row | {"delay": f"{row['flow'] or row['class']}, {row['kind']}"} for row in rows[: MOST_ROWS + 1]]
     return table_of(named, "delay", DELAY_COLUMNS)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -30,26 +31,49 @@ def head() -> str:
     )
 
 
-def scripts(run: RunTables, selection: Selection, shown: int, panels: Sequence[Panel]) -> str:
+@dataclass(frozen=True)
+class Drawn:
+    """The charts of a run over one link, or of one link of a network.
+
+    Attributes:
+        link: its name; empty for the one link of a run.
+        selection: which classes are drawn.
+        over_time: the panels over the time of the run.
+        distributions: those of delays.
+    """
+
+    link: str
+    selection: Selection
+    over_time: Sequence[Panel]
+    distributions: Sequence[Panel]
+
+
+def scripts(run: RunTables, drawn: Sequence[Drawn], shown: int) -> str:
     """The charts of a page, as HTML at its end.
 
     Args:
         run: the run.
-        selection: which classes are drawn.
-        shown: how many of them are visible at first.
-        panels: what is drawn.
+        drawn: its charts, of each link that is drawn.
+        shown: how many classes of a link are visible at first.
     """
-    drawn = {
-        "classes": list(selection.classes),
-        "shown": shown,
-        "warmup": min(run.scenario.warmup_s, run.simulated_s),
-        "panels": [_panel(panel, selection) for panel in panels],
-    }
-    data = json.dumps(drawn, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    about = {"shown": shown, "warmup": min(run.scenario.warmup_s, run.simulated_s)}
+    if run.scenario.is_network:
+        embedded = about | {"links": [{"name": one.link} | _charts(one) for one in drawn]}
+    else:
+        embedded = about | _charts(drawn[0])
+    data = json.dumps(embedded, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return (
         f'<script type="application/json" id="data">{_safe(data)}</script>\n'
         f"<script>{_file('uPlot.notice.js')}{_file('uPlot.iife.min.js')}</script>\n<script>{_file('report.js')}</script>"
     )
+
+
+def _charts(drawn: Drawn) -> dict[str, Any]:
+    panels = (*drawn.over_time, *drawn.distributions)
+    return {
+        "classes": list(drawn.selection.classes),
+        "panels": [_panel(panel, drawn.selection) for panel in panels],
+    }
 
 
 def _file(name: str) -> str:

@@ -9,23 +9,33 @@ from pathlib import Path
 
 from linkweir import _native, panels
 from linkweir.directories.provenance import PROVENANCE, REPORT, read_provenance, write_whole
-from linkweir.panels import Panel, Selection
+from linkweir.panels import Selection
 from linkweir.report import embed, html_page
 from linkweir.report.columns import (
     CLASS_COLUMNS,
     COMPLETION_COLUMNS,
     FLOW_COLUMNS,
+    HOP_COLUMNS,
+    LINK_COLUMNS,
+    MOST_ROWS,
     TERMINAL_COLUMNS,
     VIDEO_COLUMNS,
     VOICE_COLUMNS,
+    class_rows,
     delay_table,
+    hop_rows,
+    link_rows,
     rows_of,
     table_of,
     voice_rows,
 )
+from linkweir.report.embed import Drawn
+from linkweir.tables.links import busiest
 from linkweir.tables.run_tables import RunTables
 
 _MOST_CLASSES = 120
+_MOST_LINKS = 50
+"""Links of a network that are drawn."""
 _MOST_POINTS = 4_000
 _MOST_VALUES = 240_000
 """Values of all charts, which keep a report below 3 MB."""
@@ -38,7 +48,7 @@ _MOST_WARNINGS = 4
 
 def class_table(run: RunTables) -> str:
     """The table of classes as HTML."""
-    return table_of(rows_of(run, "classes"), "class", CLASS_COLUMNS)
+    return table_of(class_rows(run, MOST_ROWS + 1), "class", CLASS_COLUMNS)
 
 
 def write_report(run: RunTables, warnings: Sequence[object], directory: Path) -> Path:
@@ -52,11 +62,9 @@ def write_report(run: RunTables, warnings: Sequence[object], directory: Path) ->
     Returns:
         The path of the report.
     """
-    selection = _select(run)
-    over_time = panels.over_time(run, selection)
-    distributions = panels.distributions(run, selection)
+    drawn = _drawn(run)
     body = f"""{_first_words(run, warnings)}
-{_charts(run, selection, over_time, distributions)}
+{_charts(run, drawn)}
 {_tables(run)}
 <h2>Scenario</h2><details><summary>with every default written out</summary>
 <pre>{html.escape(run.scenario.resolved)}</pre></details>
@@ -64,17 +72,26 @@ def write_report(run: RunTables, warnings: Sequence[object], directory: Path) ->
 <pre>linkweir rerun {html.escape(directory.name)}</pre>
 <p>makes the run again and compares all results. What ran, from {PROVENANCE}:</p>
 {_provenance(directory)}
-{embed.scripts(run, selection, panels.SHOWN, [*over_time, *distributions])}"""
+{embed.scripts(run, drawn, panels.SHOWN)}"""
     path = directory / REPORT
     write_whole(path, html_page.document(run.scenario.name, body, embed.head()))
     return path
 
 
-def _select(run: RunTables) -> Selection:
-    """Few points of each class where there are many classes."""
+def _drawn(run: RunTables) -> list[Drawn]:
+    """What is drawn: the run, or the links of a network one by one, those that lost and sent most."""
+    if not run.scenario.is_network:
+        return [_panels(run, "", _MOST_VALUES)]
+    shown = busiest(run, _MOST_LINKS)
+    return [_panels(run.of_link(link), link, _MOST_VALUES // len(shown)) for link in shown]
+
+
+def _panels(run: RunTables, link: str, most_values: int) -> Drawn:
+    """The charts of a run or link; few points of each class where there are many classes."""
     lines = _LINES_OF_A_CLASS * max(1, min(len(run.scenario.classes), _MOST_CLASSES))
-    points = min(_MOST_POINTS, max(_LEAST_POINTS, _MOST_VALUES // lines))
-    return panels.select(run, _MOST_CLASSES, points)
+    points = min(_MOST_POINTS, max(_LEAST_POINTS, most_values // lines))
+    selection = panels.select(run, _MOST_CLASSES, points)
+    return Drawn(link, selection, panels.over_time(run, selection), panels.distributions(run, selection))
 
 
 def _first_words(run: RunTables, warnings: Sequence[object]) -> str:
@@ -95,21 +112,30 @@ percentiles cover {scenario.warmup_s:g} s to {run.simulated_s:g} s; delays of cl
 flows are from creation to delivery.</p>"""
 
 
-def _charts(run: RunTables, selection: Selection, over_time: Sequence[Panel], distributions: Sequence[Panel]) -> str:
+def _charts(run: RunTables, drawn: Sequence[Drawn]) -> str:
     """Where the script draws, and what a reader should know of the charts."""
-    if not over_time and not distributions:
+    drawn = [one for one in drawn if one.over_time or one.distributions]
+    if not drawn:
         return ""
+    links = ""
+    if run.scenario.is_network:
+        more = len(run.scenario.links) - len(drawn)
+        left_out = f" {more:,} more links, which lost and sent less, are not drawn." if more else ""
+        links = f"""<h2>Links</h2>{table_of(link_rows(run, MOST_ROWS + 1), "link", LINK_COLUMNS)}
+<p class="below">The charts show one link, which you choose above them.{left_out}</p>"""
     return f"""<noscript><p class="warning">The charts need JavaScript, which is off. The tables below need none, and
 the command <code>linkweir report DIR --figures svg</code> draws the charts as files.</p></noscript>
-<div id="legend" class="legend"></div>
-<h2>Over time</h2><p class="below">{_hints(run, selection)}</p>
+{links}<div id="legend" class="legend"></div>
+<h2>Over time</h2><p class="below">{_hints(run, [one.selection for one in drawn])}</p>
 <div id="over-time"></div>
-{'<h2>Distributions of delay</h2><div id="distributions"></div>' if distributions else ""}"""
+{'<h2>Distributions of delay</h2><div id="distributions"></div>' if any(d.distributions for d in drawn) else ""}"""
 
 
-def _hints(run: RunTables, selection: Selection) -> str:
+def _hints(run: RunTables, selections: Sequence[Selection]) -> str:
     scenario = run.scenario
-    step = selection.step(run)
+    step = max(selection.step(run) for selection in selections)
+    classes = max(len(selection.classes) + selection.left_out for selection in selections)
+    left_out = sum(selection.left_out for selection in selections)
     hints = ["Drag over a chart to zoom all charts over time; double-click to see the whole run."]
     if 0 < scenario.warmup_s < run.simulated_s:
         hints.append(f"Shaded: the warm-up, 0 to {scenario.warmup_s:g} s, which totals leave out.")
@@ -118,10 +144,10 @@ def _hints(run: RunTables, selection: Selection) -> str:
         hints.append(f"To keep this page small, each point is the mean of {intervals}; results/ has them all.")
     else:
         hints.append(f"Each point is the mean of an interval of {scenario.interval_s:g} s.")
-    if len(scenario.classes) > panels.SHOWN:
+    if classes > panels.SHOWN:
         hints.append(f"The legend begins with the classes that sent most; the first {panels.SHOWN} are shown.")
-    if selection.left_out:
-        hints.append(f"{selection.left_out:,} more classes, which sent least, are not drawn.")
+    if left_out:
+        hints.append(f"{left_out:,} more classes, which sent least, are not drawn.")
     return html.escape(" ".join(hints))
 
 
@@ -140,6 +166,8 @@ the loss on the way and in the buffer, and BurstR of its gaps.</p>""")
     if "video" in run.tables:
         parts.append(f"<h2>Video</h2>{table_of(rows_of(run, 'video'), 'flow', VIDEO_COLUMNS)}")
     parts.append(f"<h2>Flows</h2>{table_of(rows_of(run, 'flows'), 'flow', FLOW_COLUMNS)}")
+    if "hops" in run.tables:
+        parts.append(f"<h2>Flows on each link</h2>{table_of(hop_rows(run), 'hop', HOP_COLUMNS)}")
     return "\n".join(parts)
 
 

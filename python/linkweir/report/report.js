@@ -135,12 +135,15 @@
 
   // --- a panel -----------------------------------------------------------------------------------------------------------
 
+  // A run over one link has its classes and panels in `data`; of a network each link has its own, and one is drawn at a time.
+  const links = data.links ?? [data];
+  let drawn = links[0];
   const panels = [];
   let classesOn = new Set();
 
   // A line of a class is numbered as its class is; the others of a panel by themselves, after the classes if it has any.
   function look(line, own, panel) {
-    const before = panel.lines.some((other) => other.of !== null) ? data.classes.length : 0;
+    const before = panel.lines.some((other) => other.of !== null) ? drawn.classes.length : 0;
     const number = line.of ?? before + own.filter((other) => other.look === "line").indexOf(line);
     const stroke = () => theme[colourOf(Math.max(number, 0))];
     if (line.look === "area") return { number, stroke: () => theme.area, fill: () => theme.area, width: 0 };
@@ -352,14 +355,51 @@
   readTheme();
   const overTime = document.getElementById("over-time");
   const distributions = document.getElementById("distributions");
-  if (overTime) {
+
+  // Draws the charts of a link in place of those that are there.
+  function draw(link) {
+    drawn = link;
+    for (const { plot } of panels.splice(0)) plot.destroy();
+    for (const place of [overTime, distributions]) place?.replaceChildren();
     const host = document.getElementById("legend");
-    const drawnClasses = data.panels.some((panel) => panel.lines.some((line) => line.of !== null));
-    const entries = data.classes.map((label, number) => ({ label, mark: sample(number) }));
-    if (drawnClasses) classesOn = legend(host, entries, data.shown, "classes", () => panels.forEach(show));
+    host.replaceChildren();
+    if (data.links) host.append(selector());
+    const drawnClasses = link.panels.some((panel) => panel.lines.some((line) => line.of !== null));
+    const entries = link.classes.map((label, number) => ({ label, mark: sample(number) }));
+    classesOn = drawnClasses ? legend(host, entries, data.shown, "classes", () => panels.forEach(show)) : new Set();
     host.append(reset);
-    for (const panel of data.panels) build(panel, panel.name.startsWith("distribution-") ? distributions : overTime);
+    reset.hidden = true;
+    for (const panel of link.panels) build(panel, panel.name.startsWith("distribution-") ? distributions : overTime);
   }
+
+  // The list of links, of which one is drawn; with few links all names are in sight.
+  function selector() {
+    const FEW = 8;
+    const choose = (at) => {
+      draw(links[at]);
+      document.querySelector("#legend [aria-pressed='true'], #legend select")?.focus();
+    };
+    if (links.length > FEW) {
+      const list = made("select");
+      list.setAttribute("aria-label", "link");
+      links.forEach(({ name }, at) => list.append(new Option(name, at, false, links[at] === drawn)));
+      list.addEventListener("change", () => choose(list.value));
+      const label = made("label", "links", "link ");
+      label.append(list);
+      return label;
+    }
+    const row = made("div", "links");
+    row.append(...links.map((link, at) => {
+      const button = made("button", "tab", link.name);
+      button.type = "button";
+      button.setAttribute("aria-pressed", String(link === drawn));
+      button.addEventListener("click", () => choose(at));
+      return button;
+    }));
+    return row;
+  }
+
+  if (overTime) draw(drawn);
   let width = document.body.clientWidth;
   addEventListener("resize", () => {
     if (document.body.clientWidth === width) return;

@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 
 EXTRA_FILES = ("gateway.json", "emulator.json", "memory.csv")
 """Files of real gateways besides the tables: their state at the end, the emulator's delays, and their memory."""
+FORMAT = 1
+"""Version of the tables of a run over one link, in provenance.json."""
+FORMAT_OF_NETWORKS = 2
+"""Of a run over several links: tables of links begin with a column ``link``, and there is a table ``hops``."""
 IDENTICAL = "identical"
 SAME = "same values"
 _HEADER = "# Every default is written out here; with inputs/ beside it, this file repeats the run.\n"
@@ -64,6 +68,7 @@ class RunDirectory(OwnDirectory):
         facts = {
             "name": scenario.name,
             "seed": scenario.seed,
+            "format": FORMAT_OF_NETWORKS if scenario.is_network else FORMAT,
             "scenario_sha256": hashlib.sha256(resolved.encode()).hexdigest(),
             "inputs": inputs,
             "readings": scenario.readings,

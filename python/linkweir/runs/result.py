@@ -15,6 +15,7 @@ from linkweir.directories.provenance import SCENARIO, read_provenance
 from linkweir.fault import DirectoryError
 from linkweir.scenarios.scenario import Scenario
 from linkweir.tables import bins
+from linkweir.tables.links import links
 from linkweir.tables.run_tables import RunTables, table_files
 
 if TYPE_CHECKING:
@@ -101,6 +102,11 @@ class Result(RunTables):
     def link(self) -> pa.Table:
         """One row per bin: mean capacity_bps and used_bps. A beam's capacity is the rate of its best terminal."""
         return self.table("link")
+
+    @property
+    def hops(self) -> pa.Table:
+        """One row per flow and link of a network that it passes, there or back: packets, losses, queueing delay."""
+        return self.table("hops")
 
     @property
     def flow_series(self) -> pa.Table:
@@ -241,7 +247,8 @@ class Result(RunTables):
     def summary(self) -> dict[str, Any]:
         """The run in a few numbers, for JSON: no NaN, units in the keys.
 
-        ``classes`` has one entry per class, the columns of the table `classes`; ``link`` the means of capacity and use;
+        ``classes`` has one entry per class, the columns of the table `classes`; ``link`` the means of capacity and use,
+        of a network ``links`` one entry per link;
         ``carrier``, of a beam only, those of the table `carrier`. These means are over the time warmup .. duration; a
         bin in which the warm-up ends counts with its mean, weighted by the part after the warm-up. ``completions`` and
         ``video``, of applications only, are the tables of these names. ``notes`` are the notes of the run, and
@@ -258,7 +265,7 @@ class Result(RunTables):
             "warmup_s": self.scenario.warmup_s,
             "simulated_s": self.simulated_s,
             "packets": self.packets,
-            "link": self._means("link", ("capacity_bps", "used_bps")),
+            **({"links": links(self)} if self.scenario.is_network else {"link": self._link_means()}),
             **({"carrier": self._means("carrier", carrier)} if "carrier" in self.tables else {}),
             "classes": totals,
             **{name: self.rows(name) for name in ("completions", "video") if name in self.tables},
@@ -276,6 +283,9 @@ class Result(RunTables):
         from linkweir.diagnose import findings
 
         return findings(self)
+
+    def _link_means(self) -> dict[str, float | None]:
+        return self._means("link", ("capacity_bps", "used_bps"))
 
     def _means(self, table: str, columns: Sequence[str]) -> dict[str, float | None]:
         """Means from the warm-up to the end of the run."""

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -85,6 +86,7 @@ def run(
     figures: Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
     watch: Callable[[float, Sequence[int]], None] | None = None,
+    threads: int = 1,
 ) -> Result:
     """Simulates a scenario.
 
@@ -100,22 +102,26 @@ def run(
         progress: called from time to time with the simulated time reached, in seconds.
         watch: called at most five times a second with the simulated time, in seconds, and the bytes that each class has
             sent since the start, in the scenario's order.
+        threads: processors for a network of several links; the results are the same for any number.
 
     Returns:
         The result. The same scenario and seed give the same tables on any machine.
 
     Raises:
         ScenarioError: the scenario is wrong; nothing was run or written.
-        ValueError: there is no such format of figures, or no `out` for them; nothing was run.
+        ValueError: there is no such format of figures, or no `out` for them, or `threads` is below 1; nothing was run.
         DirectoryError: `out` cannot be written; nothing was run.
         RunError: the run failed; `out` is marked ``failed``.
         Interrupted: Ctrl-C; its `result` holds the results so far, and `out` is marked ``interrupted``.
     """
     sound = as_scenario(scenario, seed=seed, trace=trace, trace_keys=trace_keys)
     forms = _known_formats(figures, out)
+    if threads < 1:
+        raise ValueError("threads must be at least 1")
+    look = _Look(progress, watch, threads)
     if out is None:
-        return _run_in_memory(sound, progress, watch)
-    return _run_to_disk(sound, Path(out), force, forms, progress, watch)
+        return _run_in_memory(sound, look)
+    return _run_to_disk(sound, Path(out), force, forms, look)
 
 
 def _known_formats(figures: Sequence[str], out: str | os.PathLike[str] | None) -> Sequence[str]:
@@ -131,29 +137,37 @@ def _known_formats(figures: Sequence[str], out: str | os.PathLike[str] | None) -
     return forms
 
 
+@dataclass(frozen=True)
+class _Look:
+    """How a run is simulated: who looks on, and on how many threads."""
+
+    progress: Callable[[float], None] | None
+    watch: _Watch | None
+    threads: int
+
+
 def _simulate(
     scenario: Scenario,
     take: Callable[[str, list[_native._Column]], None],
     interrupt: _DeferredInterrupt,
-    progress: Callable[[float], None] | None,
-    watch: _Watch | None,
+    how: _Look,
 ) -> _native._Outcome:
     def look(simulated_s: float) -> None:
-        if progress is not None:
-            progress(simulated_s)
+        if how.progress is not None:
+            how.progress(simulated_s)
         if interrupt.pressed:
             raise KeyboardInterrupt
 
-    return _native.run(scenario.native, take, look, watch)
+    return _native.run(scenario.native, take, look, how.watch, threads=how.threads)
 
 
-def _run_in_memory(scenario: Scenario, progress: Callable[[float], None] | None, watch: _Watch | None) -> Result:
+def _run_in_memory(scenario: Scenario, look: _Look) -> Result:
     from linkweir.tables import arrow
 
     chunks: dict[str, list[list[_native._Column]]] = {}
     with _DeferredInterrupt() as interrupt:
         outcome = _simulate(
-            scenario, lambda name, columns: chunks.setdefault(name, []).append(columns), interrupt, progress, watch
+            scenario, lambda name, columns: chunks.setdefault(name, []).append(columns), interrupt, look
         )
         sources = {name: _kept(arrow.joined(parts)) for name, parts in chunks.items()}
         result = _in_memory(scenario, outcome, sources)
@@ -165,8 +179,7 @@ def _run_to_disk(
     out: Path,
     force: bool,
     figures: Sequence[str],
-    progress: Callable[[float], None] | None,
-    watch: _Watch | None,
+    look: _Look,
 ) -> Result:
     from linkweir.runs.directory import RunDirectory
     from linkweir.tables import arrow
@@ -175,7 +188,7 @@ def _run_to_disk(
         directory = RunDirectory(out, scenario, force=force)
         try:
             outcome = _simulate(
-                scenario, lambda name, columns: directory.add(name, arrow.table(columns)), interrupt, progress, watch
+                scenario, lambda name, columns: directory.add(name, arrow.table(columns)), interrupt, look
             )
             result = directory.finish(outcome, figures)
         except BaseException as error:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import numbers
 import os
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -90,7 +91,8 @@ class Scenario:
         trace: AnyTrace | None = None,
         trace_keys: Mapping[str, Any] | None = None,
     ) -> Scenario:
-        """Reads a dict with the keys of the TOML form; ``class`` and ``flow`` are lists of dicts.
+        """Reads a dict with the keys of the TOML form; ``class`` and ``flow`` are lists of dicts, so is ``link`` of a
+        network.
 
         Args:
             keys: the scenario; paths in it are relative to the working directory unless `path` is given.
@@ -151,13 +153,48 @@ class Scenario:
         return self._native.seed
 
     @property
+    def links(self) -> list[str]:
+        """Names of the links of a network, in the order in which flows first use them; none for one ``[link]``."""
+        return self._native.link_names or []
+
+    @property
+    def is_network(self) -> bool:
+        """Whether the scenario has ``[[link]]``, each with its own scheduler and classes."""
+        return self._native.link_names is not None
+
+    def of_link(self, name: str) -> Scenario:
+        """A link of a network alone: with its scheduler, its classes, and the flows that pass it on their way there.
+
+        Args:
+            name: one of `links`.
+
+        Raises:
+            ScenarioError: no link has this name.
+        """
+        if name not in self._alone:
+            near = difflib.get_close_matches(name, self._alone, n=1)
+            cure = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(self._alone) or 'no [[link]]'}"
+            raise _fault("link", f"no link has this name; {cure}", json.dumps(name, ensure_ascii=False))
+        return self._alone[name]
+
+    @cached_property
+    def _alone(self) -> dict[str, Scenario]:
+        alone = map(type(self), self._native.links)
+        return dict(zip(self.links, alone, strict=True))
+
+    @property
+    def ways(self) -> dict[str, tuple[list[tuple[str, str]], list[tuple[str, str]]]]:
+        """Of each flow of a network the links that it passes there and back, each with the flow's class on it."""
+        return {flow: (there, back) for flow, there, back in self._native.ways()}
+
+    @property
     def policy(self) -> str:
-        """Name of the scheduling policy."""
+        """Name of the scheduling policy; of a network, those of its links, each once."""
         return self._native.policy
 
     @property
     def classes(self) -> list[str]:
-        """Names of the classes, in queue order."""
+        """Names of the classes, in queue order; of a network ``LINK: CLASS``, link by link."""
         return self._native.classes
 
     @property

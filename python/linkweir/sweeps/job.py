@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkweir import _native
 from linkweir.directories.build import build
@@ -197,20 +197,34 @@ def summary_rows(tables: dict[str, pa.Table], scenario: Scenario, simulated_s: f
     """
     import pyarrow as pa
 
-    means = bins.means(
-        tables["link"].to_batches() if "link" in tables else [],
-        ("capacity_bps", "used_bps"),
-        interval_s=scenario.interval_s,
-        from_s=scenario.warmup_s,
-        to_s=simulated_s,
-    )
-    names = {"scope": ["link"], "class": pa.nulls(1, pa.string()), "flow": pa.nulls(1, pa.string())}
-    parts = [pa.table(names | {key: pa.array([value], pa.float64()) for key, value in means.items()})]
+    means = _link_means(tables, scenario, simulated_s)
+    count = len(means)
+    names: dict[str, Any] = {"scope": ["link"] * count}
+    if scenario.is_network:
+        names["link"] = pa.array(list(means), pa.string())
+    names |= {key: pa.nulls(count, pa.string()) for key in ("class", "flow")}
+    numbers = {key: pa.array([row.get(key) for row in means.values()], pa.float64()) for key in _OF_LINK}
+    parts = [pa.table(names | numbers)]
     for scope, name in (("class", "classes"), ("flow", "flows")):
         if name in tables:
             table = tables[name] if scope == "class" else _with_applications(tables)
             parts.append(table.add_column(0, "scope", pa.array([scope] * table.num_rows, pa.string())))
     return pa.concat_tables(parts, promote_options="default").combine_chunks()
+
+
+_OF_LINK = ("capacity_bps", "used_bps")
+
+
+def _link_means(
+    tables: dict[str, pa.Table], scenario: Scenario, simulated_s: float
+) -> dict[str, dict[str, float | None]]:
+    """The means of each link by its name; of a scenario with one ``[link]`` of the link without a name."""
+    batches = tables["link"].to_batches() if "link" in tables else []
+    span = {"interval_s": scenario.interval_s, "from_s": scenario.warmup_s, "to_s": simulated_s}
+    if not scenario.is_network:
+        return {"": bins.means(batches, _OF_LINK, **span)}
+    found = bins.means_by(batches, "link", _OF_LINK, **span)
+    return {link: found.get(link, {}) for link in scenario.links}
 
 
 def _with_applications(tables: dict[str, pa.Table]) -> pa.Table:

@@ -2,7 +2,9 @@
 """Keys of scenarios as plans write them: ``link.rate``, ``class.NAME.limit``, ``flow.NAME.rate``.
 
 A key leads to one value of a scenario. Classes and flows are addressed by their names; a name with a dot is quoted, as
-in TOML: ``flow."a.b".rate``. A table sets the keys in it; keys that it does not name keep their values.
+in TOML: ``flow."a.b".rate``. A table sets the keys in it; keys that it does not name keep their values. Where a
+scenario has several links, they are addressed by their names, too: ``link.feeder.rate``,
+``link.feeder.class.voice.limit``.
 
 ``link.nominal.unset = true`` takes a key out of the scenario, ``flow.NAME.unset = true`` a whole flow. Here the value
 of such a key is None, as which Python may write it.
@@ -129,9 +131,28 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {found[0]}?" if found else ""
 
 
-def _entry(scenario: Mapping[str, Any], key: Key) -> int:
-    """The number of the class or flow that a key names."""
-    kind, name = key[:2]
+def _is_list(place: object, rest: Key) -> bool:
+    """Whether the next word of a key is a list whose entry the word after it names."""
+    if len(rest) < 2 or not isinstance(place, Mapping):
+        return False
+    return rest[0] in _LISTS or (rest[0] == "link" and isinstance(place.get("link"), list))
+
+
+def _follow(scenario: Mapping[str, Any], key: Key) -> tuple[Any, Key, str]:
+    """The innermost entry that a key leads into, the words that are left, and the entry as messages write it."""
+    place: Any = scenario
+    rest = key
+    path = ""
+    while _is_list(place, rest):
+        number = _entry(place, rest, key)
+        place, path = place[rest[0]][number], f"{path}{rest[0]}[{number}]."
+        rest = rest[2:]
+    return place, rest, path
+
+
+def _entry(scenario: Mapping[str, Any], words: Key, key: Key) -> int:
+    """The number of the link, class or flow that the first words of a key name."""
+    kind, name = words[:2]
     entries = scenario.get(kind)
     entries = entries if isinstance(entries, Sequence) and not isinstance(entries, str) else []
     names = [entry.get("name") if isinstance(entry, Mapping) else None for entry in entries]
@@ -154,9 +175,8 @@ def indexed(scenario: Mapping[str, Any], key: Key) -> str:
     >>> indexed({"flow": [{"name": "voice"}]}, ("flow", "voice", "rate"))
     'flow[0].rate'
     """
-    if key[0] in _LISTS and len(key) > 1:
-        return ".".join([f"{key[0]}[{_entry(scenario, key)}]", *key[2:]])
-    return ".".join(key)
+    _, rest, path = _follow(scenario, key)
+    return f"{path}{'.'.join(rest)}" if rest else path.rstrip(".")
 
 
 def put(scenario: Mapping[str, Any], values: Mapping[Key, Any]) -> dict[str, Any]:
@@ -168,7 +188,11 @@ def put(scenario: Mapping[str, Any], values: Mapping[Key, Any]) -> dict[str, Any
         KeyPathError: a key leads nowhere.
     """
     changed: dict[str, Any] = copy.deepcopy(dict(scenario))
-    _swap_capacity(changed, values)
+    if isinstance(changed.get("link"), list):
+        for key in values:
+            _own_tables(changed["link"], key)
+    for link in _links(changed):
+        _swap_capacity(changed, link, values)
     order = sorted(values, key=len)  # tables and lists first, so that single keys then change what is in them
     for key in order:
         if values[key] is not None:
@@ -179,27 +203,51 @@ def put(scenario: Mapping[str, Any], values: Mapping[Key, Any]) -> dict[str, Any
     return changed
 
 
-def _swap_capacity(scenario: dict[str, Any], values: Mapping[Key, Any]) -> None:
-    """Takes the rate out of a scenario that gets a trace, or the trace out of one that gets a rate."""
+def _links(scenario: Mapping[str, Any]) -> list[Key]:
+    """The keys of the links: of the one, or of each of several."""
     link = scenario.get("link")
-    given = {key[1] for key, value in values.items() if len(key) > 1 and key[0] == "link" and value is not None}
+    if not isinstance(link, list):
+        return [("link",)]
+    return [("link", str(entry["name"])) for entry in link if isinstance(entry, Mapping) and "name" in entry]
+
+
+def _own_tables(links: list[Any], key: Key) -> None:
+    """Gives a link that is like another one its own copy of the table that a key changes a part of."""
+    if len(key) < 4 or key[0] != "link":
+        return
+    entries = {entry["name"]: entry for entry in links if isinstance(entry, dict) and "name" in entry}
+    own = liked = entries.get(key[1])
+    for _ in entries:
+        if own is None or liked is None or key[2] in liked:
+            break
+        liked = entries.get(liked.get("like"))
+    if own is not None and liked is not None and liked is not own and key[2] in liked:
+        own[key[2]] = copy.deepcopy(liked[key[2]])
+
+
+def _swap_capacity(scenario: dict[str, Any], of: Key, values: Mapping[Key, Any]) -> None:
+    """Takes the rate out of a link that gets a trace, or the trace out of one that gets a rate."""
+    given = {key[len(of)] for key, value in values.items() if key[: len(of)] == of != key and value is not None}
+    try:
+        place, rest, _ = _follow(scenario, of)
+    except KeyPathError:  # two links of one name, which the parser refuses
+        return
+    link = place.get(rest[0]) if rest else place
     if not isinstance(link, dict) or {"rate", "trace"} <= given:
         return
     replaced = ("rate", *traces.WITH_TRACE) if "trace" in given else traces.WITH_TRACE if "rate" in given else ()
     for word in replaced:
-        if ("link", word) not in values:  # what is unset must be there
+        if (*of, word) not in values:  # what is unset must be there
             link.pop(word, None)
 
 
 def _take_out(scenario: dict[str, Any], key: Key) -> None:
-    place: Any = scenario
-    rest = key
-    if key[0] in _LISTS and len(key) > 1:
-        number = _entry(scenario, key)
-        if len(key) == 2:
-            del scenario[key[0]][number]
-            return
-        place, rest = scenario[key[0]][number], key[2:]
+    place, rest, _ = _follow(scenario, key)
+    if not rest:
+        outer, words, _ = _follow(scenario, key[:-2])
+        outer = outer if not words else scenario
+        del outer[key[-2]][_entry(outer, key[-2:], key)]
+        return
     for word in rest[:-1]:
         place = place.get(word) if isinstance(place, Mapping) else None
     if not isinstance(place, dict) or rest[-1] not in place:
@@ -209,12 +257,9 @@ def _take_out(scenario: dict[str, Any], key: Key) -> None:
 
 
 def _put(scenario: dict[str, Any], key: Key, value: object) -> None:
-    place: Any = scenario
-    rest = key
-    if key[0] in _LISTS and len(key) > 1:
-        place, rest = scenario[key[0]][_entry(scenario, key)], key[2:]
-        if not rest:
-            raise KeyPathError("is a whole entry; give a table of its keys, or one key behind the name", key)
+    place, rest, _ = _follow(scenario, key)
+    if not rest:
+        raise KeyPathError("is a whole entry; give a table of its keys, or one key behind the name", key)
     for word in rest[:-1]:
         if not isinstance(place.get(word), dict):
             place[word] = {}  # a constant rate becomes one that changes over time
@@ -224,11 +269,8 @@ def _put(scenario: dict[str, Any], key: Key, value: object) -> None:
 
 def look_up(scenario: Mapping[str, Any], key: Key) -> Any:
     """The value a scenario gives a key, None where it gives none."""
-    place: Any = scenario
-    rest = key
     try:
-        if key[0] in _LISTS and len(key) > 1:
-            place, rest = scenario[key[0]][_entry(scenario, key)], key[2:]
+        place, rest, _ = _follow(scenario, key)
         for word in rest:
             place = place[word]
     except (KeyError, TypeError, KeyPathError):
@@ -246,7 +288,9 @@ def columns(key: Key, values: Sequence[Any]) -> dict[str, list[Any]]:
     >>> columns(("link", "rate"), ["1Mbit", None])
     {'link.rate': ['1Mbit', None], 'link.rate_bps': [1000000.0, None]}
     """
-    name = f"{key[0]}_list" if key in (("class",), ("flow",)) else show(key)
+    name = (
+        f"{show(key)}_list" if key[-1] in _LISTS and len(key) in (1, 3) and key[0] in ("link", *_LISTS) else show(key)
+    )
     given = [value for value in values if value is not None]
     if all(isinstance(value, bool) for value in given):
         return {name: list(values)}

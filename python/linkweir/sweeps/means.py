@@ -18,7 +18,7 @@ INTERVAL = "_ci95"
 _RUN = ("run", "seed")
 _PERCENTILE = re.compile(r"_p\d+_s$")
 """Ends the names of columns whose values are bounds of buckets."""
-_ENTITY = ("scope", "class", "flow")
+_ENTITY = ("scope", "link", "class", "flow")
 
 
 def means(data: pa.Table) -> pa.Table:

@@ -24,6 +24,12 @@ BUILD = {"linkweir": "Linkweir", "commit": "commit", "sources_sha256": "SHA-256 
 _MOST_ROWS = 500
 
 
+def _named(row: Mapping[str, Any], scope: str) -> str:
+    """A class or flow; a class of a network with its link."""
+    link = row.get("link")
+    return str(row[scope]) if link is None else f"{link}: {row[scope]}"
+
+
 def table_of(found: pa.Table, scope: str, measures: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     """Headings and cells of the means of all classes, or of all flows.
 
@@ -43,7 +49,7 @@ def table_of(found: pa.Table, scope: str, measures: Sequence[str]) -> tuple[list
         [
             str(row["case"]),
             *("" if row[key] is None else str(row[key]) for key in keys),
-            str(row[scope]),
+            _named(row, scope),
             str(row["runs"]),
             *(measure.shown(row[measure.column], row[f"{measure.column}{INTERVAL}"]) for measure in shown),
         ]

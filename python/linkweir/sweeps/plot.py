@@ -75,7 +75,9 @@ def _lines(rows: Sequence[dict[str, Any]], keys: Sequence[str], across: str) -> 
     ]
     found: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        words = [str(row["class"]), *(_pair(key, row[key]) for key in varying if across != "case")]
+        link = row.get("link")
+        name = str(row["class"]) if link is None else f"{link}: {row['class']}"
+        words = [name, *(_pair(key, row[key]) for key in varying if across != "case")]
         found.setdefault(", ".join(words), []).append(row)
     return found
 

@@ -30,6 +30,27 @@ def spans_ns(starts_s: Values, *, interval_s: float, from_s: float, to_s: float)
     return spans
 
 
+def means_by(
+    batches: Iterable[pa.RecordBatch],
+    of: str,
+    columns: Sequence[str],
+    *,
+    interval_s: float,
+    from_s: float,
+    to_s: float,
+) -> dict[str, dict[str, float | None]]:
+    """As `means`, for each value of the column `of`, such as the links of a network."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parts: dict[str, list[pa.RecordBatch]] = {}
+    for batch in batches:
+        names = batch.column(of).cast(pa.string()).dictionary_encode()
+        for number, name in enumerate(names.dictionary.to_pylist()):
+            parts.setdefault(name, []).append(batch.filter(pc.equal(names.indices, number)))
+    return {name: means(rows, columns, interval_s=interval_s, from_s=from_s, to_s=to_s) for name, rows in parts.items()}
+
+
 def means(
     batches: Iterable[pa.RecordBatch], columns: Sequence[str], *, interval_s: float, from_s: float, to_s: float
 ) -> dict[str, float | None]:

@@ -23,6 +23,7 @@ TABLES = (
     "flow_series",
     "levels",
     "classes",
+    "hops",
     "flows",
     "delays",
     "voice",
@@ -36,6 +37,10 @@ TABLES = (
     "video",
 )
 """Names of the tables, of which a run has those for which there is something to say."""
+OF_LINKS = ("series", "link", "levels", "classes", "delays", "channel", "carrier", "terminals")
+"""Tables of a link, which begin with a column ``link`` in a run over several."""
+THERE = "there"
+"""The direction of packets in table `hops` that are not acknowledgements."""
 _GROUP_ROWS = 65_536
 
 
@@ -108,6 +113,14 @@ class RunTables:
             )
         return notes
 
+    def of_link(self, name: str) -> LinkTables:
+        """The tables of one link of a network, as those of a run over this link alone.
+
+        Raises:
+            ScenarioError: no link has this name.
+        """
+        return LinkTables(self, name)
+
     def table(self, name: str) -> pa.Table:
         """The table, without rows if the run has none of this name."""
         _known(name)
@@ -116,7 +129,9 @@ class RunTables:
         from linkweir import _native
         from linkweir.tables import arrow
 
-        declared = _native.empty_tables()
+        declared = _native.empty_tables(self.scenario.is_network)
+        if name not in declared:
+            declared = _native.empty_tables()
         if name in declared:
             return arrow.table(declared[name])
         import pyarrow as pa
@@ -150,6 +165,85 @@ class RunTables:
         """
         rows: list[dict[str, Any]] = self.table(table).to_pylist()
         return rows
+
+
+class LinkTables(RunTables):
+    """The tables of one link of a network, as those of a run over this link alone.
+
+    Args:
+        run: a run over several links.
+        link: the name of one of them.
+    """
+
+    def __init__(self, run: RunTables, link: str) -> None:
+        of_links: dict[str, Callable[[], pa.Table]] = {
+            name: partial(self._of_link, name) for name in OF_LINKS if name in run.tables
+        }
+        if "hops" in run.tables:
+            of_links["flows"] = self._flows
+        super().__init__(
+            run.scenario.of_link(link), of_links, status=run.status, simulated_s=run.simulated_s, log_cut_s=None
+        )
+        self.link = link
+        self._run = run
+
+    @property
+    def place(self) -> int:
+        """Its place among the links of the network, from 1."""
+        return self._run.scenario.links.index(self.link) + 1
+
+    @property
+    def notes(self) -> list[str]:
+        """None: notes are on the run."""
+        return []
+
+    def table(self, name: str) -> pa.Table:
+        """The table, without rows if the run has none of this name."""
+        if name in self.tables:
+            return self.tables[name]
+        return super().table(name)
+
+    def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of a table piece by piece; see `RunTables.batches`."""
+        import pyarrow.compute as pc
+
+        _known(table)
+        if table not in OF_LINKS:
+            if table in self.tables:
+                yield from self.tables[table].select(list(columns)).to_batches()
+            return
+        for batch in self._run.batches(table, ["link", *columns]):
+            mine = batch.filter(pc.equal(batch.column("link"), self.link))
+            if mine.num_rows:
+                yield mine.select(list(columns))
+
+    def _of_link(self, name: str) -> pa.Table:
+        import pyarrow.compute as pc
+
+        table = self._run.table(name)
+        mine = table.filter(pc.equal(table["link"], self.link)).drop_columns(["link"])
+        if name == "levels":  # which has the columns of all links' policies
+            mine = mine.drop_columns(
+                [column for column in mine.column_names if mine[column].null_count == mine.num_rows]
+            )
+        return mine
+
+    def _flows(self) -> pa.Table:
+        """What the flows met at this link on their way there, with their classes."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        hops = self._run.table("hops")
+        mine = hops.filter(pc.and_(pc.equal(hops["link"], self.link), pc.equal(hops["direction"], THERE)))
+        ways = self._run.scenario.ways
+        names = mine["flow"].to_pylist()
+        flows = self._run.table("flows")
+        kinds = dict(zip(flows["flow"].to_pylist(), flows["kind"].to_pylist(), strict=True))
+        classes = pa.array([dict(ways[name][0])[self.link] for name in names], pa.string())
+        found = mine.append_column("class", classes)
+        found = found.append_column("kind", pa.array([kinds[name] for name in names], pa.string()))
+        places = {name: place for place, name in enumerate(names)}
+        return found.take(pa.array([places[name] for name in self.scenario.flows if name in places], pa.int64()))
 
 
 class TableFile:

@@ -2,9 +2,9 @@
 //! Forms of values: what a key may be, how it is read, and how it is written in full.
 
 use crate::fault::Fault;
-use crate::reader::{quote, show_number, show_ppm, Entry};
+use crate::reader::{Entry, Value};
 use crate::signal::Signal;
-use crate::units::{self, Kind};
+use crate::units::Kind;
 use crate::values::{self, Values};
 
 use super::{Form, Shape};
@@ -26,8 +26,8 @@ impl Form for Whole {
         entry.whole(self.kind, (self.min, self.max))
     }
 
-    fn show(&self, value: &u64) -> String {
-        quote(&units::show_whole(*value, self.kind))
+    fn written(&self, value: &u64) -> Value {
+        Value::Whole(*value, self.kind)
     }
 
     fn shape(&self) -> Shape {
@@ -53,8 +53,8 @@ impl Form for Small {
         Ok(u32::try_from(value).unwrap_or(self.max))
     }
 
-    fn show(&self, value: &u32) -> String {
-        quote(&units::show_whole((*value).into(), self.kind))
+    fn written(&self, value: &u32) -> Value {
+        Value::Whole((*value).into(), self.kind)
     }
 
     fn shape(&self) -> Shape {
@@ -77,12 +77,8 @@ impl Form for Signed {
         entry.signed(self.kind, self.most)
     }
 
-    fn show(&self, value: &i64) -> String {
-        let sign = if *value < 0 { "-" } else { "" };
-        quote(&format!(
-            "{sign}{}",
-            units::show_whole(value.unsigned_abs(), self.kind)
-        ))
+    fn written(&self, value: &i64) -> Value {
+        Value::Signed(*value, self.kind)
     }
 
     fn shape(&self) -> Shape {
@@ -108,11 +104,8 @@ impl Form for Quantity {
         entry.quantity(self.kind, self.min, self.max)
     }
 
-    fn show(&self, value: &f64) -> String {
-        match self.kind {
-            Kind::Fraction => show_number(*value),
-            kind => quote(&units::show_real(*value, kind)),
-        }
+    fn written(&self, value: &f64) -> Value {
+        Value::Amount(*value, self.kind)
     }
 
     fn shape(&self) -> Shape {
@@ -135,8 +128,8 @@ impl Form for Ppm {
         entry.ppm((self.min, self.max))
     }
 
-    fn show(&self, value: &u64) -> String {
-        quote(&show_ppm(*value))
+    fn written(&self, value: &u64) -> Value {
+        Value::Ppm(*value)
     }
 
     fn shape(&self) -> Shape {
@@ -149,11 +142,11 @@ impl Form for Values {
     type Value = Signal;
 
     fn read(&self, entry: &Entry<'_, '_>) -> Result<Signal, Fault> {
-        values::read(entry, *self).map(|(signal, _)| signal)
+        values::read(entry, *self)
     }
 
-    fn show(&self, value: &Signal) -> String {
-        values::show(value, *self)
+    fn written(&self, value: &Signal) -> Value {
+        Value::OverTime(value.clone(), self.kind)
     }
 
     fn shape(&self) -> Shape {
@@ -176,8 +169,8 @@ impl Form for Number {
         entry.number((self.min, self.max))
     }
 
-    fn show(&self, value: &u64) -> String {
-        value.to_string()
+    fn written(&self, value: &u64) -> Value {
+        Value::Number(*value)
     }
 
     fn shape(&self) -> Shape {
@@ -200,8 +193,8 @@ impl Form for Real {
         entry.real(self.min, self.max)
     }
 
-    fn show(&self, value: &f64) -> String {
-        show_number(*value)
+    fn written(&self, value: &f64) -> Value {
+        Value::Real(*value)
     }
 
     fn shape(&self) -> Shape {
@@ -219,8 +212,8 @@ impl Form for Flag {
         entry.flag()
     }
 
-    fn show(&self, value: &bool) -> String {
-        value.to_string()
+    fn written(&self, value: &bool) -> Value {
+        Value::Flag(*value)
     }
 
     fn shape(&self) -> Shape {
@@ -241,8 +234,8 @@ impl Form for Words {
         entry.choice(self.of)
     }
 
-    fn show(&self, value: &usize) -> String {
-        quote(self.of.get(*value).copied().unwrap_or_default())
+    fn written(&self, value: &usize) -> Value {
+        self.of.get(*value).copied().unwrap_or_default().into()
     }
 
     fn shape(&self) -> Shape {
@@ -263,8 +256,8 @@ impl Form for Text {
         entry.text().map(str::to_owned)
     }
 
-    fn show(&self, value: &String) -> String {
-        quote(value)
+    fn written(&self, value: &String) -> Value {
+        value.as_str().into()
     }
 
     fn shape(&self) -> Shape {
@@ -285,7 +278,7 @@ impl Form for Special {
         Err(entry.fault("has a function of its own to read it"))
     }
 
-    fn show(&self, value: &Self::Value) -> String {
+    fn written(&self, value: &Self::Value) -> Value {
         match *value {}
     }
 

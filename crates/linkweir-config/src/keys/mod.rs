@@ -16,7 +16,7 @@ pub mod time;
 pub use hosts::{Hosts, Treatment};
 
 use crate::fault::Fault;
-use crate::reader::Entry;
+use crate::reader::{Entry, Value};
 use crate::units::{self, Kind};
 
 /// A form that is read without further knowledge.
@@ -30,8 +30,8 @@ pub trait Form {
     /// A value of another form or out of range.
     fn read(&self, entry: &Entry<'_, '_>) -> Result<Self::Value, Fault>;
 
-    /// The value in TOML.
-    fn show(&self, value: &Self::Value) -> String;
+    /// The value as the resolved form has it.
+    fn written(&self, value: &Self::Value) -> Value;
 
     /// What it is, to a reader of the reference.
     fn shape(&self) -> Shape;
@@ -250,17 +250,17 @@ pub trait Default<F: Form> {
 
 impl<F: Form> Default<F> for Twofold<F::Value> {
     fn cell(&self, form: &F) -> String {
-        format!("`{}`", form.show(&self.0))
+        format!("`{}`", form.written(&self.0))
     }
 
     fn second(&self, form: &F) -> Option<String> {
-        Some(format!("`{}`", form.show(&self.1)))
+        Some(format!("`{}`", form.written(&self.1)))
     }
 }
 
 impl<F: Form> Default<F> for Usual<F::Value> {
     fn cell(&self, form: &F) -> String {
-        format!("`{}`", form.show(&self.0))
+        format!("`{}`", form.written(&self.0))
     }
 }
 

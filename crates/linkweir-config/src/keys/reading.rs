@@ -30,7 +30,7 @@ impl<'s, 'i> Section<'s, 'i> {
         let value = self
             .find(key.name)
             .map_or(Ok(default), |entry| key.form.read(&entry))?;
-        self.write(key.name, key.form.show(&value));
+        self.write(key.name, key.form.written(&value));
         Ok(value)
     }
 
@@ -40,7 +40,7 @@ impl<'s, 'i> Section<'s, 'i> {
     /// When it is missing, of another form or out of range.
     pub fn demand<F: Form>(&mut self, key: &Key<F, Required>) -> Result<F::Value, Fault> {
         let value = key.form.read(&self.entry_of(key)?)?;
-        self.write(key.name, key.form.show(&value));
+        self.write(key.name, key.form.written(&value));
         Ok(value)
     }
 

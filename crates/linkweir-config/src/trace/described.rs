@@ -4,9 +4,9 @@
 use crate::fault::Fault;
 use crate::keys::Form;
 use crate::limits;
-use crate::reader::{quote, Entry, Section, Source};
+use crate::reader::{Entry, Section, Source, Value};
 use crate::table::{Clock, Dates};
-use crate::units::{self, Kind};
+use crate::units::Kind;
 
 use super::choices::{Covers, EarlierTimes, EqualTimes, Gap};
 use super::format::{Format, TraceEnd};
@@ -200,23 +200,22 @@ impl Hints {
 
     /// Writes the keys that are not written with the trace's format, columns and end, and differ from their defaults.
     pub(super) fn write(&self, section: &mut Section<'_, '_>) {
-        let text = |value: &Option<String>| value.as_deref().map(quote);
-        let changed = |is_default: bool, name: &str| (!is_default).then(|| quote(name));
+        let text = |value: &Option<String>| value.as_deref().map(Value::from);
+        let changed = |is_default: bool, name: &str| (!is_default).then(|| Value::from(name));
         let lines = [
             (keys::UNIT.name, text(&self.unit)),
             (
                 keys::INTERVAL.name,
-                self.interval_ns
-                    .map(|ns| quote(&units::show_whole(ns, Kind::Time))),
+                self.interval_ns.map(|ns| Value::Whole(ns, Kind::Time)),
             ),
             (
                 keys::DECIMAL.name,
-                self.decimal.map(|mark| quote(&mark.to_string())),
+                self.decimal.map(|mark| Value::from(mark.to_string())),
             ),
             (keys::ZONE.name, text(&self.zone)),
             (
                 keys::DATES.name,
-                self.dates.map(|dates| quote(dates.name())),
+                self.dates.map(|dates| Value::from(dates.name())),
             ),
             (
                 keys::COVERS.name,
@@ -236,7 +235,7 @@ impl Hints {
                     self.earlier_times.name(),
                 ),
             ),
-            (keys::GAP.name, self.gap.map(|gap| quote(gap.name()))),
+            (keys::GAP.name, self.gap.map(|gap| Value::from(gap.name()))),
         ];
         for (key, value) in lines {
             if let Some(value) = value {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::reader::{quote, Section};
+use crate::reader::Section;
 use crate::signal::{Capacity, Signal};
 
 use super::described::Hints;
@@ -60,14 +60,14 @@ impl Trace {
 
     /// Writes the keys with which [`Described`](super::Described) reads the same again.
     pub fn write(&self, section: &mut Section<'_, '_>) {
-        section.write("trace_format", quote(self.format.name()));
+        section.write("trace_format", self.format.name());
         if let Some(column) = &self.column {
-            section.write("trace_column", quote(column));
+            section.write("trace_column", column.as_str());
         }
         if let Some(columns) = &self.columns {
-            section.write("columns", columns.show());
+            section.write("columns", columns.written());
         }
-        section.write("end", quote(self.end.name()));
+        section.write("end", self.end.name());
         self.hints.write(section);
     }
 }

@@ -39,7 +39,7 @@ use std::path::Path;
 
 use crate::fault::Fault;
 use crate::limits;
-use crate::reader::{quote, Section};
+use crate::reader::Section;
 use crate::signal::{Capacity, Signal};
 
 pub use choices::{Covers, EarlierTimes, EqualTimes, Gap};
@@ -114,7 +114,7 @@ pub fn decimal(section: &mut Section<'_, '_>) -> Result<Option<char>, Fault> {
         return Ok(None);
     };
     let mark = MARKS[entry.choice(&MARKS)?];
-    section.write("decimal", quote(mark));
+    section.write("decimal", mark);
     Ok(mark.chars().next())
 }
 

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::fault::Fault;
-use crate::reader::{quote, Entry};
+use crate::reader::{Entry, Value, Written};
 use crate::table::header::{self, RateUnit};
 use crate::units::{self, Kind};
 
@@ -38,10 +38,10 @@ impl Place {
         Ok(Place::Named(entry.text()?.to_string()))
     }
 
-    fn show(&self) -> String {
+    fn written(&self) -> Value {
         match self {
-            Place::Named(name) => quote(name),
-            Place::Numbered(number) => number.to_string(),
+            Place::Named(name) => name.as_str().into(),
+            Place::Numbered(number) => Value::Number(*number as u64),
         }
     }
 
@@ -166,7 +166,7 @@ impl Column {
             (None, Err([bits, bytes])) => {
                 return Err(entry.fault(format!(
                     "may say bits or bytes; write {{ column = {}, unit = \"{bits}\" }} or unit = \"{bytes}\"",
-                    place.show()
+                    place.written()
                 )))
             }
         };
@@ -176,7 +176,7 @@ impl Column {
             Some(table) => table.fault_at("unit", format!("is missing; write {units}")),
             None => entry.fault(format!(
                 "does not say its unit; write {{ column = {}, unit = ... }} with {units}",
-                place.show()
+                place.written()
             )),
         })?;
         Ok(Column {
@@ -186,17 +186,13 @@ impl Column {
         })
     }
 
-    fn show(&self) -> String {
+    fn written(&self) -> Value {
         let unit = if self.unit.is_empty() {
             "1"
         } else {
             &self.unit
         };
-        format!(
-            "{{ column = {}, unit = {} }}",
-            self.place.show(),
-            quote(unit)
-        )
+        Value::inline([("column", self.place.written()), ("unit", unit.into())])
     }
 }
 
@@ -273,23 +269,28 @@ impl NamedColumns {
         Ok(found)
     }
 
-    /// As TOML.
-    pub fn show(&self) -> String {
+    /// As the key `columns` has them.
+    #[must_use]
+    pub fn written(&self) -> Value {
         let time = match (&self.time, &self.time_of_day) {
-            (Some(date), Some(clock)) => Some(format!("[{}, {}]", date.place.show(), clock.show())),
-            (Some(time), None) => Some(time.show()),
+            (Some(date), Some(clock)) => {
+                Some(Value::List(vec![date.place.written(), clock.written()]))
+            }
+            (Some(time), None) => Some(time.written()),
             (None, _) => None,
         };
         let columns = [
             ("t", time),
-            ("capacity", Some(self.capacity.show())),
-            ("delay", self.delay.as_ref().map(Column::show)),
-            ("loss", self.loss.as_ref().map(Column::show)),
+            ("capacity", Some(self.capacity.written())),
+            ("delay", self.delay.as_ref().map(Column::written)),
+            ("loss", self.loss.as_ref().map(Column::written)),
         ];
-        let shown: Vec<String> = columns
-            .into_iter()
-            .filter_map(|(key, column)| Some(format!("{key} = {}", column?)))
-            .collect();
-        format!("{{ {} }}", shown.join(", "))
+        let mut table = Written::default();
+        for (key, column) in columns {
+            if let Some(column) = column {
+                table.write(key, column);
+            }
+        }
+        Value::Inline(table)
     }
 }

@@ -184,7 +184,7 @@ fn varying(
 ) -> Result<Signal, Fault> {
     match (section.find(key), from_trace) {
         (Some(entry), Some(_)) => Err(entry.fault("the trace has a column for it; leave one out")),
-        (Some(entry), None) => Ok(values::read(&entry, allowed)?.0),
+        (Some(entry), None) => values::read(&entry, allowed),
         (None, from_trace) => Ok(from_trace.unwrap_or(Signal::Constant(0.0))),
     }
 }

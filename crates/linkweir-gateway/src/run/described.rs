@@ -54,7 +54,7 @@ pub fn describe(config: &Config, addresses: bool) -> String {
         // A class without `match` takes the rest.
         if !(rest && rules.is_empty()) {
             let own = matching::Own { rules, rest };
-            let _ = writeln!(text, "match = {}", matching::show(&own));
+            let _ = writeln!(text, "match = {}", matching::written(&own));
         }
     }
     text
@@ -91,7 +91,12 @@ fn scheduler(text: &mut String, scheduler: &Scheduler) {
 fn values(text: &mut String, params: &[Param], values: &[u64]) {
     for (param, value) in params.iter().zip(values) {
         if *value != UNSET {
-            let _ = writeln!(text, "{} = {}", param.name, parameters::show(param, *value));
+            let _ = writeln!(
+                text,
+                "{} = {}",
+                param.name,
+                parameters::written(param, *value)
+            );
         }
     }
 }

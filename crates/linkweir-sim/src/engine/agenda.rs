@@ -85,6 +85,13 @@ impl Agenda {
         }
     }
 
+    /// Takes the entry of a kind that has a lane off, if there is one.
+    pub(super) fn cancel(&mut self, event: u32) {
+        if let Some(lane) = event::lane(event) {
+            self.lanes[lane] = NOTHING;
+        }
+    }
+
     #[inline]
     fn key(&mut self, time_ns: u64, event: u32) -> Key {
         if self.scheduled == u32::MAX {

@@ -37,6 +37,21 @@ pub(super) enum Pending {
     Syn(Address),
     /// The server has the response to a request, of this many bytes.
     Write(Address, u64),
+    /// A SYN of the receiver may be lost; it has been sent so many times.
+    SynAgain(Address, u32),
+    /// A request may be lost; it has been sent so many times.
+    AskAgain(Request, u32),
+}
+
+/// A request of the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Request {
+    pub(super) address: Address,
+    /// Position among those of its connection.
+    pub(super) number: u32,
+    /// Bytes of the response, and the time the server needs for it, ns.
+    pub(super) bytes: u64,
+    pub(super) server_ns: u64,
 }
 
 /// A connection, by place and generation.

@@ -139,6 +139,12 @@ impl BeamLink {
         }
     }
 
+    /// That of a link in a network.
+    pub(super) fn in_network(mut self, link: &str) -> BeamLink {
+        self.terminals.recorder = self.terminals.recorder.in_network(link);
+        self
+    }
+
     /// The channel's tick; returns the time of the next one.
     fn tick(&mut self, at: &mut Bottleneck<'_>) -> Option<u64> {
         let now_ns = at.now_ns;

@@ -15,8 +15,8 @@ use super::flow::{Flow, Kind};
 use super::greedy::Lacking;
 use super::line::DelayLine;
 use super::member::Members;
-use super::network::Station;
 use super::packet::Packet;
+use super::station::Station;
 
 pub(super) struct Bottleneck<'a> {
     pub(super) experiment: &'a Experiment,
@@ -196,6 +196,9 @@ impl Bottleneck<'_> {
     /// Lets greedy flows that lack packets put some into their queues, as far as there is room. Each has one turn: where
     /// one flow's packet drives out another's, that one waits for the next departure.
     pub(super) fn refill(&mut self) {
+        if self.is_absent() {
+            return;
+        }
         for at in 0..self.lacking.begin_turns(&mut self.flows) {
             let flow = self.lacking.turn(at);
             if !self.fill(flow as usize) {

@@ -12,8 +12,8 @@ use super::bottleneck::wire_bytes;
 use super::connection::Connection;
 use super::flow::{Flow, Kind};
 use super::line::DelayLine;
-use super::network::{Role, StationPlan};
 use super::packet::Packet;
+use super::station::{Role, StationPlan};
 use super::{beam, event};
 
 /// The flows of an experiment and the lines of its connections.

@@ -68,10 +68,8 @@ enum Pace {
 }
 
 impl Device {
-    /// The transmitter of a link; `classes` are those of the flows.
-    pub(super) fn new(link: &Link, classes: &[usize], horizon_ns: u64) -> Device {
-        let delays = link.satellite.as_ref().and_then(|s| s.delays.as_ref());
-        let outages = delays.map_or_else(Outages::default, |delays| delays.outages.clone());
+    /// The transmitter of a link; `classes` are those of the flows. In `outages` it sends nothing.
+    pub(super) fn new(link: &Link, classes: &[usize], outages: Outages, horizon_ns: u64) -> Device {
         let pace = match &link.capacity {
             _ if link.beam.is_some() => Pace::Carrier(Carrier::new(classes)),
             Capacity::Rate(signal) => Pace::Rate {
@@ -185,6 +183,16 @@ impl Device {
             Pace::Opportunities { .. } => {}
         }
         Some(packet)
+    }
+
+    /// Takes out all packets; what was sent of the first one stays sent.
+    pub(super) fn abort(&mut self, now_ns: u64) -> Vec<Packet> {
+        if let (Pace::Rate { meter, began, .. }, Some((bytes, _))) =
+            (&mut self.pace, self.ring.front())
+        {
+            self.sent_bits += meter.sum_from(*began, now_ns).min(8.0 * f64::from(*bytes));
+        }
+        self.ring.drain(..).map(|(_, packet)| packet).collect()
     }
 
     /// So many bytes of the opportunity under way are left for what is pulled next.

@@ -18,6 +18,10 @@ pub(super) const REPORT: u32 = 10 << 28;
 pub(super) const RETRY: u32 = 11 << 28;
 /// Packets become too old.
 pub(super) const AGE: u32 = RETRY | 1;
+/// In a network: the link goes, or is there again.
+pub(super) const ABSENCE: u32 = RETRY | 2;
+/// In a network: a letter has taken the access delay of its sender.
+pub(super) const LETTER: u32 = RETRY | 3;
 pub(super) const ORDER: u32 = 12 << 28;
 pub(super) const CSI: u32 = 13 << 28;
 pub(super) const CHANNEL: u32 = 14 << 28;

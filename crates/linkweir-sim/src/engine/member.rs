@@ -33,6 +33,12 @@ pub(super) struct Member {
     pub(super) acks_on_the_way: u32,
     /// Asked before the connection was open: bytes and the server's time, ns.
     pub(super) asks: Vec<(u64, u64)>,
+    /// When the receiver opened it, and how long it took until it was open, ns.
+    pub(super) began_ns: u64,
+    pub(super) opening_ns: u64,
+    /// In a network: requests sent, and those that have reached the sender.
+    pub(super) asked: u32,
+    pub(super) heard: u32,
 }
 
 impl Member {
@@ -55,6 +61,10 @@ impl Member {
             closed: false,
             acks_on_the_way: 0,
             asks: Vec::new(),
+            began_ns: 0,
+            opening_ns: 0,
+            asked: 0,
+            heard: 0,
         }
     }
 

@@ -25,6 +25,7 @@
 //! | `csi` | what a scheduler knows of channels at a fixed age |
 //! | `reported` | the capacity as it is reported to a scheduler that follows it |
 //! | `bins` | when tables are written |
+//! | `station`, `network` | a link's part of a network; several links |
 
 mod access;
 mod agenda;
@@ -43,22 +44,22 @@ mod greedy;
 mod line;
 mod medium;
 mod member;
-mod network;
+pub(crate) mod network;
 mod packet;
 mod reported;
 mod satellite;
+mod station;
 mod transport;
 mod varying;
 
 pub use medium::{fates, Fate};
-pub use network::run as run_network;
 
 use std::fmt;
 use std::ops::ControlFlow;
 
 use linkweir_core::{Fault, Limit, Mux};
 
-use crate::experiment::{Class, Experiment};
+use crate::experiment::{Class, Experiment, Outages};
 use crate::metrics::Recorder;
 use crate::policies::{AnyPolicy, Missing};
 use crate::table::Sink;
@@ -77,10 +78,10 @@ use greedy::Lacking;
 use line::DelayLine;
 use medium::{ImpairedLink, Medium, PlainLink};
 use member::Members;
-use network::{Letter, Station, StationPlan};
 use packet::Packet;
 use reported::Reported;
 use satellite::SatelliteLink;
+use station::{Letter, Station, StationPlan};
 use transport::Transport;
 
 /// How a run ended.
@@ -187,10 +188,15 @@ impl<'a, M: Medium> Engine<'a, M> {
             acks,
         } = Flows::new(experiment, plan);
         let classes: Vec<usize> = flows.iter().map(|flow| flow.class).collect();
+        let delays = link.satellite.as_ref().and_then(|s| s.delays.as_ref());
+        let outages = match plan {
+            None => delays.map_or_else(Outages::default, |delays| delays.outages.clone()),
+            Some(plan) => plan.outages(),
+        };
         let recorder = Recorder::new(experiment, stats);
         let recorder = match plan {
             None => recorder,
-            Some(plan) => recorder.in_network(plan.told()),
+            Some(plan) => recorder.in_network(plan.nends(), plan.told(), &plan.sources()),
         };
         Ok(Engine {
             bottleneck: Bottleneck {
@@ -198,7 +204,7 @@ impl<'a, M: Medium> Engine<'a, M> {
                 now_ns: 0,
                 agenda: Agenda::new(),
                 mux,
-                device: Device::new(link, &classes, experiment.duration_ns),
+                device: Device::new(link, &classes, outages, experiment.duration_ns),
                 age_ns: u64::MAX,
                 any_greedy: flows
                     .iter()
@@ -285,6 +291,9 @@ impl<'a, M: Medium> Engine<'a, M> {
         if let Some(at_ns) = at.device.opportunity_ns() {
             at.agenda.push(at_ns, event::OPPORTUNITY);
         }
+        if let Some(change_ns) = at.station.as_ref().and_then(|s| s.next_change_ns(None)) {
+            at.agenda.push(change_ns, event::ABSENCE);
+        }
         self.medium.begin(at);
         for (index, flow) in at.flows.iter_mut().enumerate() {
             let start_ns = at.experiment.flows[index].start_ns;
@@ -350,6 +359,11 @@ impl<'a, M: Medium> Engine<'a, M> {
                 at.drop_aged();
                 self.medium.start_device(at);
                 self.bottleneck.next_age()
+            }
+            event::RETRY if event == event::ABSENCE => self.change_presence(),
+            event::RETRY if event == event::LETTER => {
+                self.open_first();
+                None
             }
             event::RETRY => {
                 self.medium.start_device(&mut self.bottleneck);

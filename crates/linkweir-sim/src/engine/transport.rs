@@ -9,14 +9,14 @@
 use crate::tcp;
 use crate::traffic::{Action, Opener};
 
-use super::application::{Address, Pending};
+use super::application::{Address, Pending, Request};
 use super::bottleneck::Bottleneck;
 use super::connection::Connection;
 use super::event;
 use super::flow::{Flow, Kind};
 use super::member::Member;
-use super::network::Letter;
 use super::packet::Packet;
+use super::station::Letter;
 
 /// The engine as applications need it: what it must have, and what it then does for them.
 pub(super) trait Transport<'e> {
@@ -52,6 +52,8 @@ pub(super) trait Transport<'e> {
                 Pending::Begin => application.session.begin(now_ns, actions),
                 Pending::Wake => application.session.on_wake(now_ns, actions),
                 Pending::Syn(address) => self.answer(address),
+                Pending::SynAgain(address, times) => self.open_again(index, address, times),
+                Pending::AskAgain(request, times) => self.ask_again(index, request, times),
                 Pending::Write(address, bytes) => self.write(address, bytes),
             }
             self.act(index);
@@ -79,6 +81,7 @@ pub(super) trait Transport<'e> {
         };
         if !member.open {
             member.open = true;
+            member.opening_ns = now_ns - member.began_ns;
             let (owner, asks) = (member.owner as usize, std::mem::take(&mut member.asks));
             for (bytes, server_ns) in asks {
                 self.ask(owner, address, bytes, server_ns);
@@ -230,6 +233,9 @@ pub(super) trait Transport<'e> {
             &config,
             by == Opener::Receiver,
         )));
+        if let Some(member) = &mut new.member {
+            member.began_ns = now_ns;
+        }
         let flow = Flow {
             class: *class,
             number: isolated.wrapping_add(place),
@@ -243,7 +249,9 @@ pub(super) trait Transport<'e> {
             (Opener::Sender, _) => self.transmit(index),
             (Opener::Receiver, tcp::Profile::Linux) => {
                 let address = Address { place, generation };
-                if !self.post(owner, Letter::Syn(address)) {
+                if self.post(owner, Letter::Syn(address)) {
+                    self.open_later(owner, address, 1);
+                } else {
                     let back_ns = self.back_ns(owner);
                     self.later(owner, now_ns + back_ns, Pending::Syn(address));
                 }
@@ -270,13 +278,95 @@ pub(super) trait Transport<'e> {
             return;
         };
         if member.open {
-            let write = Pending::Write(address, bytes);
-            if !self.post(owner, Letter::Ask(write, server_ns)) {
+            let request = Request {
+                address,
+                number: member.asked,
+                bytes,
+                server_ns,
+            };
+            member.asked += 1;
+            if self.post(owner, Letter::Ask(request)) {
+                self.ask_later(owner, request, 1);
+            } else {
                 let at_ns = now_ns + self.back_ns(owner) + server_ns;
-                self.later(owner, at_ns, write);
+                self.later(owner, at_ns, Pending::Write(address, bytes));
             }
         } else {
             member.asks.push((bytes, server_ns));
+        }
+    }
+
+    /// Looks at a SYN that goes by links after its timeout. As in Linux since 6.5, five timeouts are of the same length before
+    /// they double.
+    fn open_later(&mut self, owner: usize, address: Address, times: u32) {
+        let now_ns = self.at().now_ns;
+        let Some((_, connection)) = member_at(self.at(), address) else {
+            return;
+        };
+        let tcp = &connection.config;
+        let doublings = times.saturating_sub(SAME_SYN_TIMEOUTS);
+        let timeout_ns = backed_off(tcp.initial_rto_ns, doublings, tcp.max_rto_ns);
+        let pending = Pending::SynAgain(address, times);
+        self.later(owner, now_ns + timeout_ns, pending);
+    }
+
+    /// The receiver has waited for the answer to its SYN for a timeout, and sends another one if there is none.
+    fn open_again(&mut self, owner: usize, address: Address, times: u32) {
+        let waits = match member_at(self.at(), address) {
+            Some((_, connection)) => connection.member.as_ref().is_some_and(|m| !m.open),
+            None => false,
+        };
+        if waits && self.post(owner, Letter::Syn(address)) {
+            self.open_later(owner, address, times + 1);
+        }
+    }
+
+    /// Looks at a request that goes by links after the timeout that its sender has after one measured round trip (RFC 6298),
+    /// doubled each time.
+    fn ask_later(&mut self, owner: usize, request: Request, times: u32) {
+        let now_ns = self.at().now_ns;
+        let Some((_, connection)) = member_at(self.at(), request.address) else {
+            return;
+        };
+        let tcp = &connection.config;
+        let measured_ns = connection.member.as_ref().map_or(0, |m| m.opening_ns);
+        let first_ns = match measured_ns {
+            0 => tcp.initial_rto_ns,
+            // Four times the variation, which begins with half of the first round trip.
+            rtt_ns => rtt_ns + (2 * rtt_ns).max(tcp.min_rto_ns),
+        };
+        let timeout_ns = backed_off(first_ns, times - 1, tcp.max_rto_ns);
+        let pending = Pending::AskAgain(request, times);
+        self.later(owner, now_ns + timeout_ns, pending);
+    }
+
+    /// The timeout of a request is over: it is sent again if it has not reached the sender.
+    fn ask_again(&mut self, owner: usize, request: Request, times: u32) {
+        let waits = match member_at(self.at(), request.address) {
+            Some((_, connection)) => {
+                let member = connection.member.as_ref();
+                member.is_some_and(|member| member.heard <= request.number)
+            }
+            None => false,
+        };
+        if waits && self.post(owner, Letter::Ask(request)) {
+            self.ask_later(owner, request, times + 1);
+        }
+    }
+
+    /// A request has reached the sender by links. Its copies, and those that overtook the one before them, count for nothing.
+    fn hear(&mut self, owner: usize, request: Request) {
+        let now_ns = self.at().now_ns;
+        let Some((_, connection)) = member_at(self.at(), request.address) else {
+            return;
+        };
+        let Some(member) = &mut connection.member else {
+            return;
+        };
+        if member.heard == request.number {
+            member.heard += 1;
+            let write = Pending::Write(request.address, request.bytes);
+            self.later(owner, now_ns + request.server_ns, write);
         }
     }
 
@@ -320,6 +410,14 @@ pub(super) trait Transport<'e> {
             application.session.on_closed(number);
         }
     }
+}
+
+/// Timeouts of a SYN before they double (`tcp_syn_linear_timeouts`, and the one after them).
+const SAME_SYN_TIMEOUTS: u32 = 5;
+
+/// A timeout after so many doublings, ns.
+fn backed_off(first_ns: u64, doublings: u32, most_ns: u64) -> u64 {
+    first_ns.saturating_mul(1 << doublings.min(30)).min(most_ns)
 }
 
 /// The connection of an address with its place among the flows, if it is still there.

@@ -52,6 +52,7 @@ pub(crate) struct ChannelRecorder {
     total_airtimes_ns: Vec<f64>,
     channel: TableOf<Terminal, Bin>,
     carrier: TableOf<Means, Bin>,
+    totals: TableOf<Terminal, Total>,
 }
 
 impl ChannelRecorder {
@@ -81,7 +82,19 @@ impl ChannelRecorder {
             total_airtimes_ns: none,
             channel: TableOf::new("channel", CHANNEL),
             carrier: TableOf::new("carrier", CARRIER),
+            totals: TableOf::new("terminals", TERMINALS),
         }
+    }
+
+    /// That of a link in a network.
+    pub(crate) fn in_network(mut self, link: &str) -> ChannelRecorder {
+        self.channel = TableOf::of_links("channel", CHANNEL, &[]);
+        self.carrier = TableOf::of_links("carrier", CARRIER, &[]);
+        self.totals = TableOf::of_links("terminals", TERMINALS, &[]);
+        self.channel.set_link(link);
+        self.carrier.set_link(link);
+        self.totals.set_link(link);
+        self
     }
 
     /// Adds up the present states, which lasted up to now.
@@ -169,13 +182,12 @@ impl ChannelRecorder {
         self.channel.flush(sink)?;
         self.carrier.flush(sink)?;
         let span = now_ns.saturating_sub(self.total_ns) as f64;
-        let mut rows = TableOf::new("terminals", TERMINALS);
         for (index, terminal) in self.terminals.iter().enumerate() {
             let airtime_ns = airtimes_ns[index] - self.total_airtimes_ns[index];
             let airtime = airtime_ns / span;
-            rows.add(terminal, &Total { span, airtime });
+            self.totals.add(terminal, &Total { span, airtime });
         }
-        rows.flush(sink)
+        self.totals.flush(sink)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::column::{bits_per_second, bytes, packets, seconds, unitless, Column};
 use super::delay::Jitter;
+use super::tally::Tally;
 
 /// Counts since the start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,6 +17,8 @@ pub(super) struct ClassCounts {
     pub(super) dropped_age_pkts: u64,
     pub(super) lost_link_pkts: u64,
     pub(super) marked_pkts: u64,
+    /// In a network: lost because the link was absent when they came or while they waited.
+    pub(super) absent_pkts: u64,
     pub(super) delay_ns: u128,
     /// Packets waiting, added up over time, packets times ns.
     pub(super) backlog_ns: u128,
@@ -76,6 +79,27 @@ impl Class {
     pub(super) fn advance(&mut self, now_ns: u64) {
         self.counts.backlog_ns +=
             u128::from(now_ns - self.backlog_at_ns) * u128::from(self.backlog_pkts);
+        self.backlog_at_ns = now_ns;
+    }
+
+    /// Takes over what was counted up to now; `in_totals`: after the warm-up.
+    pub(super) fn take(&mut self, tally: &mut Tally, now_ns: u64, in_totals: bool) {
+        tally.advance(now_ns);
+        let counts = &mut self.counts;
+        counts.arrived_pkts += std::mem::take(&mut tally.arrived_pkts);
+        counts.arrived_bytes += std::mem::take(&mut tally.arrived_bytes);
+        counts.sent_pkts += std::mem::take(&mut tally.sent_pkts);
+        counts.sent_bytes += std::mem::take(&mut tally.sent_bytes);
+        counts.delay_ns += std::mem::take(&mut tally.delay_ns);
+        counts.backlog_ns += std::mem::take(&mut tally.backlog_ns);
+        let dropped_pkts = std::mem::take(&mut tally.dropped_pkts);
+        counts.dropped_limit_pkts += dropped_pkts;
+        self.total_dropped_pkts += dropped_pkts * u64::from(in_totals);
+        let max_ns = std::mem::take(&mut tally.max_ns);
+        self.bin_max_ns = self.bin_max_ns.max(max_ns);
+        self.total_max_ns = self.total_max_ns.max(max_ns);
+        self.backlog_pkts = tally.backlog_pkts;
+        self.backlog_bytes = tally.backlog_bytes;
         self.backlog_at_ns = now_ns;
     }
 
@@ -209,6 +233,20 @@ pub(super) const CLASSES: &[Column<Class, ClassTotals>] = &[
     packets("marked_pkts", "Packets sent that the policy marked (ECN).")
         .count(|c, _| c.counts.marked_pkts - c.total.marked_pkts),
 ];
+
+/// Further columns of table `series` in a run over several links.
+pub(super) const SERIES_OF_LINKS: &[Column<Class, Bin>] = &[packets(
+    "absent_pkts",
+    "Packets lost because the link did not exist when they came or while they waited.",
+)
+.count(|c, _| c.counts.absent_pkts - c.bin.absent_pkts)];
+
+/// Further columns of table `classes` in a run over several links.
+pub(super) const CLASSES_OF_LINKS: &[Column<Class, ClassTotals>] = &[packets(
+    "absent_pkts",
+    "Packets lost because the link did not exist when they came or while they waited.",
+)
+.count(|c, _| c.counts.absent_pkts - c.total.absent_pkts)];
 
 fn loss(class: &Class, totals: &ClassTotals) -> Option<f64> {
     let arrived_pkts = class.counts.arrived_pkts - class.total.arrived_pkts;

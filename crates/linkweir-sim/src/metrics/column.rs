@@ -168,6 +168,8 @@ pub(super) const LINK_NAME: &str = "link";
 /// A table whose columns compute their own values.
 pub(super) struct TableOf<T: 'static, C: ?Sized + 'static> {
     columns: &'static [Column<T, C>],
+    /// Those that only a run over several links has.
+    more: &'static [Column<T, C>],
     /// The link of the next rows, where the first column is its name.
     link: Option<String>,
     rows: Rows,
@@ -180,18 +182,25 @@ impl<T, C: ?Sized> TableOf<T, C> {
             .map(|column| (column.name, column.value.kind()));
         TableOf {
             columns,
+            more: &[],
             link: None,
             rows: Rows::new(name, kinds),
         }
     }
 
-    /// The same table for several links: its first column is the name of the link.
-    pub(super) fn of_links(name: &'static str, columns: &'static [Column<T, C>]) -> TableOf<T, C> {
+    /// The same table for several links: its first column is the name of the link, and there may be more at its end.
+    pub(super) fn of_links(
+        name: &'static str,
+        columns: &'static [Column<T, C>],
+        more: &'static [Column<T, C>],
+    ) -> TableOf<T, C> {
         let kinds = columns
             .iter()
+            .chain(more)
             .map(|column| (column.name, column.value.kind()));
         TableOf {
             columns,
+            more,
             link: Some(String::new()),
             rows: Rows::new(name, [(LINK_NAME, Kind::Name)].into_iter().chain(kinds)),
         }
@@ -209,7 +218,7 @@ impl<T, C: ?Sized> TableOf<T, C> {
         if let Some(link) = &self.link {
             self.rows.name(link);
         }
-        for column in self.columns {
+        for column in self.columns.iter().chain(self.more) {
             match column.value {
                 Value::Real(value) => self.rows.real(value(item, context)),
                 Value::Count(value) => self.rows.count(value(item, context)),

@@ -5,12 +5,12 @@ use crate::table::Table;
 
 use super::application::{COMPLETIONS, TRANSFERS, VIDEO};
 use super::beam::{CARRIER, CHANNEL, TERMINALS};
-use super::class::{CLASSES, SERIES};
+use super::class::{CLASSES, CLASSES_OF_LINKS, SERIES, SERIES_OF_LINKS};
 use super::column::{Column, TableOf, LINK_NAME};
 use super::delays::DELAYS;
 use super::flow::{FLOWS, FLOW_SERIES, HARQ};
 use super::link::LINK;
-use super::log::PACKETS;
+use super::log::{PACKETS, PACKETS_OF_LINKS};
 use super::network::HOPS;
 use super::playout::VOICE;
 
@@ -51,14 +51,19 @@ fn tables() -> Vec<(Table, Vec<ColumnInfo>)> {
 /// The same of a run over several links: tables of links have a column with the link's name, and there is table `hops`.
 fn network_tables() -> Vec<(Table, Vec<ColumnInfo>)> {
     vec![
-        of_links("series", SERIES),
-        of_links("link", LINK),
+        of_links("series", SERIES, SERIES_OF_LINKS),
+        of_links("link", LINK, &[]),
         described("flow_series", FLOW_SERIES),
-        of_links("classes", CLASSES),
+        of_links("classes", CLASSES, CLASSES_OF_LINKS),
         described("hops", HOPS),
         described("flows", FLOWS),
         described("harq", HARQ),
-        of_links("delays", DELAYS),
+        of_links("delays", DELAYS, &[]),
+        described("voice", VOICE),
+        of_links("packets", PACKETS, PACKETS_OF_LINKS),
+        of_links("channel", CHANNEL, &[]),
+        of_links("carrier", CARRIER, &[]),
+        of_links("terminals", TERMINALS, &[]),
         described("transfers", TRANSFERS),
         described("completions", COMPLETIONS),
         described("video", VIDEO),
@@ -78,6 +83,7 @@ fn described<T, C: ?Sized>(
 fn of_links<T, C: ?Sized>(
     table: &'static str,
     columns: &'static [Column<T, C>],
+    more: &'static [Column<T, C>],
 ) -> (Table, Vec<ColumnInfo>) {
     let mut all = vec![ColumnInfo {
         table,
@@ -86,7 +92,8 @@ fn of_links<T, C: ?Sized>(
         help: "Name of the link.",
     }];
     all.extend(infos(table, columns));
-    (TableOf::of_links(table, columns).into_table(), all)
+    all.extend(infos(table, more));
+    (TableOf::of_links(table, columns, more).into_table(), all)
 }
 
 fn infos<T, C: ?Sized>(table: &'static str, columns: &[Column<T, C>]) -> Vec<ColumnInfo> {

@@ -50,7 +50,7 @@ impl DelayTable {
     /// The table of a run over several links.
     pub(super) fn of_links() -> DelayTable {
         DelayTable {
-            rows: TableOf::of_links("delays", DELAYS),
+            rows: TableOf::of_links("delays", DELAYS, &[]),
             bucket: Bucket::default(),
         }
     }

@@ -19,6 +19,8 @@ pub(super) struct FlowCounts {
     pub(super) dropped_policy_pkts: u64,
     pub(super) dropped_age_pkts: u64,
     pub(super) lost_link_pkts: u64,
+    /// In a network: lost because the link was absent when they came or while they waited.
+    pub(super) absent_pkts: u64,
     /// Packets decoded after one attempt, two, ...
     pub(super) decoded_pkts: [u64; ATTEMPTS],
     pub(super) given_up_pkts: u64,

@@ -19,7 +19,9 @@ pub(crate) mod network;
 mod playout;
 mod rows;
 mod seen;
+mod station;
 mod tables;
+mod tally;
 mod transfers;
 mod watch;
 
@@ -36,11 +38,12 @@ use delay::{quantile_s, Jitter};
 use delays::DelayTable;
 use flow::{Flow, FLOWS, HARQ};
 use link::LinkBin;
-use network::StationRecord;
+use station::StationRecord;
 use tables::Tables;
 use watch::Watch;
 
 pub(crate) use seen::{Recorded, Seen};
+pub(crate) use tally::{EntryTally, Tally};
 use transfers::{Completions, Transfer};
 
 pub(crate) use transfers::Playback;

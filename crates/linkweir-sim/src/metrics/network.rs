@@ -9,86 +9,72 @@ use linkweir_core::{Distribution, Stat};
 
 use crate::table::Sink;
 
-use super::class::{Class, ClassTotals, CLASSES};
+use super::class::{Class, ClassTotals, CLASSES, CLASSES_OF_LINKS};
 use super::column::{packets, seconds, unitless, Column, TableOf};
 use super::delay::{quantile_s, Jitter};
 use super::delays::DelayTable;
 use super::flow::{FlowCounts, FLOWS, HARQ};
+use super::log::{Noted, PacketLog};
+use super::seen::{Recorded, Seen};
+use super::station::{StationRecord, Waits};
 use super::tables::{heading, Tables};
-use super::transfers::Transfer;
-use super::{Recorded, Recorder, Seen};
-
-/// What the recorder of a link in a network keeps in place of tables.
-#[derive(Debug)]
-pub(crate) struct StationRecord {
-    /// Waiting times of each entry.
-    hops: Vec<Waits>,
-    /// Whether the ends of an entry's flow must learn of each packet that is dropped or lost.
-    told: Vec<bool>,
-    /// Such packets, to be taken by the engine.
-    pub(crate) gone: Vec<Seen>,
-    pub(super) transfers: Vec<(u32, Transfer)>,
-}
-
-/// Waiting times of a flow at a link.
-#[derive(Clone, Debug, Default)]
-struct Waits {
-    sent_pkts: u64,
-    sum_ns: u128,
-    max_ns: u64,
-    distribution_ns: Distribution,
-}
-
-impl Waits {
-    fn add(&mut self, other: &Waits) {
-        self.sent_pkts += other.sent_pkts;
-        self.sum_ns += other.sum_ns;
-        self.max_ns = self.max_ns.max(other.max_ns);
-        self.distribution_ns.add(&other.distribution_ns);
-    }
-}
-
-impl StationRecord {
-    #[inline]
-    pub(super) fn sent(&mut self, entry: usize, sojourn_ns: u64) {
-        let waits = &mut self.hops[entry];
-        waits.sent_pkts += 1;
-        waits.sum_ns += u128::from(sojourn_ns);
-        waits.max_ns = waits.max_ns.max(sojourn_ns);
-        waits.distribution_ns.record(sojourn_ns);
-    }
-
-    /// A packet was dropped or lost.
-    #[cold]
-    pub(super) fn gone(&mut self, packet: &impl Recorded) {
-        if self.told[packet.flow()] {
-            self.gone.push(packet.seen());
-        }
-    }
-
-    pub(super) fn begin_totals(&mut self) {
-        for waits in &mut self.hops {
-            waits.distribution_ns.reset();
-            *waits = Waits {
-                distribution_ns: std::mem::take(&mut waits.distribution_ns),
-                ..Waits::default()
-            };
-        }
-    }
-}
+use super::tally::{EntryTally, Tally};
+use super::{Applications, Recorder};
 
 impl Recorder {
-    /// Makes this the recorder of a link in a network; `told` says of each entry whether its flow's ends must learn of packets
-    /// that are dropped or lost.
-    pub(crate) fn in_network(mut self, told: Vec<bool>) -> Recorder {
+    /// Makes this the recorder of a link in a network, whose first entries are those of flows' ends; `told` says of each entry
+    /// whether its flow's ends must learn of packets that are dropped or lost, `has_source` whether its source is at the link.
+    pub(crate) fn in_network(
+        mut self,
+        ends: usize,
+        told: Vec<bool>,
+        has_source: &[bool],
+    ) -> Recorder {
         self.tables = None;
-        self.station = Some(Box::new(StationRecord {
-            hops: vec![Waits::default(); told.len()],
-            told,
-            gone: Vec::new(),
-            transfers: Vec::new(),
-        }));
+        if let Some(watch) = &mut self.watch {
+            watch.leave_to_network(ends, has_source);
+        }
+        self.station = Some(Box::new(StationRecord::new(told)));
         self
+    }
+
+    /// Takes over what was counted of the only class and of each entry up to now; `in_totals`: after the warm-up.
+    pub(crate) fn take<'t>(
+        &mut self,
+        tally: &mut Tally,
+        entries: impl Iterator<Item = &'t mut EntryTally>,
+        now_ns: u64,
+        in_totals: bool,
+    ) {
+        self.classes[0].take(tally, now_ns, in_totals);
+        let waits = self
+            .station
+            .iter_mut()
+            .flat_map(|station| &mut station.hops);
+        for ((flow, waits), entry) in self.flows.iter_mut().zip(waits).zip(entries) {
+            flow.counts.arrived_pkts += std::mem::take(&mut entry.arrived_pkts);
+            flow.counts.dropped_limit_pkts += std::mem::take(&mut entry.dropped_pkts);
+            waits.sent_pkts += std::mem::take(&mut entry.sent_pkts);
+            waits.sum_ns += std::mem::take(&mut entry.delay_ns);
+            waits.max_ns = waits.max_ns.max(std::mem::take(&mut entry.max_ns));
+        }
+    }
+
+    /// Takes over the waiting times of each entry, at the end.
+    pub(crate) fn take_waits<'t>(&mut self, entries: impl Iterator<Item = &'t EntryTally>) {
+        let waits = self
+            .station
+            .iter_mut()
+            .flat_map(|station| &mut station.hops);
+        for (waits, entry) in waits.zip(entries) {
+            waits.distribution_ns = entry.waits_ns().clone();
+        }
+    }
+
+    /// Whether the ends of an entry's flow must learn of packets that are dropped.
+    pub(crate) fn tells(&self, entry: usize) -> bool {
+        let station = self.station.as_ref();
+        station.is_some_and(|station| station.tells(entry))
     }
 
     /// The packets dropped or lost since this was last asked of which ends must learn.
@@ -98,10 +84,62 @@ impl Recorder {
         &mut station.expect("it is a network's").gone
     }
 
+    /// Whether single packets are looked at.
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// A packet of a source enters its way.
+    #[cold]
+    pub(crate) fn entered(&mut self, now_ns: u64, packet: &impl Recorded) {
+        if let Some(watch) = &mut self.watch {
+            watch.entered(now_ns, &packet.seen());
+        }
+    }
+
+    /// A packet of the flow with these ends was dropped or lost somewhere.
+    #[cold]
+    pub(crate) fn learned(&mut self, packet: &Seen) {
+        if let Some(watch) = &mut self.watch {
+            watch.learned(packet);
+        }
+    }
+
+    /// A packet that waits is lost, as the link goes.
+    #[cold]
+    pub(crate) fn lost_waiting(&mut self, now_ns: u64, packet: &impl Recorded) {
+        let class = self.flows[packet.flow()].class;
+        self.classes[class].leave(now_ns, packet.bytes());
+        if let Some(watch) = &mut self.watch {
+            watch.gone(now_ns, &packet.seen(), "absent");
+        }
+        self.absent(packet);
+    }
+
+    /// A packet is lost that comes while the link does not exist.
+    #[cold]
+    pub(crate) fn lost_on_arrival(&mut self, now_ns: u64, packet: &impl Recorded) {
+        self.arrived(now_ns, packet);
+        self.lost_waiting(now_ns, packet);
+    }
+
+    fn absent(&mut self, packet: &impl Recorded) {
+        if let Some(station) = &mut self.station {
+            station.gone(packet);
+        }
+        let flow = &mut self.flows[packet.flow()];
+        flow.counts.absent_pkts += 1;
+        self.classes[flow.class].counts.absent_pkts += 1;
+    }
+
     /// A packet of this entry had no way at the time it was created.
     #[cold]
-    pub(crate) fn astray(&mut self, entry: usize) {
-        self.flows[entry].counts.lost_link_pkts += 1;
+    pub(crate) fn astray(&mut self, now_ns: u64, packet: &impl Recorded) {
+        self.flows[packet.flow()].counts.lost_link_pkts += 1;
+        if let Some(watch) = &mut self.watch {
+            watch.gone(now_ns, &packet.seen(), "way");
+        }
     }
 }
 
@@ -124,6 +162,15 @@ pub(crate) struct HopEntry {
     pub(crate) hop: u32,
     pub(crate) link: u32,
     pub(crate) entry: u32,
+}
+
+/// The log of packets of a network.
+#[derive(Debug)]
+struct NetworkLog {
+    rows: PacketLog,
+    /// Of each entry of each link: its flow, and whether it goes back. Those of a link begin at its place in `first`.
+    entries: Vec<(usize, bool)>,
+    first: Vec<usize>,
 }
 
 /// A row of table `hops`.
@@ -156,7 +203,7 @@ pub(super) const HOPS: &[Column<Hop, ()>] = &[
     .count(|h, ()| h.waits.sent_pkts),
     packets(
         "dropped_pkts",
-        "Packets dropped from the queue or in front of it.",
+        "Packets dropped from the queue or in front of it, or lost there because the link did not exist.",
     )
     .count(|h, ()| h.counts.dropped_pkts()),
     packets("lost_pkts", "Packets lost behind the scheduler.")
@@ -185,6 +232,7 @@ pub(crate) struct NetworkTables {
     stats: Vec<String>,
     classes: TableOf<Class, ClassTotals>,
     delays: DelayTable,
+    log: Option<NetworkLog>,
     warmup_ns: u64,
     duration_ns: u64,
 }
@@ -205,11 +253,75 @@ impl NetworkTables {
         NetworkTables {
             tables: Tables::of_links(&names),
             stats: names,
-            classes: TableOf::of_links("classes", CLASSES),
+            classes: TableOf::of_links("classes", CLASSES, CLASSES_OF_LINKS),
             delays: DelayTable::of_links(),
+            log: None,
             warmup_ns,
             duration_ns,
         }
+    }
+
+    /// Keeps a log of so many rows. `entries` are the flow of each entry of each link and whether it goes back, and
+    /// `applications` says which flows are such.
+    pub(crate) fn with_log(
+        mut self,
+        rows: u64,
+        recorders: &[&mut Recorder],
+        entries: Vec<Vec<(usize, bool)>>,
+        applications: impl Iterator<Item = bool>,
+    ) -> NetworkTables {
+        let mut names = Vec::new();
+        let mut first = Vec::new();
+        for recorder in recorders {
+            first.push(names.len());
+            let flows = recorder.flows.iter();
+            names.extend(flows.map(|flow| (flow.name.clone(), flow.class_name.clone())));
+        }
+        self.log = Some(NetworkLog {
+            rows: PacketLog::of_links(names, applications, rows),
+            entries: entries.into_iter().flatten().collect(),
+            first,
+        });
+        self
+    }
+
+    /// Writes what links have noted for the log, in the order of time, at equal times that of the links.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(crate) fn write_log(
+        &mut self,
+        links: &mut [(&str, &mut Recorder)],
+        sink: &mut dyn Sink,
+    ) -> Result<(), String> {
+        let Some(log) = &mut self.log else {
+            return Ok(());
+        };
+        let more = log.rows.cut_ns().is_none();
+        let mut all: Vec<(usize, Noted)> = Vec::new();
+        for (place, (_, recorder)) in links.iter_mut().enumerate() {
+            if let Some(watch) = &mut recorder.watch {
+                let noted = watch.take_noted(more).into_iter();
+                all.extend(noted.map(|noted| (place, noted)));
+            }
+        }
+        all.sort_by_key(|(_, noted)| noted.at_ns);
+        for (place, noted) in all {
+            let name = log.first[place] + noted.packet.flow as usize;
+            let (flow, back) = log.entries[name];
+            // What happens at a flow's ends happens at no link.
+            let at_ends = matches!(noted.event, "created" | "delivered");
+            log.rows.set_link(if at_ends { "" } else { links[place].0 });
+            let step = (noted.t_ns, noted.event, noted.reason);
+            log.rows.write_as((name, flow, back), step, &noted.packet);
+            log.rows.flush_full(sink)?;
+        }
+        Ok(())
+    }
+
+    /// When the first step was left out of the log, if any was.
+    pub(crate) fn log_cut_ns(&self) -> Option<u64> {
+        self.log.as_ref().and_then(|log| log.rows.cut_ns())
     }
 
     /// A policy's statistics of one class, now.
@@ -262,6 +374,7 @@ impl NetworkTables {
     ) -> Result<(), String> {
         for recorder in recorders {
             recorder.bin_ns = now_ns;
+            recorder.flush_watch(sink)?;
         }
         self.tables.flush_full(sink)
     }
@@ -295,7 +408,15 @@ impl NetworkTables {
     ) -> Result<(), String> {
         debug_assert!(now_ns <= self.duration_ns);
         self.tables.flush_series(sink)?;
+        if let Some(log) = &mut self.log {
+            log.rows.flush(sink)?;
+        }
         self.tables.transfers.flush(sink)?;
+        for (_, recorder, _) in links.iter_mut() {
+            if let Some(watch) = &mut recorder.watch {
+                watch.finish(now_ns, sink)?;
+            }
+        }
         let span_s = now_ns.saturating_sub(self.warmup_ns) as f64 / 1e9;
         for flow in flows {
             let (home, entry) = flow.home;
@@ -343,6 +464,20 @@ impl NetworkTables {
             self.classes.flush_full(sink)?;
         }
         self.classes.flush(sink)?;
+        for flow in flows {
+            let (link, class) = (flow.last.0 as usize, flow.last.1 as usize);
+            let (home, entry) = (flow.home.0 as usize, flow.home.1 as usize);
+            let watch = links[home].1.watch.as_ref();
+            if watch.is_none_or(|watch| watch.queueing_ns(entry).is_none()) {
+                continue;
+            }
+            self.delays.set_link(links[link].0);
+            let class = &links[link].1.classes[class].name;
+            let flow = &links[home].1.flows[entry];
+            let one_way_ns = flow.delays.distribution_ns();
+            self.delays
+                .add(class, &flow.name, "one-way", one_way_ns, sink)?;
+        }
         self.delays.finish(sink)
     }
 }
@@ -394,7 +529,7 @@ fn end_to_end(
     let mut table = TableOf::new("flows", FLOWS);
     let mut harq = TableOf::new("harq", HARQ);
     let attempts = links.iter().any(|(_, recorder, _)| recorder.attempts);
-    let mut applications = super::Applications::new();
+    let mut applications = Applications::new();
     for entries in flows {
         let mut all = FlowCounts::default();
         for hop in entries.hops.iter().filter(|hop| !hop.back) {
@@ -405,6 +540,8 @@ fn end_to_end(
         let flow = &mut links[home as usize].1.flows[entry as usize];
         let counts = &mut flow.counts;
         counts.add_hop(&all, &FlowCounts::default(), true);
+        // A link that does not exist loses packets, too.
+        counts.lost_link_pkts += std::mem::take(&mut counts.absent_pkts);
         table.add(flow, &span_s);
         if attempts {
             harq.add(flow, &());
@@ -419,7 +556,10 @@ fn end_to_end(
 
 impl FlowCounts {
     fn dropped_pkts(&self) -> u64 {
-        self.dropped_limit_pkts + self.dropped_policy_pkts + self.dropped_age_pkts
+        self.dropped_limit_pkts
+            + self.dropped_policy_pkts
+            + self.dropped_age_pkts
+            + self.absent_pkts
     }
 
     /// Adds what was counted at a hop since `then`; arrivals only where `first` says so.
@@ -431,6 +571,7 @@ impl FlowCounts {
         self.dropped_policy_pkts += hop.dropped_policy_pkts - then.dropped_policy_pkts;
         self.dropped_age_pkts += hop.dropped_age_pkts - then.dropped_age_pkts;
         self.lost_link_pkts += hop.lost_link_pkts - then.lost_link_pkts;
+        self.absent_pkts += hop.absent_pkts - then.absent_pkts;
         for (pkts, (now, then)) in self
             .decoded_pkts
             .iter_mut()

@@ -6,7 +6,7 @@ use linkweir_core::Stat;
 use crate::table::Sink;
 
 use super::application::TRANSFERS;
-use super::class::{Bin, Class, SERIES};
+use super::class::{Bin, Class, SERIES, SERIES_OF_LINKS};
 use super::column::{TableOf, LINK_NAME};
 use super::flow::{Flow, FLOW_SERIES};
 use super::link::{LinkBin, LINK};
@@ -48,8 +48,8 @@ impl Tables {
         ];
         levels.extend(stats.iter().map(|name| (name.as_str(), Kind::Real)));
         Tables {
-            series: TableOf::of_links("series", SERIES),
-            link: TableOf::of_links("link", LINK),
+            series: TableOf::of_links("series", SERIES, SERIES_OF_LINKS),
+            link: TableOf::of_links("link", LINK, &[]),
             flow_series: TableOf::new("flow_series", FLOW_SERIES),
             levels: Rows::new("levels", levels),
             transfers: TableOf::new("transfers", TRANSFERS),

@@ -8,7 +8,7 @@ use crate::experiment::{self, Experiment, Traffic};
 use crate::table::Sink;
 
 use super::column::TableOf;
-use super::log::{Logged, PacketLog};
+use super::log::{Logged, Noted, PacketLog};
 use super::playout::{Call, Fate, Receiver, VOICE};
 use super::seen::Seen;
 
@@ -18,6 +18,8 @@ pub(super) struct Watch {
     flows: Vec<Watched>,
     voice: TableOf<Receiver, ()>,
     log: Option<PacketLog>,
+    /// In a network: steps for its log.
+    noted: Option<Vec<Noted>>,
 }
 
 /// What is measured of one flow.
@@ -27,6 +29,8 @@ struct Watched {
     call: Option<Box<Call>>,
     /// Number of the next packet; none if packets have numbers of their own.
     next: Option<u64>,
+    /// In a network: its packets are created in the queue, as it is greedy.
+    creates: bool,
 }
 
 impl Watched {
@@ -45,6 +49,7 @@ impl Watched {
                 | Traffic::Greedy { .. } => Some(0),
                 Traffic::Tcp(_) | Traffic::Application(_) => None,
             },
+            creates: false,
         }
     }
 }
@@ -69,8 +74,36 @@ impl Watch {
                 flows: flows.map(|flow| Watched::new(flow, experiment)).collect(),
                 voice: TableOf::new("voice", VOICE),
                 log,
+                noted: None,
             })
         })
+    }
+
+    /// In a network: the log is written elsewhere, and only packets of entries that have their source at the link are numbered
+    /// there. The first entries are those of flows' ends.
+    pub(super) fn leave_to_network(&mut self, ends: usize, has_source: &[bool]) {
+        self.noted = self.log.take().map(|_| Vec::new());
+        for (entry, (flow, has_source)) in self.flows.iter_mut().zip(has_source).enumerate() {
+            if !has_source {
+                flow.next = None;
+            }
+            flow.creates = *has_source && entry >= ends;
+        }
+    }
+
+    /// In a network: a packet of a source enters its way.
+    #[cold]
+    pub(super) fn entered(&mut self, now_ns: u64, packet: &Seen) {
+        self.note(now_ns, (packet.created_ns, "created", ""), packet);
+        if let Some(call) = &mut self.flows[packet.flow as usize].call {
+            call.created(packet.created_ns);
+        }
+    }
+
+    /// In a network: a packet of a flow was dropped or lost somewhere.
+    #[cold]
+    pub(super) fn learned(&mut self, packet: &Seen) {
+        self.ended(packet, Fate::Lost);
     }
 
     /// The number of the next packet of a flow.
@@ -89,6 +122,10 @@ impl Watch {
             log.write(packet.created_ns, "created", "", packet);
             log.write(now_ns, "enqueued", "", packet);
         }
+        if self.flows[packet.flow as usize].creates {
+            self.note(now_ns, (packet.created_ns, "created", ""), packet);
+        }
+        self.note(now_ns, (now_ns, "enqueued", ""), packet);
         if let Some(call) = &mut self.flows[packet.flow as usize].call {
             call.created(packet.created_ns);
         }
@@ -99,6 +136,7 @@ impl Watch {
         if let Some(log) = &mut self.log {
             log.write(now_ns, "sent", "", packet);
         }
+        self.note(now_ns, (now_ns, "sent", ""), packet);
         if let Some(queueing_ns) = &mut self.flows[packet.flow as usize].queueing_ns {
             queueing_ns.record(sojourn_ns);
         }
@@ -110,6 +148,7 @@ impl Watch {
         if let Some(log) = &mut self.log {
             log.write(now_ns, "dropped", reason, packet);
         }
+        self.note(now_ns, (now_ns, "dropped", reason), packet);
         self.ended(packet, Fate::Lost);
     }
 
@@ -118,7 +157,33 @@ impl Watch {
         if let Some(log) = &mut self.log {
             log.write(now_ns, "delivered", "", packet);
         }
+        self.note(now_ns, (now_ns, "delivered", ""), packet);
         self.ended(packet, Fate::Received(now_ns - packet.created_ns));
+    }
+
+    /// In a network: a step for its log, if there is one.
+    fn note(
+        &mut self,
+        at_ns: u64,
+        (t_ns, event, reason): (u64, &'static str, &'static str),
+        packet: &Seen,
+    ) {
+        if let Some(noted) = &mut self.noted {
+            noted.push(Noted {
+                at_ns,
+                t_ns,
+                event,
+                reason,
+                packet: *packet,
+            });
+        }
+    }
+
+    /// In a network: the steps since this was last asked, and whether more are wanted.
+    pub(super) fn take_noted(&mut self, more: bool) -> Vec<Noted> {
+        let noted = self.noted.take().unwrap_or_default();
+        self.noted = more.then(Vec::new);
+        noted
     }
 
     fn ended(&mut self, packet: &Seen, fate: Fate) {
@@ -158,7 +223,9 @@ impl Watch {
 
     /// Ends all calls and hands out all rows.
     pub(super) fn finish(&mut self, now_ns: u64, sink: &mut dyn Sink) -> Result<(), String> {
-        let Watch { flows, voice, log } = self;
+        let Watch {
+            flows, voice, log, ..
+        } = self;
         if let Some(log) = log {
             log.flush(sink)?;
         }

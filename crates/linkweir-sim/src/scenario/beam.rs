@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use linkweir_config::reader::{quote, show_number, Entry, Section};
+use linkweir_config::reader::{Entry, Section, Value, Written};
 use linkweir_config::trace;
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
@@ -23,14 +23,14 @@ const M: (f64, f64) = (-20.0, 10.0);
 const SIGMA: (f64, f64) = (0.01, 10.0);
 pub(super) const CLEAR_SKY: &str = "clear_sky_esn0_db";
 
-/// Reads the table; returns the beam and the lines of the resolved form. Files are looked for in `folder`.
+/// Reads the table; returns the beam and the table's resolved form. Files are looked for in `folder`.
 pub(super) fn read(
     entry: &Entry<'_, '_>,
     seed: u64,
     folder: &Path,
     inputs: &mut Vec<Input>,
     told: &mut Told,
-) -> Result<(Beam, String), Fault> {
+) -> Result<(Beam, Written), Fault> {
     let mut section = entry
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.beam]"))?;
@@ -43,7 +43,7 @@ pub(super) fn read(
     let symbol_rate_bd = symbol_rate.quantity(Kind::SymbolRate, 1e3, 10e9)?;
     section.write(
         "symbol_rate",
-        quote(&units::show_real(symbol_rate_bd, Kind::SymbolRate)),
+        Value::Amount(symbol_rate_bd, Kind::SymbolRate),
     );
     let clear_sky = clear_sky(&mut section)?;
     let extended = section.choice("modcods", &["dvb_s2", "dvb_s2x"], 0)? == 1;
@@ -56,14 +56,14 @@ pub(super) fn read(
         100_000_000,
     )?;
     let seed = section.number("channel_seed", (0, i64::MAX.unsigned_abs()), seed)?;
-    let mut rain_lines = None;
+    let mut rain_table = None;
     let weather = match (section.find("rain"), section.find("attenuation")) {
         (Some(_), Some(file)) => {
             return Err(file.fault("rain and attenuation exclude each other; leave one out"));
         }
         (Some(table), None) => {
-            let (rain, lines) = rain(&table, &mut told.notes)?;
-            rain_lines = Some(lines);
+            let (rain, written) = rain(&table, &mut told.notes)?;
+            rain_table = Some(written);
             Weather::Rain(rain)
         }
         (None, Some(file)) => recorded(&mut section, &file, folder, inputs, told)?,
@@ -77,10 +77,9 @@ pub(super) fn read(
     }
     let extra = if extended { &DVB_S2X[..] } else { &[] };
     let modcods = DVB_S2.iter().chain(extra).copied();
-    let mut lines = section.finish()?;
-    if let Some(rain_lines) = rain_lines {
-        lines.push_str("\n[link.beam.rain]\n");
-        lines.push_str(&rain_lines);
+    let mut written = section.finish()?;
+    if let Some(rain) = rain_table {
+        written.write("rain", Value::Table(rain));
     }
     let beam = Beam {
         symbol_rate_bd,
@@ -90,7 +89,7 @@ pub(super) fn read(
         weather,
         seed,
     };
-    Ok((beam, lines))
+    Ok((beam, written))
 }
 
 /// Refuses Es/N0 and attenuations that are as many as neither one nor the classes. `section` is that of the link.
@@ -146,37 +145,30 @@ pub(super) fn clear_sky_bps(beam: &Beam) -> f64 {
 fn clear_sky(section: &mut Section<'_, '_>) -> Result<ClearSky, Fault> {
     let (least, most) = ESN0_DB;
     let entry = section.need(CLEAR_SKY, "12.0")?;
-    let (clear_sky, shown) = if let Some(mut table) = entry.table() {
+    let (clear_sky, written) = if let Some(mut table) = entry.table() {
         let low = table.need("min", "8.0")?.real(least, most)?;
         let high = table.need("max", "14.0")?.real(low, most)?;
         table.finish()?;
-        let shown = format!(
-            "{{ min = {}, max = {} }}",
-            show_number(low),
-            show_number(high)
-        );
-        (ClearSky::Between(low, high), shown)
+        let written = Value::inline([("min", Value::Real(low)), ("max", Value::Real(high))]);
+        (ClearSky::Between(low, high), written)
     } else if entry.is_list() {
         let all = entry
             .list(limits::CLASSES)?
             .iter()
             .map(|item| item.real(least, most))
             .collect::<Result<Vec<f64>, Fault>>()?;
-        let shown: Vec<String> = all.iter().copied().map(show_number).collect();
-        (
-            ClearSky::Each(all.into()),
-            format!("[{}]", shown.join(", ")),
-        )
+        let written = all.iter().copied().map(Value::Real).collect();
+        (ClearSky::Each(all.into()), Value::List(written))
     } else {
         let all = entry.real(least, most)?;
-        (ClearSky::Same(all), show_number(all))
+        (ClearSky::Same(all), Value::Real(all))
     };
-    section.write(CLEAR_SKY, shown);
+    section.write(CLEAR_SKY, written);
     Ok(clear_sky)
 }
 
 /// The table `rain`.
-fn rain(entry: &Entry<'_, '_>, notes: &mut Vec<String>) -> Result<(Rain, String), Fault> {
+fn rain(entry: &Entry<'_, '_>, notes: &mut Vec<String>) -> Result<(Rain, Written), Fault> {
     let mut section = entry
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.beam.rain]"))?;
@@ -184,7 +176,7 @@ fn rain(entry: &Entry<'_, '_>, notes: &mut Vec<String>) -> Result<(Rain, String)
         Some(entry) => entry.quantity(Kind::Fraction, 1e-6, 1.0)?,
         None => 1.0,
     };
-    section.write("probability", show_number(probability));
+    section.write("probability", Value::Real(probability));
     let mut exceeded = Vec::new();
     let (m, sigma) = match (section.find("exceeded"), section.find("m")) {
         (Some(_), Some(m)) => {
@@ -205,8 +197,8 @@ fn rain(entry: &Entry<'_, '_>, notes: &mut Vec<String>) -> Result<(Rain, String)
             })?;
             let m = m.real(M.0, M.1)?;
             let sigma = section.need("sigma", "1.8")?.real(SIGMA.0, SIGMA.1)?;
-            section.write("m", show_number(m));
-            section.write("sigma", show_number(sigma));
+            section.write("m", Value::Real(m));
+            section.write("sigma", Value::Real(sigma));
             (m, sigma)
         }
     };
@@ -225,7 +217,7 @@ fn rain(entry: &Entry<'_, '_>, notes: &mut Vec<String>) -> Result<(Rain, String)
                     "is the state of the rain that all terminals share; give a correlation above 0",
                 ));
             }
-            section.write("start", show_number(start));
+            section.write("start", Value::Real(start));
             Some(start)
         }
         None => {
@@ -317,7 +309,7 @@ fn fitted(
     probability: f64,
     exceeded: &mut Vec<(f64, f64)>,
 ) -> Result<(f64, f64), Fault> {
-    let mut shown = Vec::new();
+    let mut written = Vec::new();
     for [part, attenuation] in points.pairs("[part of the time, dB]", limits::POINTS)? {
         let value = part.quantity(Kind::Fraction, 1e-6, 0.5)?;
         if value >= probability {
@@ -328,7 +320,7 @@ fn fitted(
         }
         let db = attenuation.real(0.001, MOST_DB)?;
         exceeded.push((value, db));
-        shown.push(format!("[{}, {}]", show_number(value), show_number(db)));
+        written.push(Value::List(vec![Value::Real(value), Value::Real(db)]));
     }
     let (m, sigma) = Rain::fitted(exceeded).ok_or_else(|| {
         points.fault("must hold two parts of the time or more, and more dB for less time")
@@ -340,7 +332,7 @@ fn fitted(
             M.0, M.1, SIGMA.0, SIGMA.1
         )));
     }
-    section.write("exceeded", format!("[{}]", shown.join(", ")));
+    section.write("exceeded", Value::List(written));
     Ok((m, sigma))
 }
 
@@ -356,6 +348,6 @@ fn recorded(
     let decimal = trace::decimal(section)?;
     let (attenuation, series) = attenuation::parse(&bytes, &path, decimal)?;
     told.read(series.of_file(&path));
-    section.write("attenuation", quote(&inputs::keep(path, bytes, inputs)));
+    section.write("attenuation", inputs::keep(path, bytes, inputs));
     Ok(Weather::Recorded(attenuation))
 }

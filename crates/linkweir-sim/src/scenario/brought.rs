@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use linkweir_config::reader::{quote, Entry, Section};
+use linkweir_config::reader::{Entry, Section, Value};
 use linkweir_config::Fault;
 
 use crate::experiment::Brought;
@@ -18,7 +18,7 @@ pub(super) fn read(
     overrides: &Overrides,
     inputs: &mut Vec<Input>,
     notes: &mut Vec<String>,
-) -> Result<(Brought, String), Fault> {
+) -> Result<(Brought, Value), Fault> {
     let Some(finder) = &overrides.policies else {
         return Err(
             entry.fault("policies from files are for scenarios that run; name one of the core")
@@ -32,11 +32,11 @@ pub(super) fn read(
         (Some(file), None) => {
             let (path, bytes) = inputs::read(&file, "a policy in C", &folder)?;
             let found = finder.c(&path, &bytes, trusted);
-            let kept = quote(&inputs::keep(path, bytes, inputs));
+            let kept = inputs::keep(path, bytes, inputs);
             (
                 file,
                 found,
-                format!("{{ c = {kept}, trusted = {trusted} }}"),
+                Value::inline([("c", kept.into()), ("trusted", trusted.into())]),
             )
         }
         (None, Some(file)) => {
@@ -55,8 +55,8 @@ pub(super) fn read(
             let (path, bytes) = inputs::read_named(&file, name, "a policy in Python", &folder)?;
             let found = finder.python(&path, &bytes, class);
             let kept = inputs::keep(path, bytes, inputs);
-            let kept = quote(&format!("{kept}:{class}"));
-            (file, found, format!("{{ python = {kept} }}"))
+            let kept = format!("{kept}:{class}");
+            (file, found, Value::inline([("python", kept.into())]))
         }
         _ => {
             let message = "must be a policy's name, { c = \"mine.c\" } or { python = \"mine.py:EarliestDeadline\" }";

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use linkweir_config::reader::{show_number, Entry, Section};
+use linkweir_config::reader::{show_number, Entry, Section, Value, Written};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 
@@ -21,8 +21,8 @@ pub(super) struct Path {
     pub(super) delays: [Signal; 2],
     /// Times of the run without any path.
     pub(super) outages: Outages,
-    /// Of the resolved form.
-    pub(super) lines: String,
+    /// The table's resolved form.
+    pub(super) written: Written,
 }
 
 /// Reads the table. Delays are computed from `from_ns` until `run_ns` ends, outages within `run_ns` only.
@@ -86,7 +86,7 @@ pub(super) fn read(
     Ok(Path {
         delays,
         outages: outages.into(),
-        lines: section.finish()?,
+        written: section.finish()?,
     })
 }
 
@@ -143,7 +143,7 @@ fn spacing(
             show_number(180.0 / f64::from(planes - 1))
         )));
     }
-    section.write("spacing_deg", show_number(spacing_deg));
+    section.write("spacing_deg", Value::Real(spacing_deg));
     Ok(Some(spacing_deg))
 }
 
@@ -191,7 +191,7 @@ fn outage_note(
 
 fn count(section: &mut Section<'_, '_>, key: &'static str, example: &str) -> Result<u32, Fault> {
     let value = section.need(key, example)?.number((1, 1000))?;
-    section.write(key, value.to_string());
+    section.write(key, Value::Number(value));
     Ok(value as u32)
 }
 
@@ -202,7 +202,7 @@ fn needed(
     example: &str,
 ) -> Result<f64, Fault> {
     let value = section.need(key, example)?.real(min, max)?;
-    section.write(key, show_number(value));
+    section.write(key, Value::Real(value));
     Ok(value)
 }
 
@@ -216,12 +216,6 @@ fn place(section: &mut Section<'_, '_>, key: &'static str, example: &str) -> Res
         lat_deg: needed(&mut table, "lat_deg", (-90.0, 90.0), "-33.9")?,
         lon_deg: needed(&mut table, "lon_deg", (-180.0, 180.0), "151.2")?,
     };
-    table.finish()?;
-    let shown = format!(
-        "{{ lat_deg = {}, lon_deg = {} }}",
-        show_number(place.lat_deg),
-        show_number(place.lon_deg)
-    );
-    section.write(key, shown);
+    section.write(key, Value::Inline(table.finish()?));
     Ok(place)
 }

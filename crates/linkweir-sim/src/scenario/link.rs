@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use linkweir_config::keys::link::{RATE, TRACE};
 use linkweir_config::keys::Form;
 use linkweir_config::link::{self, Given, Source};
-use linkweir_config::reader::{self, quote, Section};
+use linkweir_config::reader::{self, Section, Value};
 use linkweir_config::trace::{self, Hints, Trace};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::values::{self, Values};
@@ -31,11 +31,8 @@ const LOSSES: Values = Values {
     max: 1.0,
 };
 
-/// Header and resolved lines of a table of the link.
-type Lines = (&'static str, String);
-
-/// Reads the link, in place of whose rate there may be a trace. Returns it with its table `satellite` or
-/// `beam`, if it has one; what the user should know of its files and models is added to `told`.
+/// Reads the link, in place of whose rate there may be a trace. What the user should know of its files and models is added
+/// to `told`.
 pub(super) fn read(
     section: &mut Section<'_, '_>,
     duration_ns: u64,
@@ -43,7 +40,7 @@ pub(super) fn read(
     overrides: &Overrides,
     inputs: &mut Vec<Input>,
     told: &mut Told,
-) -> Result<(Link, Option<Lines>), Fault> {
+) -> Result<Link, Fault> {
     let given = Given::find(section);
     let beam = match section.find(BEAM.name) {
         Some(entry) => {
@@ -75,8 +72,8 @@ pub(super) fn read(
     let has_delays = has_delays(satellite.as_ref().map(|(s, _)| s));
     let (delay_s, return_delay_ns) = delays(section, has_delays, source.delay_s, replaced)?;
     let (loss, loss_burst_pkts) = match bursts(section)? {
-        Some((mean, burst_pkts, shown)) if source.loss.is_none() => {
-            section.write(LOSS.name, shown);
+        Some((mean, burst_pkts, written)) if source.loss.is_none() => {
+            section.write(LOSS.name, written);
             (Signal::Constant(mean), Some(burst_pkts))
         }
         _ => (
@@ -89,11 +86,13 @@ pub(super) fn read(
     let ring = section.take(&RING)?;
     let overhead_bytes = section.take(&OVERHEAD)?;
     let mpu_bytes = section.take(&MPU)?;
-    let (satellite, satellite_lines) = satellite.unzip();
-    let (beam, beam_lines) = beam.unzip();
-    let lines = satellite_lines
-        .map(|lines| ("[link.satellite]", lines))
-        .or(beam_lines.map(|lines| ("[link.beam]", lines)));
+    let (satellite, satellite_table) = satellite.unzip();
+    let (beam, beam_table) = beam.unzip();
+    for (key, table) in [(SATELLITE.name, satellite_table), (BEAM.name, beam_table)] {
+        if let Some(table) = table {
+            section.write(key, Value::Table(table));
+        }
+    }
     let link = Link {
         capacity: source.capacity,
         nominal_bps,
@@ -114,7 +113,7 @@ pub(super) fn read(
     }
     in_flight(section, &link)?;
     told.notes.extend(arrives_late(&link, duration_ns));
-    Ok((link, lines))
+    Ok(link)
 }
 
 /// Capacity of the link, with the columns for delay and loss that a trace may have.
@@ -149,8 +148,8 @@ impl Offered {
             trace_of(path.into(), bytes, &overrides.hints, inputs, told)?
         } else {
             match given.read(1.0, "must be above 0 at some time")? {
-                Source::Rate(signal, shown, _) => {
-                    section.write(RATE.name, shown);
+                Source::Rate(signal, _) => {
+                    section.write(RATE.name, RATE.form.written(&signal));
                     return Ok(Offered::rate(Capacity::Rate(signal)));
                 }
                 Source::Trace(entry, hints) => {
@@ -166,7 +165,7 @@ impl Offered {
                 }
             }
         };
-        section.write(TRACE.name, quote(&name));
+        section.write(TRACE.name, name);
         trace.write(section);
         Ok(Offered {
             capacity: trace.capacity,
@@ -359,7 +358,7 @@ fn nominal(section: &mut Section<'_, '_>, mean_bps: f64) -> Result<u64, Fault> {
         }
         mean
     };
-    section.write(NOMINAL.name, NOMINAL.form.show(&value));
+    section.write(NOMINAL.name, NOMINAL.form.written(&value));
     Ok(value)
 }
 
@@ -379,21 +378,17 @@ fn varying(
         section.remark(&format!("{key}: as the trace says"));
         return Ok(signal);
     }
-    let (signal, shown) = match entry {
-        Some(entry) => values::read(&entry, values)?,
-        None => {
-            let zero = Signal::Constant(0.0);
-            let shown = values::show(&zero, values);
-            (zero, shown)
-        }
+    let signal = match entry {
+        Some(entry) => values.read(&entry)?,
+        None => Signal::Constant(0.0),
     };
-    section.write(key, shown);
+    section.write(key, values.written(&signal));
     Ok(signal)
 }
 
 /// Mean loss and mean burst of losses that come in bursts, which are written `loss = { mean = "1%", burst = "5p" }`, and their
 /// resolved form.
-fn bursts(section: &mut Section<'_, '_>) -> Result<Option<(f64, f64, String)>, Fault> {
+fn bursts(section: &mut Section<'_, '_>) -> Result<Option<(f64, f64, Value)>, Fault> {
     let Some(mut table) = section.find(LOSS.name).and_then(|entry| entry.table()) else {
         return Ok(None);
     };
@@ -413,12 +408,11 @@ fn bursts(section: &mut Section<'_, '_>) -> Result<Option<(f64, f64, String)>, F
         )));
     }
     table.finish()?;
-    let shown = format!(
-        "{{ mean = {}, burst = {} }}",
-        reader::show_number(mean),
-        quote(&units::show_real(burst_pkts, Kind::Packets))
-    );
-    Ok(Some((mean, burst_pkts, shown)))
+    let written = Value::inline([
+        (MEAN_LOSS.name, MEAN_LOSS.form.written(&mean)),
+        (BURST.name, BURST.form.written(&burst_pkts)),
+    ]);
+    Ok(Some((mean, burst_pkts, written)))
 }
 
 /// Reads `reorder`, the packets that are held back behind the scheduler.
@@ -431,13 +425,7 @@ fn reorder(section: &mut Section<'_, '_>) -> Result<Option<Reorder>, Fault> {
     };
     let probability = table.demand(&PROBABILITY)?;
     let delay_ns = table.demand(&HELD_BACK)?;
-    table.finish()?;
-    let shown = format!(
-        "{{ probability = {}, delay = {} }}",
-        reader::show_number(probability),
-        quote(&units::show_whole(delay_ns, Kind::Time))
-    );
-    section.write(REORDER.name, shown);
+    section.write(REORDER.name, Value::Inline(table.finish()?));
     Ok(Some(Reorder {
         probability,
         delay_ns,

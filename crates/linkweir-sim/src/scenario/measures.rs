@@ -2,7 +2,7 @@
 //! Keys that ask for measurements: of a flow, and of all packets.
 
 use linkweir_config::keys::Form;
-use linkweir_config::reader::{quote, Entry, Section};
+use linkweir_config::reader::{quote, Entry, Section, Value};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 
@@ -110,9 +110,12 @@ fn playout(section: &mut Section<'_, '_>, traffic: &Traffic) -> Result<Vec<Playo
     let Some(entry) = section.find(PLAYOUT.name) else {
         if let Traffic::Voice { .. } = traffic {
             let name = units::show_whole(VOICE_NS, Kind::Time);
-            section.write(PLAYOUT.name, format!("[{}]", quote(&name)));
-            let buffer_ns = Some(VOICE_NS);
-            return Ok(vec![Playout { name, buffer_ns }]);
+            let buffers = vec![Playout {
+                name,
+                buffer_ns: Some(VOICE_NS),
+            }];
+            section.write(PLAYOUT.name, written(&buffers));
+            return Ok(buffers);
         }
         section.remark("playout: none");
         return Ok(Vec::new());
@@ -133,9 +136,16 @@ fn playout(section: &mut Section<'_, '_>, traffic: &Traffic) -> Result<Vec<Playo
             return Err(entry.fault(format!("names {} twice; leave one out", quote(&one.name))));
         }
     }
-    let names: Vec<String> = buffers.iter().map(|buffer| quote(&buffer.name)).collect();
-    section.write(PLAYOUT.name, format!("[{}]", names.join(", ")));
+    section.write(PLAYOUT.name, written(&buffers));
     Ok(buffers)
+}
+
+fn written(buffers: &[Playout]) -> Value {
+    let each = |buffer: &Playout| match buffer.buffer_ns {
+        Some(ns) => Value::Whole(ns, Kind::Time),
+        None => ADAPTIVE.into(),
+    };
+    Value::List(buffers.iter().map(each).collect())
 }
 
 fn buffer(entry: &Entry<'_, '_>) -> Result<Playout, Fault> {

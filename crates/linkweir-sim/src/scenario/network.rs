@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use linkweir_config::keys::link::{RATE, TRACE};
-use linkweir_config::reader::{nearest, quote, Entry, Section};
+use linkweir_config::reader::{nearest, quote, Entry, Section, Value, Written};
 use linkweir_config::trace::keys::DESCRIBED;
 use linkweir_config::Fault;
 use toml::de::DeTable;
@@ -17,15 +17,16 @@ use crate::experiment::{Experiment, Flow};
 use crate::network::{Network, OnBreak, Routed, Station, Way};
 use crate::random;
 
+use super::checked::Scenario;
 use super::inputs::Told;
 use super::keys;
 use super::keys::link::{BEAM, CLASS, LIKE, NAME, NOMINAL, SATELLITE, SCHEDULER};
 use super::overrides::Overrides;
-use super::queued::{Context, Headers, Part, Queued};
+use super::queued::{all_written, held, series_rows, Context, Queued, Tables};
 use super::route::{Place, Route, Stop, Ways};
-use super::traffic;
-use super::{flow_parts, flow_tables, held, limits, resolved_form, series_rows};
-use super::{RunKeys, Scenario, Sources, FLOW_HEADER};
+use super::run_keys::RunKeys;
+use super::sources::{flow_tables, Sources};
+use super::{limits, traffic};
 
 /// The table of a link with all its keys, also those it takes from another one.
 pub(super) struct Full<'i> {
@@ -265,11 +266,11 @@ pub(super) fn read<'s, 'i>(
     let sources = Sources::read(&mut flow_sections, &ways, &run.times, files)?;
     series_rows(&top, run.bins, &links, sources.flows.len())?;
 
-    let resolved = top.finish()?;
-    let flow_lines = flow_parts(&flow_sections)?;
-    let parts = links
+    let mut written = top.finish()?;
+    let of_flows = all_written(&flow_sections)?;
+    let of_links = links
         .iter()
-        .map(|queued| queued.parts(&Headers::OF_SEVERAL))
+        .map(Queued::written)
         .collect::<Result<Vec<_>, _>>()?;
     let read = Read {
         run,
@@ -279,30 +280,28 @@ pub(super) fn read<'s, 'i>(
         order: order(&sources.routes, links.len()),
     };
     read.acknowledgements_fit(&flow_sections)?;
-    let alone = read.alone(&resolved, &flow_lines)?;
-    let mut all = Vec::new();
-    for at in &read.order {
-        all.extend(with_name(&tables[*at].name, &parts[*at]));
-    }
-    all.extend(flow_lines);
+    let alone = read.alone(&written, &of_links, &of_flows)?;
+    let with_name = |at: &usize| {
+        let (link, of_queues) = of_links[*at].clone();
+        let mut named = Written::default();
+        named.write(NAME.name, tables[*at].name.clone());
+        named.extend(link);
+        of_queues.into(&mut named);
+        named
+    };
+    let in_order = read.order.iter().map(with_name).collect();
+    written.write(keys::top::LINK.name, Value::Tables(in_order));
+    written.write(keys::top::FLOW.name, Value::Tables(of_flows));
     Ok(Scenario {
         experiment: read.keys_of_the_run(),
         network: Some(read.network()),
         links: alone,
-        resolved_toml: resolved_form(resolved, &all),
+        resolved_toml: written.toml(),
+        written,
         inputs,
         notes: told.notes,
         readings: told.readings,
     })
-}
-
-/// The parts of a link, of which the first has its name.
-fn with_name(name: &str, parts: &[Part]) -> Vec<Part> {
-    let mut parts = parts.to_vec();
-    if let Some((_, lines)) = parts.first_mut() {
-        lines.insert_str(0, &format!("{} = {}\n", NAME.name, quote(name)));
-    }
-    parts
 }
 
 /// The links in the order in which flows first use them, then those that none uses.
@@ -376,7 +375,12 @@ impl Read<'_, '_, '_> {
     }
 
     /// Each link as a scenario of its own, checked, in the order of the network.
-    fn alone(&self, top: &str, flow_lines: &[Part]) -> Result<Vec<Arc<Scenario>>, Fault> {
+    fn alone(
+        &self,
+        top: &Written,
+        of_links: &[(Written, Tables)],
+        of_flows: &[Written],
+    ) -> Result<Vec<Arc<Scenario>>, Fault> {
         let mut flows: Vec<Vec<Flow>> = vec![Vec::new(); self.links.len()];
         let mut begins: Vec<Vec<bool>> = vec![Vec::new(); self.links.len()];
         for (flow, route, copy) in self.flows() {
@@ -389,10 +393,10 @@ impl Read<'_, '_, '_> {
                 begins[stop.at].push(number == 0);
             }
         }
-        let mut lines: Vec<Vec<Part>> = vec![Vec::new(); self.links.len()];
-        for (route, (_, text)) in self.sources.routes.iter().zip(flow_lines) {
+        let mut tables: Vec<Vec<Written>> = vec![Vec::new(); self.links.len()];
+        for (route, table) in self.sources.routes.iter().zip(of_flows) {
             for stop in &route.there {
-                lines[stop.at].push((FLOW_HEADER, self.of_one_link(text, stop)));
+                tables[stop.at].push(self.of_one_link(table, stop));
             }
         }
         let mut alone = Vec::new();
@@ -400,13 +404,18 @@ impl Read<'_, '_, '_> {
             let queued = &self.links[*at];
             let experiment = self.run.experiment(queued, std::mem::take(&mut flows[*at]));
             queued.fits(&experiment, &|flow| begins[*at][flow])?;
-            let mut parts = queued.parts(&Headers::ONE)?;
-            parts.append(&mut lines[*at]);
+            let (link, of_queues) = of_links[*at].clone();
+            let mut written = top.clone();
+            written.write(keys::top::LINK.name, Value::Table(link));
+            of_queues.into(&mut written);
+            let mine = std::mem::take(&mut tables[*at]);
+            written.write(keys::top::FLOW.name, Value::Tables(mine));
             alone.push(Arc::new(Scenario {
                 experiment,
                 network: None,
                 links: Vec::new(),
-                resolved_toml: resolved_form(top.to_owned(), &parts),
+                resolved_toml: written.toml(),
+                written,
                 inputs: Vec::new(),
                 notes: Vec::new(),
                 readings: Vec::new(),
@@ -415,30 +424,14 @@ impl Read<'_, '_, '_> {
         Ok(alone)
     }
 
-    /// The lines of a flow as on one link, where it names its class and no way.
-    fn of_one_link(&self, lines: &str, stop: &Stop<'_>) -> String {
+    /// The table of a flow as on one link, where it names its class and no way.
+    fn of_one_link(&self, table: &Written, stop: &Stop<'_>) -> Written {
         use keys::flow::{BACK, CLASS, DSCP, PATH};
         let names = &self.links[stop.at].classes.names;
         let class = names.iter().find(|(_, range)| **range == stop.classes);
         let class = class.map_or("", |(name, _)| name);
-        let of_the_way = |line: &str| {
-            let key = line.split(" = ").next().unwrap_or_default();
-            [BACK.name, CLASS.name, DSCP.name, PATH.name].contains(&key)
-        };
-        let named = format!("{} = {}", CLASS.name, quote(class));
-        let mut place = Some(&named[..]);
-        let mut written = String::new();
-        for line in lines.lines() {
-            let line = match of_the_way(line) {
-                true => place.take(), // the class, where the first of these keys was
-                false => Some(line),
-            };
-            if let Some(line) = line {
-                written.push_str(line);
-                written.push('\n');
-            }
-        }
-        written
+        let of_the_way = [BACK.name, CLASS.name, DSCP.name, PATH.name];
+        table.replaced(&of_the_way, CLASS.name, class.into())
     }
 
     /// An experiment with the keys of the run, and without classes and flows.

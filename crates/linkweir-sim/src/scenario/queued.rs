@@ -2,7 +2,7 @@
 //! A link with the scheduler in front of it and its classes, as they were read.
 
 use linkweir_config::queue;
-use linkweir_config::reader::Section;
+use linkweir_config::reader::{Section, Value, Written};
 use linkweir_config::Fault;
 
 use crate::experiment::{Class, Experiment, Link, Scheduler};
@@ -14,29 +14,19 @@ use super::route::Names;
 use super::scheduler::{Chosen, Matched};
 use super::{beam, limits, link, scheduler, traffic};
 
-/// A header of the resolved form with the lines below it.
-pub(super) type Part = (&'static str, String);
-
-/// How the tables of a link are headed in the resolved form.
-pub(super) struct Headers {
-    link: &'static str,
-    scheduler: &'static str,
-    class: &'static str,
+/// The tables of a link's scheduler and classes in the resolved form.
+#[derive(Clone)]
+pub(super) struct Tables {
+    scheduler: Written,
+    classes: Vec<Written>,
 }
 
-impl Headers {
-    /// Of the one link of a scenario.
-    pub(super) const ONE: Headers = Headers {
-        link: "[link]",
-        scheduler: "[scheduler]",
-        class: "[[class]]",
-    };
-    /// Of one of several.
-    pub(super) const OF_SEVERAL: Headers = Headers {
-        link: "[[link]]",
-        scheduler: "[link.scheduler]",
-        class: "[[link.class]]",
-    };
+impl Tables {
+    /// Adds them to the table that they belong to.
+    pub(super) fn into(self, above: &mut Written) {
+        above.write(keys::top::SCHEDULER.name, Value::Table(self.scheduler));
+        above.write(keys::top::CLASS.name, Value::Tables(self.classes));
+    }
 }
 
 /// What reading a link takes.
@@ -54,8 +44,6 @@ pub(super) struct Queued<'s, 'i> {
     pub(super) link: Link,
     pub(super) classes: Classes,
     section: Section<'s, 'i>,
-    /// The table of the link's satellite or beam.
-    channel: Option<Part>,
     scheduler: Section<'s, 'i>,
     policy: Chosen,
     params: Vec<u64>,
@@ -72,7 +60,7 @@ impl<'s, 'i> Queued<'s, 'i> {
         if above.is_none() {
             section.expect(&[keys::link::SCHEDULER.name, keys::link::CLASS.name]);
         }
-        let (link, channel) = link::read(
+        let link = link::read(
             &mut section,
             context.duration_ns,
             context.seed,
@@ -94,7 +82,6 @@ impl<'s, 'i> Queued<'s, 'i> {
             link,
             classes,
             section,
-            channel,
             scheduler,
             policy,
             params,
@@ -112,15 +99,14 @@ impl<'s, 'i> Queued<'s, 'i> {
         }
     }
 
-    /// The resolved form, of which all keys must be known.
-    pub(super) fn parts(&self, headers: &Headers) -> Result<Vec<Part>, Fault> {
-        let mut parts = vec![(headers.link, self.section.known()?.to_owned())];
-        parts.extend(self.channel.clone());
-        parts.push((headers.scheduler, self.scheduler.known()?.to_owned()));
-        for section in &self.class_sections {
-            parts.push((headers.class, section.known()?.to_owned()));
-        }
-        Ok(parts)
+    /// The resolved form of the link and of its scheduler and classes, of which all keys must be known.
+    pub(super) fn written(&self) -> Result<(Written, Tables), Fault> {
+        let link = self.section.known()?.clone();
+        let tables = Tables {
+            scheduler: self.scheduler.known()?.clone(),
+            classes: all_written(&self.class_sections)?,
+        };
+        Ok((link, tables))
     }
 
     /// Refuses a policy whose values do not fit together, and packets that do not fit into their queues. `experiment` is the
@@ -214,4 +200,60 @@ impl Classes {
         }
         Ok(all)
     }
+}
+
+/// The resolved forms of several tables, of which all keys must be known.
+pub(super) fn all_written(sections: &[Section<'_, '_>]) -> Result<Vec<Written>, Fault> {
+    let written = sections.iter().map(|section| section.known().cloned());
+    written.collect()
+}
+
+/// Refuses queues that may hold too many packets together.
+pub(super) fn held(top: &Section<'_, '_>, links: &[Queued<'_, '_>]) -> Result<(), Fault> {
+    let held: u64 = links
+        .iter()
+        .flat_map(|queued| &queued.classes.classes)
+        .map(|c| u64::from(c.limit_pkts.unwrap_or(0)))
+        .sum();
+    if held > limits::QUEUED_PKTS {
+        let message = format!(
+            "the queues together may hold {held} packets, more than {}; lower limit",
+            limits::QUEUED_PKTS
+        );
+        return Err(top.fault_at(keys::top::CLASS.name, message));
+    }
+    Ok(())
+}
+
+/// Refuses series with too many rows.
+pub(super) fn series_rows(
+    top: &Section<'_, '_>,
+    bins: u64,
+    links: &[Queued<'_, '_>],
+    flows: usize,
+) -> Result<(), Fault> {
+    let (mut classes, mut terminals) = (0, 0);
+    for queued in links {
+        classes += queued.classes.classes.len();
+        // In a beam each class also has a row in table `channel`.
+        terminals += queued
+            .link
+            .beam
+            .as_ref()
+            .map_or(0, |_| queued.classes.classes.len());
+    }
+    let rows = bins.saturating_mul((classes + terminals + flows) as u64);
+    if rows > limits::SERIES_ROWS {
+        let twice = if terminals > 0 {
+            " (two rows each)"
+        } else {
+            ""
+        };
+        let message = format!(
+            "{bins} bins for {classes} classes{twice} and {flows} flows are more than {} rows; raise interval",
+            limits::SERIES_ROWS
+        );
+        return Err(top.fault_at(keys::top::INTERVAL.name, message));
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use linkweir_config::matching;
-use linkweir_config::reader::{nearest, quote, Entry, Section};
+use linkweir_config::reader::{nearest, quote, Entry, Section, Value, Written};
 use linkweir_config::Fault;
 
 use crate::experiment::Link;
@@ -84,7 +84,7 @@ fn one<'a>(
     classes: &Names,
 ) -> Result<Route<'a>, Fault> {
     for key in [DSCP.name, PATH.name, BACK.name] {
-        if let Some(entry) = section.stray(key) {
+        if let Some(entry) = section.find(key) {
             return Err(entry.fault(
                 "is for links with names: write [[link]] with a name, [link.scheduler] and [[link.class]], or leave this out",
             ));
@@ -95,7 +95,7 @@ fn one<'a>(
         &quote(classes.keys().next().map_or("", String::as_str)),
     )?;
     let wanted = entry.text()?;
-    section.write(CLASS.name, quote(wanted));
+    section.write(CLASS.name, wanted);
     let there = Stop {
         at: 0,
         key: "link",
@@ -146,13 +146,14 @@ fn network<'a>(section: &mut Section<'_, '_>, places: &'a [Place<'a>]) -> Result
         }
     };
     let back = match section.find(BACK.name) {
-        Some(entry) if entry.is_empty_list() => Vec::new(),
         Some(entry) => links(&entry, places)?,
         None => Vec::new(),
     };
     let classes = Chosen::read(section, places, path.iter().chain(&back).copied())?;
     write_links(section, PATH.name, &path, places);
-    write_links(section, BACK.name, &back, places);
+    if !back.is_empty() {
+        write_links(section, BACK.name, &back, places);
+    }
     let stops = |numbers: &[usize]| -> Result<Vec<Stop<'a>>, Fault> {
         let stop = |at: &usize| {
             let place = &places[*at];
@@ -172,8 +173,8 @@ fn network<'a>(section: &mut Section<'_, '_>, places: &'a [Place<'a>]) -> Result
 }
 
 fn write_links(section: &mut Section<'_, '_>, key: &str, numbers: &[usize], places: &[Place<'_>]) {
-    let names: Vec<String> = numbers.iter().map(|at| quote(places[*at].name)).collect();
-    section.write(key, format!("[{}]", names.join(", ")));
+    let names = numbers.iter().map(|at| Value::from(places[*at].name));
+    section.write(key, Value::List(names.collect()));
 }
 
 /// The numbers of the links that a list names, each once.
@@ -220,14 +221,14 @@ impl<'s, 'i> Chosen<'s, 'i> {
             }
             (Some(entry), None) => {
                 let point = matching::code_point(&entry)?;
-                section.write(DSCP.name, matching::show_code_point(point));
+                section.write(DSCP.name, matching::written_code_point(point));
                 Ok(Chosen::Matched(entry, point))
             }
             (None, Some(entry)) => match entry.table() {
                 Some(table) => Chosen::each(section, entry, &table, places, passed),
                 None => {
                     let wanted = entry.text()?;
-                    section.write(CLASS.name, quote(wanted));
+                    section.write(CLASS.name, wanted);
                     Ok(Chosen::Everywhere(entry, wanted))
                 }
             },
@@ -252,7 +253,7 @@ impl<'s, 'i> Chosen<'s, 'i> {
     ) -> Result<Chosen<'s, 'i>, Fault> {
         let names: Vec<&str> = passed.map(|at| places[at].name).collect();
         let mut classes = BTreeMap::new();
-        let mut shown = Vec::new();
+        let mut written = Written::default();
         for link in table.names() {
             let Some(class) = table.stray(link) else {
                 continue;
@@ -261,10 +262,10 @@ impl<'s, 'i> Chosen<'s, 'i> {
                 let cure = others(link, names.iter().copied());
                 return Err(class.fault(format!("the flow passes no link of this name; {cure}")));
             }
-            shown.push(format!("{} = {}", quote(link), quote(class.text()?)));
+            written.write(link, class.text()?);
             classes.insert(link, class);
         }
-        section.write(CLASS.name, format!("{{ {} }}", shown.join(", ")));
+        section.write(CLASS.name, Value::Inline(written));
         Ok(Chosen::Each(entry, classes))
     }
 
@@ -293,7 +294,7 @@ impl<'s, 'i> Chosen<'s, 'i> {
                 let name = place.matched.class_of(*point).ok_or_else(|| {
                     entry.fault(format!(
                         "matches no class{there}; add match = [{{ dscp = {} }}] to one of its classes, or leave match out of one, which then takes the rest",
-                        matching::show_code_point(*point)
+                        matching::written_code_point(*point)
                     ))
                 })?;
                 class_called(entry, name, place.classes, &there)

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use linkweir_config::keys::Form;
-use linkweir_config::reader::{quote, Entry, Section};
+use linkweir_config::reader::{Entry, Section, Value, Written};
 use linkweir_config::trace;
-use linkweir_config::units::{self, Kind};
+use linkweir_config::units::Kind;
 use linkweir_config::values;
 use linkweir_config::Fault;
 
@@ -36,7 +36,7 @@ const ENVIRONMENTS: [Environment; 4] = [
     Environment::Urban,
 ];
 
-/// Reads the table; returns the satellite and the lines of the resolved form. Files are looked for in `folder`.
+/// Reads the table; returns the satellite and the table's resolved form. Files are looked for in `folder`.
 pub(super) fn read(
     entry: &Entry<'_, '_>,
     seed: u64,
@@ -44,7 +44,7 @@ pub(super) fn read(
     folder: &Path,
     inputs: &mut Vec<Input>,
     told: &mut Told,
-) -> Result<(Satellite, String), Fault> {
+) -> Result<(Satellite, Written), Fault> {
     let mut section = entry
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.satellite]"))?;
@@ -60,7 +60,7 @@ pub(super) fn read(
     let (csi_tick_ns, csi_age_ns) = channel_knowledge(&mut section)?;
 
     let packet_bytes = PACKET.form.read(&section.entry_of(&PACKET)?)?;
-    section.write(PACKET.name, quote(&format!("{packet_bytes}B")));
+    section.write(PACKET.name, Value::Bytes(packet_bytes));
     let esn0_db = section.take(&ESN0_DB)?;
     let packet_bits = 8 * packet_bytes as u32;
     let harq = Harq::designed(packet_bits, esn0_db as u32).ok_or_else(|| {
@@ -70,15 +70,14 @@ pub(super) fn read(
         )
     })?;
     let ground_delay_ns = section.take(&GROUND_DELAY)?;
-    let (delays, constellation_lines) =
+    let (delays, constellation) =
         delays(&mut section, duration_ns, (folder, decimal), inputs, told)?;
     let repeats = section.take(&REPEATS_SEE)?;
     let first = section.take(&FIRST_ATTEMPT)?;
     let reordering = reordering(&mut section)?;
-    let mut lines = section.finish()?;
-    if let Some(constellation_lines) = constellation_lines {
-        lines.push_str("\n[link.satellite.constellation]\n");
-        lines.push_str(&constellation_lines);
+    let mut written = section.finish()?;
+    if let Some(constellation) = constellation {
+        written.write(CONSTELLATION.name, Value::Table(constellation));
     }
     Ok((
         Satellite {
@@ -94,7 +93,7 @@ pub(super) fn read(
             uncoded_too: first == 1,
             reordering,
         },
-        lines,
+        written,
     ))
 }
 
@@ -133,12 +132,12 @@ fn channel_knowledge(section: &mut Section<'_, '_>) -> Result<(u64, Option<u64>)
     let tick_ns = match age_ns {
         Some(age_ns) => {
             section.remark("csi_tick: the scheduler knows the channels whenever it chooses");
-            section.write(CSI_AGE.name, quote(&units::show_whole(age_ns, Kind::Time)));
+            section.write(CSI_AGE.name, Value::Whole(age_ns, Kind::Time));
             CSI_TICK.default.0
         }
         None => {
             let tick_ns = section.take(&CSI_TICK)?;
-            section.write(CSI_AGE.name, quote("flight"));
+            section.write(CSI_AGE.name, "flight");
             tick_ns
         }
     };
@@ -196,7 +195,7 @@ fn recorded(
     if let Some(note) = fading::doubt(&fading) {
         told.notes.push(format!("{}: {note}", path.display()));
     }
-    section.write(FADING.name, quote(&inputs::keep(path, bytes, inputs)));
+    section.write(FADING.name, inputs::keep(path, bytes, inputs));
     Ok(Channel::Recorded(fading))
 }
 
@@ -222,7 +221,10 @@ fn generated(section: &mut Section<'_, '_>, seed: u64) -> Result<Channel, Fault>
             section.fault_at(ELEVATION_DEG.name, message)
         })?;
         let elevation_deg = ELEVATION_DEG.form.read(&elevation)?;
-        section.write(ELEVATION_DEG.name, elevation_deg.to_string());
+        section.write(
+            ELEVATION_DEG.name,
+            ELEVATION_DEG.form.written(&elevation_deg),
+        );
         Lms::rural_wooded(elevation_deg as u32)
             .ok_or_else(|| elevation.fault(format!("must be one of {elevations}")))?
     };
@@ -237,14 +239,14 @@ fn generated(section: &mut Section<'_, '_>, seed: u64) -> Result<Channel, Fault>
     })
 }
 
-/// Delays from a file or through a constellation, with the resolved lines of the latter's table.
+/// Delays from a file or through a constellation, with the resolved form of the latter's table.
 fn delays(
     section: &mut Section<'_, '_>,
     duration_ns: u64,
     (folder, decimal): (&Path, Option<char>),
     inputs: &mut Vec<Input>,
     told: &mut Told,
-) -> Result<(Option<Delays>, Option<String>), Fault> {
+) -> Result<(Option<Delays>, Option<Written>), Fault> {
     let file = section.find(DELAYS.name);
     let shell = section.find(CONSTELLATION.name);
     let start = section.find(DELAYS_START.name);
@@ -260,7 +262,7 @@ fn delays(
         .map(|entry| DELAYS_BEFORE.form.read(entry))
         .transpose()?;
 
-    let mut lines = None;
+    let mut written = None;
     let mut outages = Outages::default();
     let [to_satellite_s, to_ground_s] = match (file, shell) {
         (Some(file), Some(_)) => {
@@ -278,7 +280,7 @@ fn delays(
             let (path, bytes) = inputs::read(&file, "times and delays", folder)?;
             let (delays, series) = trace::parse_delays(&bytes, &path, decimal)?;
             told.read(series.of_file(&path));
-            section.write(DELAYS.name, quote(&inputs::keep(path, bytes, inputs)));
+            section.write(DELAYS.name, inputs::keep(path, bytes, inputs));
             delays
         }
         (None, Some(shell)) => {
@@ -286,23 +288,19 @@ fn delays(
             let from_ns = if shift_ns > 0 { 0 } else { start_ns };
             let run_ns = start_ns..start_ns.saturating_add(duration_ns);
             let path = constellation::read(&shell, from_ns, run_ns, &mut told.notes)?;
-            lines = Some(path.lines);
+            written = Some(path.written);
             outages = path.outages;
             path.delays
         }
     };
-    let show = |ns: u64| quote(&units::show_whole(ns, Kind::Time));
-    section.write(DELAYS_START.name, show(start_ns));
-    section.write(DELAYS_SHIFT.name, show(shift_ns));
+    section.write(DELAYS_START.name, DELAYS_START.form.written(&start_ns));
+    section.write(DELAYS_SHIFT.name, DELAYS_SHIFT.form.written(&shift_ns));
     if let (Some(entry), 0) = (&before, shift_ns) {
         return Err(entry.fault("is only for flows that are behind; give a delays_shift above 0"));
     }
     let before_s = before_s.unwrap_or_else(|| values::first(&to_satellite_s));
     if shift_ns > 0 {
-        section.write(
-            DELAYS_BEFORE.name,
-            quote(&units::show_real(before_s, Kind::Seconds)),
-        );
+        section.write(DELAYS_BEFORE.name, DELAYS_BEFORE.form.written(&before_s));
     } else {
         section.remark("delays_before: no flow is behind");
     }
@@ -314,5 +312,5 @@ fn delays(
         before_s,
         outages,
     };
-    Ok((Some(delays), lines))
+    Ok((Some(delays), written))
 }

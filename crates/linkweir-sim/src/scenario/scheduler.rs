@@ -2,8 +2,8 @@
 //! The policy, its parameters and the classes. Names, units, ranges and defaults all come from the core's tables.
 
 use linkweir_config::matching::{self, Rule};
-use linkweir_config::reader::{quote, Section};
-use linkweir_config::units::{self, Kind};
+use linkweir_config::reader::{Section, Value};
+use linkweir_config::units::Kind;
 use linkweir_config::{parameters, queue, Fault};
 use linkweir_core::{Declaration, PolicyInfo, View};
 
@@ -82,7 +82,7 @@ fn choose(
     // Those that only reproduce papers are named where these are reproduced, not to everyone.
     let at = entry.choice_of(&names, core.len())?;
     let own = at.checked_sub(core.len()).and_then(|at| OWN.get(at));
-    section.write(POLICY.name, quote(names[at]));
+    section.write(POLICY.name, names[at]);
     Ok(Chosen {
         name: names[at],
         info: core.get(at),
@@ -104,7 +104,7 @@ pub(super) fn class(
     if name.is_empty() {
         return Err(entry.fault("must not be empty"));
     }
-    section.write(NAME.name, quote(&name));
+    section.write(NAME.name, name.as_str());
     let count = section.take(&COUNT)?;
     matched.read(section, &name, count)?;
 
@@ -206,14 +206,14 @@ fn targets(section: &mut Section<'_, '_>, default_ns: u64) -> Result<Vec<u64>, F
     if let Some(entry) = target.filter(|_| (1..TIMEOUTS_NS.0).contains(&target_ns)) {
         return Err(entry.fault("must be 0s, which makes the class elastic, or 1ms .. 60s"));
     }
-    section.write("target", quote(&units::show_whole(target_ns, Kind::Time)));
+    section.write("target", Value::Whole(target_ns, Kind::Time));
     let rate_bps = match section.find("target_rate") {
         Some(entry) if target_ns > 0 => {
             return Err(entry.fault("is only for an elastic class: target = \"0s\""));
         }
         Some(entry) => {
             let bps = entry.whole(Kind::Rate, (limits::NOMINAL_MIN_BPS, limits::RATE_BPS))?;
-            section.write("target_rate", quote(&units::show_whole(bps, Kind::Rate)));
+            section.write("target_rate", Value::Whole(bps, Kind::Rate));
             bps
         }
         None => 0,

@@ -12,7 +12,7 @@ mod voice;
 mod web;
 
 use linkweir_config::keys::Form;
-use linkweir_config::reader::{quote, show_number, Entry, Section};
+use linkweir_config::reader::{Entry, Section, Value};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 
@@ -66,7 +66,7 @@ pub(super) fn read<'a>(
     let route = ways.read(section)?;
     let path = &route.there[..];
     let first = &path[0];
-    section.write(KIND.name, quote(source.name()));
+    section.write(KIND.name, source.name());
     let mut files = Files {
         folder: &folder(section),
         inputs,
@@ -210,15 +210,15 @@ fn packet(
     path: &[Stop<'_>],
 ) -> Result<Sizes, Fault> {
     let entry = section.find(key);
-    let (sizes, shown) = match &entry {
+    let (sizes, written) = match &entry {
         None => (
             Sizes::Fixed(DEFAULT_PACKET_BYTES),
-            show_size(DEFAULT_PACKET_BYTES),
+            written_size(DEFAULT_PACKET_BYTES),
         ),
         Some(entry) => match entry.table() {
             None => {
                 let bytes = size(entry)?;
-                (Sizes::Fixed(bytes), show_size(bytes))
+                (Sizes::Fixed(bytes), written_size(bytes))
             }
             Some(mut table) => {
                 let read = match table.find(SIZES.name) {
@@ -239,12 +239,12 @@ fn packet(
     };
     accountable(section, key, least, path)?;
     accountable(section, key, most, path)?;
-    section.write(key, shown);
+    section.write(key, written);
     Ok(sizes)
 }
 
 /// Sizes with weights: all the same unless they are given.
-fn mix(table: &mut Section<'_, '_>, sizes: &Entry<'_, '_>) -> Result<(Sizes, String), Fault> {
+fn mix(table: &mut Section<'_, '_>, sizes: &Entry<'_, '_>) -> Result<(Sizes, Value), Fault> {
     let bytes = sizes
         .list(limits::MIX_SIZES)?
         .iter()
@@ -265,26 +265,28 @@ fn mix(table: &mut Section<'_, '_>, sizes: &Entry<'_, '_>) -> Result<(Sizes, Str
         }
         None => vec![1.0; bytes.len()],
     };
-    let shown_sizes: Vec<String> = bytes.iter().map(|b| show_size(*b)).collect();
-    let shown_weights: Vec<String> = weights.iter().map(|w| show_number(*w)).collect();
-    let shown = format!(
-        "{{ sizes = [{}], weights = [{}] }}",
-        shown_sizes.join(", "),
-        shown_weights.join(", ")
-    );
-    Ok((Sizes::Mix(bytes.into_iter().zip(weights).collect()), shown))
+    let written_sizes = bytes.iter().map(|b| written_size(*b)).collect();
+    let written_weights = weights.iter().map(|w| Value::Real(*w)).collect();
+    let written = Value::inline([
+        (SIZES.name, Value::List(written_sizes)),
+        (WEIGHTS.name, Value::List(written_weights)),
+    ]);
+    Ok((
+        Sizes::Mix(bytes.into_iter().zip(weights).collect()),
+        written,
+    ))
 }
 
 /// Sizes from `min` to `max`.
-fn between(table: &mut Section<'_, '_>) -> Result<(Sizes, String), Fault> {
+fn between(table: &mut Section<'_, '_>) -> Result<(Sizes, Value), Fault> {
     let min = size(&table.need(MIN.name, "\"64B\"")?)?;
     let max_entry = table.need(MAX.name, "\"1500B\"")?;
     let max = size(&max_entry)?;
     if max < min {
         return Err(max_entry.fault(format!("must not be below min, {min}B")));
     }
-    let shown = format!("{{ min = {}, max = {} }}", show_size(min), show_size(max));
-    Ok((Sizes::Uniform(min, max), shown))
+    let written = Value::inline([(MIN.name, written_size(min)), (MAX.name, written_size(max))]);
+    Ok((Sizes::Uniform(min, max), written))
 }
 
 fn size(entry: &Entry<'_, '_>) -> Result<u32, Fault> {
@@ -292,8 +294,8 @@ fn size(entry: &Entry<'_, '_>) -> Result<u32, Fault> {
     Ok(u32::try_from(bytes).unwrap_or(limits::PACKET_BYTES))
 }
 
-fn show_size(bytes: u32) -> String {
-    quote(&units::show_whole(bytes.into(), Kind::Size))
+fn written_size(bytes: u32) -> Value {
+    Value::Whole(bytes.into(), Kind::Size)
 }
 
 /// With overhead and mpu of each link, a packet must be at least one byte and shorter than the core's limit.
@@ -379,7 +381,7 @@ fn bulk(section: &mut Section<'_, '_>, path: &[Stop<'_>]) -> Result<tcp::Config,
     let mut config = tcp_config(section)?;
     config.bytes_to_send = section.given(&TCP_BYTES)?;
     match &config.bytes_to_send {
-        Some(bytes) => section.write(TCP_BYTES.name, TCP_BYTES.form.show(bytes)),
+        Some(bytes) => section.write(TCP_BYTES.name, TCP_BYTES.form.written(bytes)),
         None => section.remark("bytes: without end"),
     }
     accountable(section, TCP_MSS.name, config.segment_bytes(), path)?;

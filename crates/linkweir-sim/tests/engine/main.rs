@@ -11,6 +11,7 @@ mod measures;
 mod networks;
 mod published;
 mod random_lives;
+mod random_networks;
 mod satellite;
 mod snapshots;
 mod theory;

@@ -13,18 +13,18 @@ use rand_pcg::Pcg64;
 
 use crate::build::*;
 
-struct Dice(Pcg64);
+pub struct Dice(pub Pcg64);
 
 impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
+    pub fn below(&mut self, n: u64) -> u64 {
         self.0.next_u64() % n
     }
 
-    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+    pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize]
     }
 
-    fn signal(&mut self, mean: f64) -> Signal {
+    pub fn signal(&mut self, mean: f64) -> Signal {
         let period_ns = self.one_of(&[1_000, 777_777, 90 * MS, 5 * S]);
         match self.below(6) {
             0 => Signal::Cosine {
@@ -68,7 +68,7 @@ impl Dice {
         }
     }
 
-    fn traffic(&mut self) -> Traffic {
+    pub fn traffic(&mut self) -> Traffic {
         let mean = self.one_of(&[1e5, 1e6, 5e6]);
         match self.below(6) {
             0 => Traffic::Cbr {
@@ -128,7 +128,7 @@ impl Dice {
         });
     }
 
-    fn experiment(&mut self) -> Experiment {
+    pub fn experiment(&mut self) -> Experiment {
         let nclasses = 1 + self.below(5) as usize;
         let names: Vec<&str> = linkweir_core::policies().iter().map(|p| p.name).collect();
         let policy = self.one_of(&names);

@@ -9,7 +9,7 @@ from typing import Any
 
 from linkweir.scenarios.declared import Row, rows, table_of, traffic_kinds
 from linkweir.scenarios.policy import IN_SIMULATOR, policies
-from linkweir.scenarios.schema.matching import rules_of
+from linkweir.scenarios.schema.matching import code_point, rules_of
 from linkweir.scenarios.schema.values import (
     TEXT,
     Schema,
@@ -89,6 +89,7 @@ def _form(row: Row) -> Schema:
         "playout": lambda: one_of(_buffer(), a_list(_buffer())),
         "per_terminal": lambda: _per_terminal(base or {}),
         "names": lambda: a_list(TEXT),
+        "code_point": code_point,
         "class_name": lambda: one_of(TEXT, {"type": "object", "additionalProperties": TEXT}),
     }
     if row.key == "environment":  # the last one is the only environment of itu_p681

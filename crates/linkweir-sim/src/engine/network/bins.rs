@@ -4,16 +4,15 @@
 
 use linkweir_core::Distribution;
 
+use crate::experiment::Traffic;
 use crate::metrics::network::NetworkTables;
 use crate::metrics::Recorder;
 use crate::network::Network;
 use crate::table::Sink;
 
-use super::super::bottleneck::Bottleneck;
-use super::super::flow::Kind;
-use super::super::transport;
 use super::partition::Partitions;
 use super::plan::Plan;
+use super::process::Process;
 
 pub(super) struct NetworkBins {
     tables: NetworkTables,
@@ -36,10 +35,22 @@ impl NetworkBins {
         let mut processes = partitions.processes();
         let stats: Vec<_> = processes
             .iter_mut()
-            .map(|process| process.at().mux.policy().stats())
+            .map(|process| process.stats())
             .collect();
+        let times = (network.warmup_ns, network.duration_ns);
+        let mut tables = NetworkTables::new(stats.into_iter(), times);
+        if let Some(rows) = network.log_rows {
+            let recorders: Vec<&mut Recorder> = processes
+                .iter_mut()
+                .map(|process| process.recorder())
+                .collect();
+            let flows = network.flows.iter();
+            let applications =
+                flows.map(|routed| matches!(routed.flow.traffic, Traffic::Application(_)));
+            tables = tables.with_log(rows, &recorders, plan.entries(), applications);
+        }
         NetworkBins {
-            tables: NetworkTables::new(stats.into_iter(), (network.warmup_ns, network.duration_ns)),
+            tables,
             names: (0..plan.links()).map(|p| plan.name(p).to_owned()).collect(),
             ends: plan.flows.iter().map(|flow| flow.home).collect(),
             interval_ns: network.interval_ns,
@@ -51,9 +62,10 @@ impl NetworkBins {
 
     /// The state at the beginning of the run.
     pub(super) fn begin(&mut self, partitions: &mut Partitions<'_>) {
+        let now_ns = 0;
         let mut processes = partitions.processes();
         for (place, process) in processes.iter_mut().enumerate() {
-            self.sample_levels(place, process.at());
+            self.sample_levels(place, now_ns, process);
         }
     }
 
@@ -66,6 +78,24 @@ impl NetworkBins {
         bin_end_ns.min(self.warmup_ns)
     }
 
+    /// Writes the log up to now, if there is one.
+    pub(super) fn write_log(
+        &mut self,
+        partitions: &mut Partitions<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), String> {
+        let mut processes = partitions.processes();
+        let names = self.names.iter().map(String::as_str);
+        let recorders = processes.iter_mut().map(|process| process.recorder());
+        let mut links: Vec<(&str, &mut Recorder)> = names.zip(recorders).collect();
+        self.tables.write_log(&mut links, sink)
+    }
+
+    /// When the log was full, if it was.
+    pub(super) fn log_cut_ns(&self) -> Option<u64> {
+        self.tables.log_cut_ns()
+    }
+
     /// Simulated time reaches the end of a bin, of the warm-up, or of both.
     pub(super) fn cross(
         &mut self,
@@ -74,9 +104,7 @@ impl NetworkBins {
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
         for process in &mut partitions.processes() {
-            let at = process.at();
-            at.now_ns = now_ns;
-            transport::record(at);
+            process.settle(now_ns);
         }
         if now_ns == self.bin_ns.saturating_add(self.interval_ns) {
             self.end_bin(now_ns, partitions, sink)?;
@@ -99,10 +127,8 @@ impl NetworkBins {
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
         for process in &mut partitions.processes() {
-            let at = process.at();
-            at.now_ns = now_ns;
-            transport::record(at);
-            played(at);
+            process.settle(now_ns);
+            process.end();
         }
         if now_ns > self.bin_ns {
             self.end_bin(now_ns, partitions, sink)?;
@@ -110,9 +136,8 @@ impl NetworkBins {
         let mut processes = partitions.processes();
         let mut links: Vec<(&str, &mut Recorder, Vec<&Distribution>)> = Vec::new();
         for (process, name) in processes.iter_mut().zip(&self.names) {
-            let Bottleneck { recorder, mux, .. } = process.at();
-            let waits = (0..mux.nclasses()).map(|class| &mux.counters(class).sojourn_ns);
-            links.push((name, recorder, waits.collect()));
+            let (recorder, waits) = process.totals();
+            links.push((name, recorder, waits));
         }
         self.tables.finish(&mut links, &plan.flows, now_ns, sink)?;
         for process in &mut processes {
@@ -130,48 +155,36 @@ impl NetworkBins {
         let mut processes = partitions.processes();
         for (place, process) in processes.iter_mut().enumerate() {
             process.end_bin(sink)?;
-            let at = process.at();
-            let bits = at.device.measure(now_ns);
-            let link = (self.names[place].as_str(), &mut at.recorder);
+            let bits = process.measure(now_ns);
+            let link = (self.names[place].as_str(), process.recorder());
             self.tables.end_bin(link, now_ns, bits);
         }
         for (home, entry) in &self.ends {
-            let recorder = &mut processes[*home as usize].at().recorder;
+            let recorder = processes[*home as usize].recorder();
             self.tables.end_flow_bin(recorder, *entry, now_ns);
         }
         for (place, process) in processes.iter_mut().enumerate() {
-            self.sample_levels(place, process.at());
+            self.sample_levels(place, now_ns, process);
         }
         let mut recorders: Vec<&mut Recorder> = processes
             .iter_mut()
-            .map(|process| &mut process.at().recorder)
+            .map(|process| process.recorder())
             .collect();
         self.tables.take_transfers(&mut recorders);
         self.bin_ns = now_ns;
         self.tables.bins_ended(recorders.into_iter(), now_ns, sink)
     }
 
-    fn sample_levels(&mut self, place: usize, at: &mut Bottleneck<'_>) {
-        let stats = at.mux.policy().stats();
+    fn sample_levels(&mut self, place: usize, now_ns: u64, process: &mut Box<dyn Process + '_>) {
+        let stats = process.stats();
         if stats.is_empty() {
             return;
         }
-        let mut values = vec![0; stats.len()];
-        for class in 0..at.experiment.classes.len() {
-            at.mux.observe(at.now_ns, class, &mut values);
-            let link = (self.names[place].as_str(), &at.recorder);
-            self.tables.level(link, at.now_ns, class, (stats, &values));
-        }
-    }
-}
-
-/// What the viewers of videos saw.
-fn played(at: &mut Bottleneck<'_>) {
-    for (index, flow) in at.flows.iter_mut().enumerate() {
-        if let Kind::Application(application) = &mut flow.kind {
-            if let Some(seen) = application.playback(at.now_ns) {
-                at.recorder.played(index, &seen);
-            }
+        let mut rows = Vec::new();
+        process.levels(&mut |class, values| rows.push((class, values.to_vec())));
+        for (class, values) in rows {
+            let link = (self.names[place].as_str(), &*process.recorder());
+            self.tables.level(link, now_ns, class, (stats, &values));
         }
     }
 }

@@ -33,6 +33,12 @@ impl Earliest {
         self.nodes[1]
     }
 
+    /// When the next event of a process is.
+    #[inline]
+    pub(super) fn at_ns(&self, index: u32) -> u64 {
+        self.nodes[self.leaves + index as usize].0
+    }
+
     /// A process has its next event at this time.
     #[inline]
     pub(super) fn set(&mut self, index: u32, at_ns: u64) {

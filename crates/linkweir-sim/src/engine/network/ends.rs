@@ -2,6 +2,7 @@
 //! Sources and receivers in a network: they are at a link as with one link, but their packets may begin elsewhere, and what
 //! the receiver sends may go by links.
 
+use crate::metrics::Seen;
 use crate::tcp;
 
 use super::super::access::Access;
@@ -11,10 +12,9 @@ use super::super::event;
 use super::super::flow::{Flow, Kind};
 use super::super::medium::Medium;
 use super::super::packet::Packet;
+use super::super::station::{Letter, Notice};
 use super::super::transport::Transport;
 use super::super::Engine;
-use super::inbox::Notice;
-use super::letters::Letter;
 
 /// Payload of a request, bytes: a small HTTP request with its headers.
 const REQUEST_BYTES: u32 = 300;
@@ -27,10 +27,9 @@ impl<M: Medium> Engine<'_, M> {
         let Some(station) = &mut at.station else {
             return true;
         };
-        if packet.has(Packet::LETTER) && packet.has(Packet::BARE) {
-            // It is back, and has taken the access delay.
-            self.open_letter(packet);
-            return false;
+        if at.recorder.is_watched() && !packet.has(Packet::LETTER) {
+            packet.segment |= at.recorder.number(packet.flow);
+            at.recorder.entered(at.now_ns, packet);
         }
         let Some(target) = station.first(packet, at.now_ns) else {
             self.lose(packet);
@@ -38,10 +37,38 @@ impl<M: Medium> Engine<'_, M> {
         };
         packet.flow = target.entry;
         if target.place == station.place {
-            return true;
+            return self.admit(packet);
         }
-        station.outbox.push(target.message(at.now_ns, *packet));
+        station
+            .mail
+            .messages
+            .push(target.message(at.now_ns, *packet));
         false
+    }
+
+    /// Whether the link is there for a packet that comes to its queue.
+    #[inline]
+    pub(super) fn admit(&mut self, packet: &Packet) -> bool {
+        let at = &mut self.bottleneck;
+        let is_absent = at.is_absent();
+        if is_absent {
+            at.recorder.lost_on_arrival(at.now_ns, packet);
+        }
+        !is_absent
+    }
+
+    /// The link goes, or is there again. Returns when that changes next.
+    pub(in super::super) fn change_presence(&mut self) -> Option<u64> {
+        let at = &mut self.bottleneck;
+        let station = at.station.as_ref()?;
+        let again_ns = station.next_change_ns(Some(at.now_ns));
+        if !at.is_absent() {
+            at.refill();
+            self.medium.start_device(at);
+        } else if at.loses_all() {
+            at.lose_all();
+        }
+        again_ns
     }
 
     /// There is no way for a packet that was created now.
@@ -50,7 +77,8 @@ impl<M: Medium> Engine<'_, M> {
         if packet.has(Packet::LETTER) {
             self.forget_letter(packet.sequence());
         } else {
-            self.bottleneck.recorder.astray(packet.flow as usize);
+            let at = &mut self.bottleneck;
+            at.recorder.astray(at.now_ns, packet);
         }
     }
 
@@ -83,21 +111,25 @@ impl<M: Medium> Engine<'_, M> {
     /// A letter has reached the end of its way. The access delay of the sender is left.
     #[cold]
     #[inline(never)]
-    pub(in super::super) fn receive_letter(&mut self, mut packet: Packet) {
+    pub(in super::super) fn receive_letter(&mut self, packet: Packet) {
         let at = &mut self.bottleneck;
-        let Flow { access, kind, .. } = &mut at.flows[packet.flow as usize];
-        let line = match kind {
-            Kind::Tcp(connection) => connection.access,
-            Kind::Application(application) => application.access,
-            _ => None,
-        };
-        let Some(line) = line else {
+        let access_ns = at.flows[packet.flow as usize].access.delay_ns(at.now_ns);
+        if access_ns == 0 {
             return self.open_letter(&packet);
-        };
-        packet.segment |= Packet::BARE;
-        let out_ns = at.now_ns + access.delay_ns(at.now_ns);
-        if let Some(first_ns) = self.access[line as usize].push(out_ns, packet) {
-            at.agenda.push(first_ns, event::ACCESS | line);
+        }
+        if let Some(station) = &mut at.station {
+            let out_ns = at.now_ns + access_ns;
+            station.held.push(out_ns, packet);
+            at.agenda.push(out_ns, event::LETTER);
+        }
+    }
+
+    /// The letter that was to be first has taken the access delay.
+    #[cold]
+    pub(in super::super) fn open_first(&mut self) {
+        let station = self.bottleneck.station.as_mut();
+        if let Some(packet) = station.and_then(|station| station.held.pop()) {
+            self.open_letter(&packet);
         }
     }
 
@@ -111,10 +143,7 @@ impl<M: Medium> Engine<'_, M> {
                 let now_ns = at.now_ns;
                 self.later(owner, now_ns, Pending::Syn(address));
             }
-            Some(Letter::Ask(write, server_ns)) => {
-                let at_ns = at.now_ns + server_ns;
-                self.later(owner, at_ns, write);
-            }
+            Some(Letter::Ask(request)) => self.hear(owner, request),
             None => {}
         }
     }
@@ -134,6 +163,11 @@ impl<M: Medium> Engine<'_, M> {
     pub(super) fn learn(&mut self, notice: &Notice) {
         if notice.is_letter {
             self.forget_letter(notice.packet.number);
+        } else {
+            self.bottleneck.recorder.learned(&Seen {
+                flow: notice.entry,
+                ..notice.packet
+            });
         }
     }
 

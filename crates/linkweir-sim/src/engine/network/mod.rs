@@ -16,26 +16,23 @@
 //! | module | holds |
 //! |---|---|
 //! | `plan` | the network as one experiment per link; where packets go behind each |
-//! | `station`, `inbox`, `letters` | a link's part of the network; messages to it; what goes back by links |
-//! | `ends` | sources and receivers at a link |
+//! | `ends`, `passing` | sources and receivers at a link; what leaves the link |
+//! | `fifo` | the process of a simple link, with an event per packet |
 //! | `process`, `earliest` | a link as a process; which process is next |
 //! | `partition`, `cut` | the processes of a thread; which process goes to which thread |
 //! | `bins` | when tables are written |
+//!
+//! What a link knows of its network is in `engine/station`.
 
 mod bins;
 mod cut;
 mod earliest;
 mod ends;
-mod inbox;
-mod letters;
+mod fifo;
 mod partition;
+mod passing;
 mod plan;
 mod process;
-mod station;
-
-pub(super) use letters::Letter;
-pub(super) use plan::{Role, StationPlan};
-pub(super) use station::Station;
 
 use crate::network::Network;
 use crate::table::Sink;
@@ -52,12 +49,23 @@ use plan::Plan;
 /// A network that contradicts itself or that has a part which runs only over one link, parameters that a policy refuses, a
 /// sink that refuses a chunk.
 pub fn run(network: &Network, threads: usize, sink: &mut dyn Sink) -> Result<Outcome, RunError> {
+    run_with((network, true), threads, sink)
+}
+
+/// The same; the word says whether links that can be are simple processes.
+fn run_with(
+    (network, simple): (&Network, bool),
+    threads: usize,
+    sink: &mut dyn Sink,
+) -> Result<Outcome, RunError> {
     let plan = Plan::new(network).map_err(RunError::Invalid)?;
-    let processes = plan.processes(network)?;
-    let mut partitions = Partitions::new(processes, &plan, threads);
+    // A simple link notes no steps for a log.
+    let has_log = network.log_rows.is_some();
+    let processes = plan.processes(network, simple && !has_log)?;
+    let mut partitions = Partitions::new(processes, (network, &plan), threads);
     let mut bins = NetworkBins::new(network, &plan, &mut partitions);
     let end_ns = network.duration_ns;
-    let mut slice = Slice::new();
+    let mut slice = Slice::new(has_log);
     let mut complete = true;
     bins.begin(&mut partitions);
     let mut now_ns = 0;
@@ -67,6 +75,10 @@ pub fn run(network: &Network, threads: usize, sink: &mut dyn Sink) -> Result<Out
         let events = partitions.run_until(until_ns);
         slice.took(events);
         now_ns = until_ns;
+        if has_log {
+            bins.write_log(&mut partitions, sink)
+                .map_err(RunError::Sink)?;
+        }
         if now_ns == boundary_ns && now_ns < end_ns {
             bins.cross(now_ns, &mut partitions, sink)
                 .map_err(RunError::Sink)?;
@@ -87,21 +99,24 @@ pub fn run(network: &Network, threads: usize, sink: &mut dyn Sink) -> Result<Out
         simulated_ns: now_ns,
         events: partitions.events(),
         packets: partitions.packets(),
-        log_cut_ns: None,
+        log_cut_ns: bins.log_cut_ns(),
     })
 }
 
 /// How long to simulate between two looks at the sink, so that it is asked neither rarely nor all the time.
 struct Slice {
     ns: u64,
+    /// Events after which to look, about.
+    events: u64,
 }
 
 impl Slice {
-    /// Events after which to look, about.
-    const EVENTS: u64 = 1 << 20;
-
-    fn new() -> Slice {
-        Slice { ns: 1_000_000 }
+    /// With a log, whose rows wait until the end of a slice, slices are short.
+    fn new(has_log: bool) -> Slice {
+        Slice {
+            ns: 1_000_000,
+            events: if has_log { 1 << 16 } else { 1 << 20 },
+        }
     }
 
     fn end_ns(&self, now_ns: u64) -> u64 {
@@ -110,9 +125,9 @@ impl Slice {
 
     /// The last slice, or the part of it up to a bin's end, took so many events.
     fn took(&mut self, events: u64) {
-        if events < Slice::EVENTS / 2 {
+        if events < self.events / 2 {
             self.ns = self.ns.saturating_mul(2);
-        } else if events > Slice::EVENTS {
+        } else if events > self.events {
             self.ns = (self.ns / 2).max(1);
         }
     }

@@ -6,11 +6,16 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 
+use crate::network::Network;
+
+use super::super::station::{Mail, Message, Notice};
 use super::cut::Cut;
 use super::earliest::{Earliest, NEVER};
-use super::inbox::{Message, Notice};
 use super::plan::Plan;
 use super::process::Process;
+
+/// How far a process may be ahead of the others, ns: what it has sent waits in their inboxes.
+const MOST_AHEAD_NS: u64 = 100_000_000;
 
 /// Where a process is: its partition, and its index there.
 type Home = (u32, u32);
@@ -18,29 +23,24 @@ type Home = (u32, u32);
 /// The processes of one thread.
 struct Partition<'p> {
     number: u32,
-    processes: Vec<Box<dyn Process<'p> + 'p>>,
+    processes: Vec<Box<dyn Process + 'p>>,
     first: Earliest,
+    /// Those of this partition that send to each process. None for a process that shares a moment with another, as a message
+    /// between them takes no time: it runs event by event.
+    senders: Vec<Option<Vec<Sender>>>,
     /// For each other partition, what is to go there.
-    out: Vec<Parcel>,
+    out: Vec<Mail>,
     events: u64,
 }
 
-/// What goes from one partition to another.
-#[derive(Debug, Default)]
-struct Parcel {
-    messages: Vec<Message>,
-    notices: Vec<Notice>,
-}
-
-impl Parcel {
-    fn is_empty(&self) -> bool {
-        self.messages.is_empty() && self.notices.is_empty()
-    }
-
-    fn append(&mut self, other: &mut Parcel) {
-        self.messages.append(&mut other.messages);
-        self.notices.append(&mut other.notices);
-    }
+/// A process that sends messages to another.
+#[derive(Clone, Copy, Debug)]
+struct Sender {
+    index: u32,
+    /// The least time of a message, ns.
+    delay_ns: u64,
+    /// The least time of a message to the sender, ns.
+    reached_ns: u64,
 }
 
 impl Partition<'_> {
@@ -51,26 +51,40 @@ impl Partition<'_> {
             if at_ns >= until_ns {
                 return;
             }
-            let process = &mut self.processes[index as usize];
-            process.step();
-            self.events += 1;
-            let next_ns = process.first_ns();
+            let horizon_ns = self.horizon_ns(index, at_ns).min(until_ns);
+            let (events, next_ns) = self.processes[index as usize].run(horizon_ns);
+            self.events += events;
             self.first.set(index, next_ns);
             self.post(index, homes);
         }
     }
 
+    /// The time up to which nothing can arrive at the process with the earliest event any more, which is at `at_ns`.
+    #[inline]
+    fn horizon_ns(&self, index: u32, at_ns: u64) -> u64 {
+        let Some(senders) = &self.senders[index as usize] else {
+            return at_ns;
+        };
+        let horizons = senders.iter().map(|sender| {
+            // Nothing else has an event before `at_ns`, so nothing reaches the sender before this.
+            let reached_ns = at_ns.saturating_add(sender.reached_ns);
+            let acts_ns = self.first.at_ns(sender.index).min(reached_ns);
+            acts_ns.saturating_add(sender.delay_ns)
+        });
+        let most_ns = at_ns.saturating_add(MOST_AHEAD_NS);
+        horizons.fold(most_ns, u64::min)
+    }
+
     /// Sends what a process has to send.
     #[inline]
     fn post(&mut self, index: u32, homes: &[Home]) {
-        let Some(station) = &mut self.processes[index as usize].at().station else {
-            return;
-        };
-        if station.outbox.is_empty() && station.notices.is_empty() {
+        let own = self.processes[index as usize].mail();
+        if own.is_empty() {
             return;
         }
-        let mut outbox = std::mem::take(&mut station.outbox);
-        for message in outbox.drain(..) {
+        // Its vectors go back, so that they keep their room.
+        let mut mail = std::mem::take(own);
+        for message in mail.messages.drain(..) {
             let (partition, to) = homes[message.to as usize];
             if partition == self.number {
                 self.put(to, &message);
@@ -78,14 +92,7 @@ impl Partition<'_> {
                 self.out[partition as usize].messages.push(message);
             }
         }
-        let Some(station) = &mut self.processes[index as usize].at().station else {
-            return;
-        };
-        station.outbox = outbox;
-        if station.notices.is_empty() {
-            return;
-        }
-        for notice in std::mem::take(&mut station.notices) {
+        for notice in mail.notices.drain(..) {
             let (partition, to) = homes[notice.to as usize];
             if partition == self.number {
                 self.put_notice(to, notice);
@@ -93,24 +100,21 @@ impl Partition<'_> {
                 self.out[partition as usize].notices.push(notice);
             }
         }
+        *self.processes[index as usize].mail() = mail;
     }
 
     #[inline]
     fn put(&mut self, index: u32, message: &Message) {
-        if let Some(station) = &mut self.processes[index as usize].at().station {
-            station.inbox.push(message);
-            self.first.lower(index, message.at_ns);
-        }
+        self.processes[index as usize].inbox().push(message);
+        self.first.lower(index, message.at_ns);
     }
 
     fn put_notice(&mut self, index: u32, notice: Notice) {
-        if let Some(station) = &mut self.processes[index as usize].at().station {
-            station.inbox.push_notice(notice);
-            self.first.lower(index, notice.at_ns);
-        }
+        self.processes[index as usize].inbox().push_notice(notice);
+        self.first.lower(index, notice.at_ns);
     }
 
-    fn take_in(&mut self, parcel: &mut Parcel, homes: &[Home]) {
+    fn take_in(&mut self, parcel: &mut Mail, homes: &[Home]) {
         for message in parcel.messages.drain(..) {
             self.put(homes[message.to as usize].1, &message);
         }
@@ -118,6 +122,39 @@ impl Partition<'_> {
             self.put_notice(homes[notice.to as usize].1, notice);
         }
     }
+}
+
+/// The senders of each process, by partition and index; see [`Partition::senders`].
+fn senders(plan: &Plan, homes: &[Home]) -> Vec<Vec<Option<Vec<Sender>>>> {
+    let count = homes.iter().map(|home| home.0 + 1).max().unwrap_or(0);
+    let edges = plan.edges();
+    let mut reached_ns = vec![NEVER; homes.len()];
+    let mut is_alone = vec![true; homes.len()];
+    for (from, to, delay_ns) in edges.iter().filter(|edge| edge.0 != edge.1) {
+        reached_ns[*to as usize] = reached_ns[*to as usize].min(*delay_ns);
+        if *delay_ns == 0 {
+            is_alone[*from as usize] = false;
+            is_alone[*to as usize] = false;
+        }
+    }
+    let mut all: Vec<Vec<Option<Vec<Sender>>>> = (0..count).map(|_| Vec::new()).collect();
+    for ((partition, _), is_alone) in homes.iter().zip(&is_alone) {
+        all[*partition as usize].push(is_alone.then(Vec::new));
+    }
+    for (from, to, delay_ns) in edges.iter().filter(|edge| edge.0 != edge.1) {
+        let (sender, receiver) = (homes[*from as usize], homes[*to as usize]);
+        if sender.0 != receiver.0 {
+            continue;
+        }
+        if let Some(senders) = &mut all[receiver.0 as usize][receiver.1 as usize] {
+            senders.push(Sender {
+                index: sender.1,
+                delay_ns: *delay_ns,
+                reached_ns: reached_ns[*from as usize],
+            });
+        }
+    }
+    all
 }
 
 /// All processes of a network.
@@ -131,12 +168,12 @@ pub(super) struct Partitions<'p> {
 
 impl<'p> Partitions<'p> {
     pub(super) fn new(
-        processes: Vec<Box<dyn Process<'p> + 'p>>,
-        plan: &Plan,
+        processes: Vec<Box<dyn Process + 'p>>,
+        (network, plan): (&Network, &Plan),
         threads: usize,
     ) -> Partitions<'p> {
-        let cut = Cut::new(plan, threads);
-        let mut all: Vec<Vec<Box<dyn Process<'p> + 'p>>> = Vec::new();
+        let cut = Cut::new(network, plan, threads.clamp(1, processes.len()));
+        let mut all: Vec<Vec<Box<dyn Process + 'p>>> = Vec::new();
         let mut homes = Vec::with_capacity(processes.len());
         for (mut process, partition) in processes.into_iter().zip(&cut.parts) {
             let number = *partition as usize;
@@ -147,6 +184,7 @@ impl<'p> Partitions<'p> {
             homes.push((*partition, all[number].len() as u32));
             all[number].push(process);
         }
+        let mut senders = senders(plan, &homes);
         let count = all.len();
         let all = all.into_iter().enumerate();
         let all = all.map(|(number, processes)| {
@@ -158,7 +196,8 @@ impl<'p> Partitions<'p> {
                 number: number as u32,
                 processes,
                 first,
-                out: (0..count).map(|_| Parcel::default()).collect(),
+                senders: std::mem::take(&mut senders[number]),
+                out: (0..count).map(|_| Mail::default()).collect(),
                 events: 0,
             }
         });
@@ -202,7 +241,7 @@ impl<'p> Partitions<'p> {
     }
 
     /// The processes in the order of their places.
-    pub(super) fn processes(&mut self) -> Vec<&mut Box<dyn Process<'p> + 'p>> {
+    pub(super) fn processes(&mut self) -> Vec<&mut Box<dyn Process + 'p>> {
         let mut by_place: Vec<_> = self.homes.iter().map(|_| None).collect();
         let mut places: Vec<Vec<usize>> = self.all.iter().map(|_| Vec::new()).collect();
         for (place, (partition, _)) in self.homes.iter().enumerate() {
@@ -224,14 +263,14 @@ impl<'p> Partitions<'p> {
     /// Packets that schedulers handed to links.
     pub(super) fn packets(&self) -> u64 {
         let processes = self.all.iter().flat_map(|partition| &partition.processes);
-        processes.map(|process| process.peek().packets).sum()
+        processes.map(|process| process.packets()).sum()
     }
 
     /// What each class of each link has sent since the start, in order.
     pub(super) fn sent_bytes(&self) -> impl Iterator<Item = u64> + use<'_, 'p> {
         self.homes.iter().flat_map(|(partition, index)| {
             let process = &self.all[*partition as usize].processes[*index as usize];
-            process.peek().recorder.sent_bytes()
+            process.sent_bytes()
         })
     }
 }
@@ -244,7 +283,7 @@ struct Windows {
     /// The earliest event of each partition.
     first_ns: Vec<AtomicU64>,
     /// What each partition is to take in before the next window.
-    parcels: Vec<Mutex<Parcel>>,
+    parcels: Vec<Mutex<Mail>>,
     /// Why a partition ended early, if one did.
     panic: Mutex<Option<Payload>>,
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A network as one experiment for each link, and where packets go behind each.
 //!
-//! In a link's experiment, the first flows are those whose ends are at the link. Then comes an entry for each flow that
-//! crosses the link, one for each way on from there: ways that have the rest in common share their entries. A packet carries
-//! the entry it has at the link where it is, so its next place needs no search.
+//! `station/entries.rs` says what the entries of a link are.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,165 +13,12 @@ use crate::satellite::reorder::Rule;
 use super::super::beam::BeamLink;
 use super::super::build;
 use super::super::medium::{ImpairedLink, PlainLink};
-use super::super::packet::Packet;
 use super::super::satellite::SatelliteLink;
+use super::super::station::{Ends, Entry, First, Hop, Role, StationPlan, Target, UNKNOWN};
 use super::super::varying::nanoseconds;
 use super::super::{Engine, RunError};
-use super::inbox::Message;
+use super::fifo::FifoLink;
 use super::process::Process;
-
-/// The place of a line that is not known yet.
-const UNKNOWN: u32 = u32::MAX;
-
-/// Where a packet goes: a link, the entry it has there, and the line of its inbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Target {
-    pub(super) place: u32,
-    pub(super) entry: u32,
-    line: u32,
-}
-
-impl Target {
-    fn new(place: u32, entry: u32) -> Target {
-        Target {
-            place,
-            entry,
-            line: UNKNOWN,
-        }
-    }
-
-    #[inline]
-    pub(super) fn message(&self, at_ns: u64, packet: Packet) -> Message {
-        Message {
-            at_ns,
-            to: self.place,
-            line: self.line,
-            packet,
-        }
-    }
-}
-
-/// An entry that crosses a link.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Hop {
-    pub(super) next: Target,
-    pub(super) back: bool,
-    /// The flow's ends: the link, and its entry there.
-    pub(super) home: u32,
-    pub(super) home_entry: u32,
-    /// The least time from the device of this link to the end of the way, ns.
-    pub(super) rest_ns: u64,
-}
-
-/// The first link of a way.
-#[derive(Clone, Copy, Debug)]
-struct First {
-    from_ns: u64,
-    target: Option<Target>,
-    /// Sum of the return delays of the way, ns.
-    return_delay_ns: u64,
-}
-
-/// The ways of a flow, as its ends need them.
-#[derive(Clone, Debug)]
-pub(super) struct Ends {
-    there: Vec<First>,
-    back: Vec<First>,
-    /// The ways in use.
-    at_there: usize,
-    at_back: usize,
-}
-
-impl Ends {
-    pub(super) fn has_way_back(&self) -> bool {
-        !self.back.is_empty()
-    }
-
-    pub(super) fn return_delay_ns(&self, now_ns: u64) -> u64 {
-        let at = self.there.partition_point(|way| way.from_ns <= now_ns);
-        self.there[at.saturating_sub(1)].return_delay_ns
-    }
-
-    #[inline]
-    pub(super) fn first_there(&mut self, created_ns: u64) -> Option<Target> {
-        first_of(&self.there, &mut self.at_there, created_ns)
-    }
-
-    #[inline]
-    pub(super) fn first_back(&mut self, created_ns: u64) -> Option<Target> {
-        first_of(&self.back, &mut self.at_back, created_ns)
-    }
-}
-
-/// The way that a packet created at a time takes; `at` is that of the packet before it.
-#[inline]
-fn first_of(ways: &[First], at: &mut usize, created_ns: u64) -> Option<Target> {
-    while ways
-        .get(*at + 1)
-        .is_some_and(|next| next.from_ns <= created_ns)
-    {
-        *at += 1;
-    }
-    while *at > 0 && ways[*at].from_ns > created_ns {
-        *at -= 1;
-    }
-    ways[*at].target
-}
-
-/// What an entry is at its link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// Its source is here.
-    Source,
-    /// The two ends of a flow whose source is an entry of its own: a greedy one, which fills the queue itself.
-    End,
-    /// It comes from elsewhere or goes elsewhere.
-    Crossing { application: bool },
-}
-
-/// A flow, or a part of one, at a link.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    /// Number of the flow in the network.
-    pub(crate) flow: u32,
-    pub(crate) role: Role,
-    /// Its number for classes that isolate flows.
-    pub(crate) number: u32,
-    pub(super) hop: Option<Hop>,
-}
-
-/// What a link needs beyond its experiment.
-#[derive(Clone, Debug)]
-pub(crate) struct StationPlan {
-    pub(super) place: u32,
-    /// Seed of the sources.
-    pub(crate) seed: u64,
-    pub(crate) entries: Vec<Entry>,
-    /// Those of the first entries, whose ends are here.
-    pub(super) ends: Vec<Ends>,
-    /// Lines of the inbox.
-    pub(super) lines: usize,
-}
-
-impl StationPlan {
-    /// The return delay of an entry's flow, ns, if it never changes.
-    pub(crate) fn return_delay_ns(&self, entry: usize) -> Option<u64> {
-        let Some(ends) = self.ends.get(entry) else {
-            return Some(0);
-        };
-        let first = ends.there.first()?.return_delay_ns;
-        let same = |way: &First| way.return_delay_ns == first;
-        ends.there.iter().all(same).then_some(first)
-    }
-
-    /// Whether the ends of each entry's flow must learn of packets that are dropped or lost.
-    pub(crate) fn told(&self) -> Vec<bool> {
-        let entries = self.entries.iter();
-        entries
-            .map(|entry| entry.hop.is_some_and(|hop| hop.back))
-            .collect()
-    }
-}
 
 /// A network, link by link.
 pub(super) struct Plan {
@@ -196,9 +41,12 @@ impl Plan {
                 .iter()
                 .map(|link| experiment(network, link))
                 .collect(),
-            stations: (0..network.links.len() as u32)
-                .map(|place| StationPlan {
+            stations: (0..)
+                .zip(&network.links)
+                .map(|(place, link)| StationPlan {
                     place,
+                    absent: link.absent.clone(),
+                    on_break: network.on_break,
                     seed: network.seed,
                     entries: Vec::new(),
                     ends: Vec::new(),
@@ -233,6 +81,16 @@ impl Plan {
         &self.experiments[place].name
     }
 
+    /// The flow of each entry of each link, and whether it goes back.
+    pub(super) fn entries(&self) -> Vec<Vec<(usize, bool)>> {
+        let entries = |station: &StationPlan| {
+            let all = station.entries.iter();
+            all.map(|entry| (entry.flow as usize, entry.hop.is_some_and(|hop| hop.back)))
+                .collect()
+        };
+        self.stations.iter().map(entries).collect()
+    }
+
     /// Pairs of links between which messages go, with the least time they take, ns.
     pub(super) fn edges(&self) -> BTreeSet<(u32, u32, u64)> {
         let mut edges = BTreeSet::new();
@@ -253,15 +111,25 @@ impl Plan {
         edges
     }
 
-    /// An engine for each link.
+    /// A process for each link; `simple` says whether those that can be are simple ones, which changes no result.
     pub(super) fn processes(
         &self,
         network: &Network,
-    ) -> Result<Vec<Box<dyn Process<'_> + '_>>, RunError> {
+        simple: bool,
+    ) -> Result<Vec<Box<dyn Process + '_>>, RunError> {
+        // A message that takes no time from a process that is later in order may come behind events of the same time.
+        let edges = self.edges();
+        let late = edges.iter().filter(|(from, to, ns)| *ns == 0 && from > to);
+        let late: BTreeSet<u32> = late.map(|edge| edge.1).collect();
         let links = self.experiments.iter().zip(&self.stations);
         links
             .map(|(experiment, station)| {
-                process(experiment, station).map_err(|error| match error {
+                process(
+                    experiment,
+                    station,
+                    simple && !late.contains(&station.place),
+                )
+                .map_err(|error| match error {
                     RunError::Invalid(message) => {
                         let name = &network.links[station.place as usize].name;
                         RunError::Invalid(format!("link {name}: {message}"))
@@ -290,12 +158,7 @@ impl Plan {
             number,
             hop: None,
         });
-        station.ends.push(Ends {
-            there: Vec::new(),
-            back: Vec::new(),
-            at_there: 0,
-            at_back: 0,
-        });
+        station.ends.push(Ends::new());
         self.experiments[home as usize].flows.push(Flow {
             class: class as usize,
             ..routed.flow.clone()
@@ -368,6 +231,7 @@ impl Plan {
                     hop: Some(Hop {
                         next,
                         back,
+                        watched: !back && !routed.flow.measures.playout.is_empty(),
                         home,
                         home_entry,
                         rest_ns,
@@ -486,7 +350,7 @@ fn experiment(network: &Network, station: &Station) -> Experiment {
         scheduler: station.scheduler.clone(),
         classes: station.classes.clone(),
         flows: Vec::new(),
-        log_rows: None,
+        log_rows: network.log_rows,
     }
 }
 
@@ -500,14 +364,20 @@ fn hashed(name: &str) -> u64 {
 fn process<'p>(
     experiment: &'p Experiment,
     plan: &StationPlan,
-) -> Result<Box<dyn Process<'p> + 'p>, RunError> {
+    simple: bool,
+) -> Result<Box<dyn Process + 'p>, RunError> {
+    if simple {
+        if let Some(link) = FifoLink::new(experiment, plan) {
+            return Ok(Box::new(link));
+        }
+    }
     let link = &experiment.link;
     let plan = Some(plan);
     Ok(if let Some(satellite) = &link.satellite {
         let medium = SatelliteLink::new(satellite, experiment);
         Box::new(Engine::with_station(experiment, medium, plan)?)
     } else if let Some(beam) = &link.beam {
-        let medium = BeamLink::new(beam, experiment);
+        let medium = BeamLink::new(beam, experiment).in_network(&experiment.name);
         Box::new(Engine::with_station(experiment, medium, plan)?)
     } else if ImpairedLink::is_needed(link) {
         let medium = ImpairedLink::new(link, experiment.seed);
@@ -531,10 +401,6 @@ fn least_delay_ns(station: &Station, until_ns: u64) -> u64 {
 fn validate(network: &Network) -> Result<(), String> {
     let refuse = |ok: bool, message: &str| if ok { Ok(()) } else { Err(message.to_owned()) };
     refuse(!network.links.is_empty(), "there must be a link")?;
-    refuse(
-        network.log_rows.is_none(),
-        "the log of packets is written for one link only",
-    )?;
     for station in &network.links {
         validate_station(station)?;
     }
@@ -547,9 +413,10 @@ fn validate(network: &Network) -> Result<(), String> {
         if routed.there.is_empty() {
             return Err(format!("flow {} has no way", routed.flow.name));
         }
-        if routed.flow.measures != Measures::default() {
+        let greedy = matches!(routed.flow.traffic, Traffic::Greedy { .. });
+        if greedy && !routed.flow.measures.playout.is_empty() {
             return Err(format!(
-                "flow {}: play-out buffers and delays of single flows are measured over one link only",
+                "flow {} is greedy: over several links it has no play-out buffer",
                 routed.flow.name
             ));
         }
@@ -559,15 +426,20 @@ fn validate(network: &Network) -> Result<(), String> {
 
 fn validate_station(station: &Station) -> Result<(), String> {
     let refuse = |message: &str| Err(format!("link {}: {message}", station.name));
-    if !station.absent.is_empty() {
-        return refuse("it may not be absent yet");
+    let apart = |two: &[(u64, u64)]| two[0].1 < two[1].0;
+    let rising = station.absent.iter().all(|(from, until)| from < until);
+    if !rising || !station.absent.windows(2).all(apart) {
+        return refuse("its absences must be in the order of time and apart from each other");
     }
-    if station.link.beam.is_some() {
-        return refuse("a beam is simulated alone, not with other links");
+    if station.link.beam.is_some() && !station.absent.is_empty() {
+        return refuse("a beam is always there");
     }
     let Some(satellite) = &station.link.satellite else {
         return Ok(());
     };
+    if !station.absent.is_empty() {
+        return refuse("a satellite's link with repetitions is always there");
+    }
     if satellite.delays.is_some() {
         return refuse(
             "a satellite's path through a constellation is simulated alone, not with other links",

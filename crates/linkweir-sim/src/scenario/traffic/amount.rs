@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use linkweir_config::reader::{quote, show_number, Entry, Section};
+use linkweir_config::reader::{show_number, Entry, Section, Value, Written};
 use linkweir_config::table::data_lines;
 use linkweir_config::trace::{self, Reader};
 use linkweir_config::units::{self, Kind};
@@ -55,10 +55,10 @@ impl Measure {
         }
     }
 
-    fn show(self, value: f64) -> String {
+    fn written(self, value: f64) -> Value {
         match self.kind {
-            Some(kind) => quote(&units::show_real(value, kind)),
-            None => show_number(value),
+            Some(kind) => Value::Amount(value, kind),
+            None => Value::Real(value),
         }
     }
 
@@ -102,7 +102,7 @@ pub(super) fn find(
     if let Some(entry) = section.find(key) {
         return read(section, key, &entry, measure, files);
     }
-    section.write(key, measure.show(default));
+    section.write(key, measure.written(default));
     Ok(measure.amount(Distribution::Fixed(default)))
 }
 
@@ -122,12 +122,12 @@ fn read(
 ) -> Result<Amount, Fault> {
     let Some(mut table) = entry.table() else {
         let value = measure.read(entry)?;
-        section.write(key, measure.show(value));
+        section.write(key, measure.written(value));
         return Ok(measure.amount(Distribution::Fixed(value)));
     };
     let mut foreign = Vec::new();
     let mark = table.find("decimal");
-    let (amount, shown) = if let Some(points) = table.find("cdf") {
+    let (amount, written) = if let Some(points) = table.find("cdf") {
         let message = "not with cdf, which gives the whole distribution; leave one out";
         foreign.extend(
             ["file", "mean", "distribution", "shape", "deviation", "max"].map(|key| (key, message)),
@@ -146,13 +146,14 @@ fn read(
         let amount = measure.amount(Distribution::Empirical(points));
         files.told.read(reading(&amount, measure, &path));
         let name = inputs::keep(path, bytes, files.inputs);
-        let mark = match mark {
-            Some(entry) => format!(", decimal = {}", quote(entry.text()?)),
-            None => String::new(),
-        };
-        (amount, format!("{{ file = {}{mark} }}", quote(&name)))
+        let mut written = Written::default();
+        written.write("file", name);
+        if let Some(entry) = mark {
+            written.write("decimal", entry.text()?);
+        }
+        (amount, Value::Inline(written))
     } else {
-        let (amount, shown) = drawn(&mut table, measure)?;
+        let (amount, written) = drawn(&mut table, measure)?;
         of_file(&mark)?;
         if !matches!(amount.distribution, Distribution::Pareto { .. }) {
             foreign.push((
@@ -166,10 +167,10 @@ fn read(
                 "is a key of distribution = \"lognormal\"; add that or leave this out",
             ));
         }
-        (amount, shown)
+        (amount, written)
     };
     finish(table, &foreign)?;
-    section.write(key, shown);
+    section.write(key, written);
     Ok(amount)
 }
 
@@ -196,7 +197,7 @@ pub(super) fn finish(
 }
 
 /// A distribution with a mean.
-fn drawn(table: &mut Section<'_, '_>, measure: Measure) -> Result<(Amount, String), Fault> {
+fn drawn(table: &mut Section<'_, '_>, measure: Measure) -> Result<(Amount, Value), Fault> {
     let Some(entry) = table.find("mean") else {
         return Err(table.missing(
             "mean",
@@ -214,11 +215,9 @@ fn drawn(table: &mut Section<'_, '_>, measure: Measure) -> Result<(Amount, Strin
     let chosen = table
         .find("distribution")
         .map_or(Ok(0), |e| e.choice(&words))?;
-    let mut shown = format!(
-        "{{ mean = {}, distribution = {}",
-        measure.show(mean),
-        quote(words[chosen])
-    );
+    let mut written = Written::default();
+    written.write("mean", measure.written(mean));
+    written.write("distribution", words[chosen]);
     let distribution = match chosen {
         0 => Distribution::Exponential { mean },
         1 => {
@@ -226,13 +225,13 @@ fn drawn(table: &mut Section<'_, '_>, measure: Measure) -> Result<(Amount, Strin
                 Some(entry) => entry.real(1.01, 100.0)?,
                 None => 1.5,
             };
-            shown.push_str(&format!(", shape = {}", show_number(shape)));
+            written.write("shape", Value::Real(shape));
             Distribution::Pareto { mean, shape }
         }
         _ => {
             let entry = table.need("deviation", measure.example)?;
             let deviation = measure.read(&entry)?;
-            shown.push_str(&format!(", deviation = {}", measure.show(deviation)));
+            written.write("deviation", measure.written(deviation));
             Distribution::Lognormal { mean, deviation }
         }
     };
@@ -240,21 +239,21 @@ fn drawn(table: &mut Section<'_, '_>, measure: Measure) -> Result<(Amount, Strin
     if let Some(entry) = table.find("max") {
         amount.most = measure.read(&entry)?;
         if amount.most < mean {
-            return Err(entry.fault(format!("must not be below mean, {}", measure.show(mean))));
+            return Err(entry.fault(format!("must not be below mean, {}", measure.written(mean))));
         }
     }
-    shown.push_str(&format!(", max = {} }}", measure.show(amount.most)));
-    Ok((amount, shown))
+    written.write("max", measure.written(amount.most));
+    Ok((amount, Value::Inline(written)))
 }
 
 /// An empirical distribution written into the scenario.
-fn listed(points: &Entry<'_, '_>, measure: Measure) -> Result<(Amount, String), Fault> {
+fn listed(points: &Entry<'_, '_>, measure: Measure) -> Result<(Amount, Value), Fault> {
     let what = format!(
         "[{}, 0.5] of an amount and the part of all up to it",
         measure.example
     );
     let mut found: Vec<(f64, f64)> = Vec::new();
-    let mut shown = Vec::new();
+    let mut written = Vec::new();
     for [value, part] in points.pairs(&what, limits::POINTS)? {
         let (amount, cumulative) = (
             measure.read(&value)?,
@@ -264,17 +263,16 @@ fn listed(points: &Entry<'_, '_>, measure: Measure) -> Result<(Amount, String), 
             return Err(part.fault(message));
         }
         found.push((amount, cumulative));
-        shown.push(format!(
-            "[{}, {}]",
-            measure.show(amount),
-            show_number(cumulative)
-        ));
+        written.push(Value::List(vec![
+            measure.written(amount),
+            Value::Real(cumulative),
+        ]));
     }
     if found.last().is_none_or(|(_, part)| *part < 1.0) {
         return Err(points.fault("must end with a part of 1: all amounts are below the last one"));
     }
     let amount = measure.amount(Distribution::Empirical(found.into()));
-    Ok((amount, format!("{{ cdf = [{}] }}", shown.join(", "))))
+    Ok((amount, Value::inline([("cdf", Value::List(written))])))
 }
 
 fn wrong_order(before: Option<&(f64, f64)>, amount: f64, part: f64) -> Option<&'static str> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use linkweir_config::fault::shorten;
-use linkweir_config::reader::{quote, Entry, Section};
+use linkweir_config::reader::{quote, Entry, Section, Value};
 use linkweir_config::recording;
 use linkweir_config::table::data_lines;
 use linkweir_config::trace::{self, Reader};
@@ -58,7 +58,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
             ));
         };
         let class = entry.text()?;
-        section.write("only", quote(class));
+        section.write("only", class);
         columns = format!(
             "recording of a gateway; the packets of class {}",
             shorten(class)
@@ -71,10 +71,10 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
             ));
         }
         let word = LENGTHS[usize::from(chosen == Lengths::Frame)];
-        section.write("lengths", quote(word));
+        section.write("lengths", word);
         let mtu = match mtu {
             Some(mtu) => {
-                section.write("mtu", quote(&units::show_whole(mtu, Kind::Size)));
+                section.write("mtu", Value::Whole(mtu, Kind::Size));
                 Some(mtu as u32)
             }
             None => {
@@ -98,7 +98,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
         }
         let wanted = only.as_ref().map(Entry::text).transpose()?;
         if let Some(wanted) = wanted {
-            section.write("only", quote(wanted));
+            section.write("only", wanted);
         }
         let decimal = trace::decimal(section)?;
         let of_flow = wanted.map_or_else(String::new, |flow| {
@@ -116,7 +116,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
         }
     };
     let name = inputs::keep(path, bytes, files.inputs);
-    section.write("file", quote(&name));
+    section.write("file", name);
     Ok(Traffic::Replay {
         packets: Arc::from(packets),
         period_ns,
@@ -136,7 +136,7 @@ fn period(
             "must be longer than the last packet's time, {last}"
         )));
     }
-    section.write("period", quote(&units::show_whole(period_ns, Kind::Time)));
+    section.write("period", Value::Whole(period_ns, Kind::Time));
     Ok(period_ns)
 }
 

@@ -2,7 +2,7 @@
 //! The keys of `kind = "transfers"`.
 
 use linkweir_config::keys::Form;
-use linkweir_config::reader::{quote, Section};
+use linkweir_config::reader::{Section, Value};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 
@@ -42,7 +42,7 @@ fn arrivals(section: &mut Section<'_, '_>, size: &Amount) -> Result<Arrivals, Fa
             "is a key of the flow; write it beside arrivals",
         ),
     ];
-    let (arrivals, shown) = if let Some(times) = table.find(AT.name) {
+    let (arrivals, written) = if let Some(times) = table.find(AT.name) {
         foreign.extend([
             (LOAD.name, ONE),
             (EVERY.name, ONE),
@@ -87,28 +87,28 @@ fn arrivals(section: &mut Section<'_, '_>, size: &Amount) -> Result<Arrivals, Fa
             0 => poisson(EVERY.form.read(&every)?),
             _ => {
                 let every_ns = every.whole(Kind::Time, (1, limits::DURATION_NS))?;
-                let shown = quote(&units::show_whole(every_ns, Kind::Time));
+                let every = Value::Whole(every_ns, Kind::Time);
                 (
                     Arrivals::Periodic { every_ns },
-                    format!("{{ every = {shown}, process = \"periodic\" }}"),
+                    Value::inline([(EVERY.name, every), (PROCESS.name, "periodic".into())]),
                 )
             }
         }
     };
     finish(table, &foreign)?;
-    section.write(TRANSFERS_ARRIVALS.name, shown);
+    section.write(TRANSFERS_ARRIVALS.name, written);
     Ok(arrivals)
 }
 
-fn poisson(mean_ns: f64) -> (Arrivals, String) {
-    let shown = quote(&units::show_real(mean_ns, Kind::Time));
+fn poisson(mean_ns: f64) -> (Arrivals, Value) {
+    let every = Value::Amount(mean_ns, Kind::Time);
     (
         Arrivals::Poisson { mean_ns },
-        format!("{{ every = {shown}, process = \"poisson\" }}"),
+        Value::inline([(EVERY.name, every), (PROCESS.name, "poisson".into())]),
     )
 }
 
-fn listed(times: &linkweir_config::reader::Entry<'_, '_>) -> Result<(Arrivals, String), Fault> {
+fn listed(times: &linkweir_config::reader::Entry<'_, '_>) -> Result<(Arrivals, Value), Fault> {
     let mut at_ns: Vec<u64> = Vec::new();
     for time in times.list(limits::POINTS)? {
         let ns = time.whole(Kind::Time, (0, limits::DURATION_NS))?;
@@ -117,10 +117,7 @@ fn listed(times: &linkweir_config::reader::Entry<'_, '_>) -> Result<(Arrivals, S
         }
         at_ns.push(ns);
     }
-    let shown: Vec<String> = at_ns
-        .iter()
-        .map(|ns| quote(&units::show_whole(*ns, Kind::Time)))
-        .collect();
-    let shown = format!("{{ at = [{}] }}", shown.join(", "));
-    Ok((Arrivals::At(at_ns.into()), shown))
+    let times = at_ns.iter().map(|ns| Value::Whole(*ns, Kind::Time));
+    let written = Value::inline([(AT.name, Value::List(times.collect()))]);
+    Ok((Arrivals::At(at_ns.into()), written))
 }

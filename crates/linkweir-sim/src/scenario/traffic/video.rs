@@ -2,7 +2,7 @@
 //! The keys of `kind = "video"`.
 
 use linkweir_config::keys::Form;
-use linkweir_config::reader::{quote, Section};
+use linkweir_config::reader::{Section, Value};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 
@@ -58,11 +58,8 @@ fn ladder(section: &mut Section<'_, '_>) -> Result<Vec<f64>, Fault> {
         }
         ladder_bps.push(bps);
     }
-    let shown: Vec<String> = ladder_bps
-        .iter()
-        .map(|bps| quote(&units::show_real(*bps, Kind::Rate)))
-        .collect();
-    section.write(VIDEO_LADDER.name, format!("[{}]", shown.join(", ")));
+    let rates = ladder_bps.iter().map(|bps| Value::Amount(*bps, Kind::Rate));
+    section.write(VIDEO_LADDER.name, Value::List(rates.collect()));
     Ok(ladder_bps)
 }
 
@@ -82,7 +79,7 @@ fn adaptation(section: &mut Section<'_, '_>, buffer_ns: u64) -> Result<RateRule,
             } else {
                 VIDEO_RESERVOIR.form.read(&entry)?;
             }
-            let other = VIDEO_ADAPTATION.form.show(&(1 - chosen));
+            let other = VIDEO_ADAPTATION.form.written(&(1 - chosen));
             return Err(entry.fault(format!("is a key of adaptation = {other}; leave one out")));
         }
     }

@@ -9,27 +9,46 @@ use crate::metrics::Seen;
 
 /// A packet on its way to another process.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Message {
-    pub(super) at_ns: u64,
+pub(in super::super) struct Message {
+    pub(in super::super) at_ns: u64,
     /// The process, and the line of its inbox.
-    pub(super) to: u32,
-    pub(super) line: u32,
-    pub(super) packet: Packet,
+    pub(in super::super) to: u32,
+    pub(in super::super) line: u32,
+    pub(in super::super) packet: Packet,
 }
 
 /// A packet that the ends of its flow wait for in vain.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Notice {
-    pub(super) at_ns: u64,
+pub(in super::super) struct Notice {
+    pub(in super::super) at_ns: u64,
     /// The process of the ends, and the flow's entry there.
-    pub(super) to: u32,
-    pub(super) entry: u32,
+    pub(in super::super) to: u32,
+    pub(in super::super) entry: u32,
     /// The process that sends it, and the number of its notices before.
-    pub(super) from: u32,
-    pub(super) number: u64,
+    pub(in super::super) from: u32,
+    pub(in super::super) number: u64,
     /// It goes back, and its number is that of a letter.
-    pub(super) is_letter: bool,
-    pub(super) packet: Seen,
+    pub(in super::super) is_letter: bool,
+    pub(in super::super) packet: Seen,
+}
+
+/// What a process has sent.
+#[derive(Debug, Default)]
+pub(in super::super) struct Mail {
+    pub(in super::super) messages: Vec<Message>,
+    pub(in super::super) notices: Vec<Notice>,
+}
+
+impl Mail {
+    #[inline]
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.notices.is_empty()
+    }
+
+    pub(in super::super) fn append(&mut self, other: &mut Mail) {
+        self.messages.append(&mut other.messages);
+        self.notices.append(&mut other.notices);
+    }
 }
 
 impl Notice {
@@ -59,7 +78,7 @@ impl Ord for Notice {
 }
 
 /// What is taken out of an inbox.
-pub(super) enum Arriving {
+pub(in super::super) enum Arriving {
     Packet(Packet),
     Notice(Notice),
 }
@@ -70,7 +89,7 @@ const NEVER: u64 = u64::MAX;
 /// A line for each process that sends packets here: its packets come in the order in which it sent them. At one time, lines
 /// go by their number, and notices come last.
 #[derive(Debug)]
-pub(super) struct Inbox {
+pub(in super::super) struct Inbox {
     lines: Vec<VecDeque<(u64, Packet)>>,
     /// The first packet of each line that has one.
     heads: BinaryHeap<Reverse<(u64, u32)>>,
@@ -79,7 +98,7 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    pub(super) fn new(lines: usize) -> Inbox {
+    pub(in super::super) fn new(lines: usize) -> Inbox {
         Inbox {
             lines: (0..lines).map(|_| VecDeque::new()).collect(),
             heads: BinaryHeap::new(),
@@ -90,12 +109,12 @@ impl Inbox {
 
     /// When the first message arrives; the end of time if there is none.
     #[inline]
-    pub(super) fn first_ns(&self) -> u64 {
+    pub(in super::super) fn first_ns(&self) -> u64 {
         self.first_ns
     }
 
     #[inline]
-    pub(super) fn push(&mut self, message: &Message) {
+    pub(in super::super) fn push(&mut self, message: &Message) {
         let line = &mut self.lines[message.line as usize];
         debug_assert!(line.back().is_none_or(|last| last.0 <= message.at_ns));
         if line.is_empty() {
@@ -105,14 +124,19 @@ impl Inbox {
         line.push_back((message.at_ns, message.packet));
     }
 
-    pub(super) fn push_notice(&mut self, notice: Notice) {
+    pub(in super::super) fn push_notice(&mut self, notice: Notice) {
         self.first_ns = self.first_ns.min(notice.at_ns);
         self.notices.push(Reverse(notice));
     }
 
+    /// Takes the first notice, whatever packets arrive before.
+    pub(in super::super) fn pop_notice(&mut self) -> Option<Notice> {
+        self.notices.pop().map(|notice| notice.0)
+    }
+
     /// Takes the first message.
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<Arriving> {
+    pub(in super::super) fn pop(&mut self) -> Option<Arriving> {
         let arriving = match self.heads.peek_mut() {
             Some(mut head) if head.0 .0 == self.first_ns => {
                 let line = &mut self.lines[head.0 .1 as usize];

@@ -30,9 +30,11 @@ from run import BAD_LOG, boot, copy  # noqa: E402
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "linkweir/bpf"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SUITE = "trixie-backports"
-MODULES = ("veth", "dummy", "sch_tbf")
-SECONDS = {"vectors": 3000}
-DEFAULT_SECONDS = 1800
+MODULES = ("veth", "dummy", "sch_tbf", "sch_fq")
+SECONDS_EACH = 1800
+"""After which a guest is ended, for each script."""
+OTHERS = ("bpf", "cost", "install")
+"""What the scripts have in common, what needs the modules of modules.py, and the script of install.py."""
 
 
 class MissingError(Exception):
@@ -95,8 +97,8 @@ def find(root: Path, release: str, name: str) -> Path:
     return found[0]
 
 
-def make_initramfs(release: str, modroot: Path, script: str, out: Path) -> None:
-    """Puts the programs, the objects and a script into an archive that the guest starts from."""
+def make_initramfs(release: str, modroot: Path, scripts: list[str], out: Path) -> None:
+    """Puts the programs, the objects and scripts into an archive that the guest starts from."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         for folder in ("bin", "proc", "sys", "dev", "tmp", "run", "etc", "guest", "modules"):
@@ -106,7 +108,7 @@ def make_initramfs(release: str, modroot: Path, script: str, out: Path) -> None:
         for applet in applets.split():
             if applet not in ("ip", "tc", "sh", "busybox"):
                 (root / "bin" / applet).symlink_to("busybox")
-        loader = ROOT / "target/debug/linkweir-bpf"
+        loader = BPF / "build/linkweir-bpf"
         (root / "bin/sh").symlink_to("dash")  # busybox's own shell would prefer its own ip
         for tool in (loader, Path("/bin/dash"), Path("/sbin/tc"), Path("/sbin/ip"), BPF / "build/guest/traffic"):
             shutil.copy(tool.resolve(), root / "bin" / tool.name)
@@ -122,11 +124,14 @@ def make_initramfs(release: str, modroot: Path, script: str, out: Path) -> None:
             (root / "modules" / f"{module}.ko").write_bytes(data)
         for path in (BPF / "build").glob("*.bpf.o"):
             shutil.copy(path, root / "guest")
-        for path in (HERE / "guest").iterdir():
+        for path in [ROOT / "kernel/tests/guest/checks.sh", *(HERE / "guest").iterdir()]:
             shutil.copy(path, root / "guest")
-        if script == "vectors":
+        if "cost" in scripts:
+            shutil.copytree(BPF / "build/cost", root / "guest/modules")
+            shutil.copytree(ROOT / "kernel/build/tc", root / "guest/tc")
+        if "vectors" in scripts:
             shutil.copytree(ROOT / "vectors", root / "guest/vectors", ignore=shutil.ignore_patterns(".random-*"))
-        (root / "guest/script").write_text(f"{script}\n")
+        (root / "guest/scripts").write_text("".join(f"{script}\n" for script in scripts))
         shutil.copy(HERE / "guest/init", root / "init")
         (root / "init").chmod(0o755)
         files = "\n".join(sorted(str(path.relative_to(root)) for path in root.rglob("*")))
@@ -135,31 +140,41 @@ def make_initramfs(release: str, modroot: Path, script: str, out: Path) -> None:
         out.write_bytes(archive)
 
 
+def run_guest(release: str, root: Path, image: Path, scripts: list[str], processors: int) -> list[str]:
+    """Runs scripts one after another in a guest and prints what they measured; what was wrong."""
+    name = "-".join(scripts) if len(scripts) < 4 else "suite"
+    initramfs, log = BPF / f"build/{name}.cpio", BPF / f"build/{name}.log"
+    make_initramfs(release, root, scripts, initramfs)
+    text = boot(image, initramfs, log, SECONDS_EACH * len(scripts), "all", processors)
+    initramfs.unlink()
+    held = len(re.findall(r"^ok - ", text, re.M))
+    wrong = re.findall(r"^not ok - .*$", text, re.M) + [line for line in text.splitlines() if BAD_LOG.search(line)]
+    wrong += [f"{script}.sh did not end" for script in scripts if f"ended {script} " not in text]
+    if not held:
+        wrong.append("no check was made")
+    print("\n".join(re.findall(r"^# .*$", text, re.M) + wrong))
+    print(f"bpf: {release} {' '.join(scripts)}: {held} checks held, {len(wrong)} failed; the log is {log}", flush=True)
+    return wrong
+
+
 def main() -> int:
     """Runs the scripts that are named, or all."""
-    scripts = sys.argv[1:] or sorted(path.stem for path in (HERE / "guest").glob("*.sh") if path.stem != "checks")
+    scripts = sys.argv[1:] or sorted(
+        path.stem for path in (HERE / "guest").glob("*.sh") if path.stem not in ("bpf", "install")
+    )
     try:
         release, root = kernel()
         image = find(root, release, "vmlinuz*")
     except MissingError as error:
         print(f"bpf: NOT TESTED: {error}", file=sys.stderr)
         return 3
-    failed = 0
-    for script in scripts:
-        initramfs = BPF / f"build/{script}.cpio"
-        log = BPF / f"build/{script}.log"
-        make_initramfs(release, root, script, initramfs)
-        processors = 4 if script.endswith("-real") else 1
-        text = boot(image, initramfs, log, SECONDS.get(script, DEFAULT_SECONDS), "all", processors)
-        initramfs.unlink()
-        held = len(re.findall(r"^ok - ", text, re.M))
-        wrong = re.findall(r"^not ok - .*$", text, re.M) + [line for line in text.splitlines() if BAD_LOG.search(line)]
-        if f"ended {script}" not in text:
-            wrong.append("the guest did not reach its end")
-        print("\n".join(re.findall(r"^# .*$", text, re.M) + wrong))
-        print(f"bpf: {release} {script}: {held} checks held, {len(wrong)} failed; the log is {log}")
-        failed += bool(wrong or not held)
-    return 1 if failed else 0
+    virtual = [name for name in scripts if not name.endswith("-real")]
+    real = [name for name in scripts if name.endswith("-real")]
+    wrong = []
+    for group, processors in ((virtual, 1), (real, 4)):
+        if group:
+            wrong += run_guest(release, root, image, group, processors)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
