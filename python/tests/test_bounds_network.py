@@ -327,7 +327,7 @@ def test_tcp_and_its_acknowledgements_need_envelopes() -> None:
 
 
 def test_the_bounds_of_classes_refuse_several_links() -> None:
-    with pytest.raises(ScenarioError, match="link.name = up: bounds of a network are those of its flows' ways"):
+    with pytest.raises(ScenarioError, match=r"link\.name = up: bounds of a network are those of its flows' ways"):
         bounds(Scenario.parse(HOUSE))
 
 
