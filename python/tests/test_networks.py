@@ -17,7 +17,6 @@ from command import SCENARIOS, linkweir, strict_json
 
 import linkweir as lw
 from linkweir import Scenario, ScenarioError
-from linkweir.bounds.answer import bounds
 from linkweir.comparison.plan import prepare
 from linkweir.deploy.gateway import gateway_configuration
 from linkweir.deploy.ns3 import ns3_program
@@ -447,7 +446,6 @@ REFUSING = {
     "laboratory": lambda scenario: world(scenario, frozenset({"pss"})),
     "gateway": lambda scenario: gateway_configuration(scenario, []),
     "ns3": ns3_program,
-    "bounds": bounds,
 }
 
 
