@@ -324,7 +324,7 @@ def count_instructions(options):
         print(f"{name}: counting instructions", file=sys.stderr)
 
         def made(duration_s, case=case, profile=profile):
-            return linkweir.scenarios.scenario(case, duration_s, profile)
+            return linkweir.scenario(case, duration_s, profile)
 
         rows.append(instructions.between(name, made, *COUNTED_S))
     report.write(

@@ -11,6 +11,7 @@ It runs a part of `make check`; what no rule here covers, and files whose tests 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -141,6 +142,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="only show the commands")
     asked = parser.parse_args()
     paths = changed(asked.since)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each run compiles the tests again
     begun, failed = time.monotonic(), []
     for command in (*lints(paths), *tests(paths)):
         print(" ".join(Path(word).name if word.startswith("/") else word for word in command), flush=True)

@@ -264,6 +264,7 @@ def main() -> int:
     if asked.parts:
         lanes = tuple(tuple(part for part in lane if part.name in asked.parts) for lane in lanes)
     os.environ.pop("MAKEFLAGS", None)  # each part has jobs of its own
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles the package again
     begun = time.monotonic()
     setup = subprocess.run(["./setup.sh", asked.suite], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     print(setup.stdout, end="", flush=True)

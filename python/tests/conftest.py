@@ -47,3 +47,10 @@ def small(tmp_path: Path) -> Path:
     path = tmp_path / "small.toml"
     path.write_text(command.SMALL)
     return path
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charts are empty: those of a page take seconds to draw, and a test of runs and data looks at none."""
+    for name in ("linkweir.panels.plot.document", "linkweir.comparison.plot.document"):
+        monkeypatch.setattr(name, lambda draw, form="svg": b"<svg/>")

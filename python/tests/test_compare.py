@@ -227,6 +227,7 @@ def test_a_class_that_wants_less_than_it_is_promised_need_only_get_what_it_wants
     assert (verdict.held, verdict.runs[:11]) == (2, "2 of 2 runs")  # two are too few to judge all seeds
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_verdict_of_one_seed_says_so_everywhere(tmp_path: Path) -> None:
     one, two = (
         compare(PSS, ["pss", "fifo"], seeds=seeds, jobs=1, promises=["ef.loss=100%", "cs0.delay_p99=1us"])
@@ -624,6 +625,7 @@ def test_copies_of_a_class_are_one_class_with_their_means() -> None:
     assert [verdict.verdict for verdict in found.verdicts] == [KEPT]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_without_promises_the_report_says_which_policy_is_best(tmp_path: Path) -> None:
     plain = {**PSS, "scheduler": {"policy": "strict"}, "class": [{"name": name} for name in ("ef", "af", "cs0")]}
     report = compare(plain, ["strict", "fifo"], seeds=10, jobs=1).report(tmp_path / "report.html").read_text()

@@ -86,6 +86,14 @@ def test_what_was_not_checked_is_repeated_and_an_optional_part_may_fail(
     assert re.search(r"^test: all passed: 0 tests in \d+ s; what was not checked is listed above \(4\)$", shown, re.M)
 
 
+def test_parts_keep_what_python_has_compiled(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    part = suite.Part("python", 'test -z "$PYTHONDONTWRITEBYTECODE"')
+    assert run(suite, monkeypatch, (part,)) == 0, capfd.readouterr().out
+
+
 def without_a_compiler(folder: Path) -> str:
     """What the core prints where a compiler is missing."""
     command = ["make", "--no-print-directory", "-C", REPOSITORY / "core", "missing", "MISSING=clang++", f"B={folder}"]

@@ -10,7 +10,7 @@ use super::column::{Column, TableOf, LINK_NAME};
 use super::delays::DELAYS;
 use super::flow::{FLOWS, FLOW_SERIES, HARQ};
 use super::link::LINK;
-use super::log::PACKETS;
+use super::log::{PACKETS, PACKETS_OF_LINKS};
 use super::network::HOPS;
 use super::playout::VOICE;
 
@@ -60,6 +60,7 @@ fn network_tables() -> Vec<(Table, Vec<ColumnInfo>)> {
         described("harq", HARQ),
         of_links("delays", DELAYS, &[]),
         described("voice", VOICE),
+        of_links("packets", PACKETS, PACKETS_OF_LINKS),
         of_links("channel", CHANNEL, &[]),
         of_links("carrier", CARRIER, &[]),
         of_links("terminals", TERMINALS, &[]),

@@ -20,6 +20,18 @@ pub(super) struct Step {
     bytes: u32,
     created_ns: u64,
     flow: usize,
+    back: bool,
+}
+
+/// A step in a network, where it is written later: the links' steps are put in the order of time first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Noted {
+    /// When the link noted it.
+    pub(super) at_ns: u64,
+    pub(super) t_ns: u64,
+    pub(super) event: &'static str,
+    pub(super) reason: &'static str,
+    pub(super) packet: Seen,
 }
 
 /// Names of a flow and of its class.
@@ -86,6 +98,29 @@ impl PacketLog {
         }
     }
 
+    /// That of a network: `names` are those of flow and class at each entry of each link, and `flows` says which of them are
+    /// applications.
+    pub(super) fn of_links(
+        names: Vec<(String, String)>,
+        flows: impl Iterator<Item = bool>,
+        limit_rows: u64,
+    ) -> PacketLog {
+        PacketLog {
+            rows: TableOf::of_links("packets", PACKETS, PACKETS_OF_LINKS),
+            connections: flows
+                .map(|has_connections| has_connections.then(Connections::default))
+                .collect(),
+            names,
+            left: limit_rows,
+            cut_ns: None,
+        }
+    }
+
+    /// The next rows are of this link.
+    pub(super) fn set_link(&mut self, link: &str) {
+        self.rows.set_link(link);
+    }
+
     /// Writes a row; `reason` is empty unless the packet was dropped.
     pub(super) fn write(
         &mut self,
@@ -94,12 +129,24 @@ impl PacketLog {
         reason: &'static str,
         packet: &Seen,
     ) {
+        let flow = packet.flow as usize;
+        self.write_as((flow, flow, false), (t_ns, event, reason), packet);
+    }
+
+    /// The same for a packet whose names are at one place and whose flow is another; `back`: it goes back.
+    pub(super) fn write_as(
+        &mut self,
+        (name, flow, back): (usize, usize, bool),
+        (t_ns, event, reason): (u64, &'static str, &'static str),
+        packet: &Seen,
+    ) {
         if self.left == 0 {
             self.cut_ns.get_or_insert(t_ns);
             return;
         }
         self.left -= 1;
-        let (connection, number) = match &mut self.connections[packet.flow as usize] {
+        let (connection, number) = match &mut self.connections[flow] {
+            _ if back => (0, packet.number),
             None => (0, packet.number),
             Some(connections) => {
                 let (address, number) = packet.in_connection;
@@ -115,7 +162,8 @@ impl PacketLog {
             again: packet.again,
             bytes: packet.bytes,
             created_ns: packet.created_ns,
-            flow: packet.flow as usize,
+            flow: name,
+            back,
         };
         self.rows.add(&step, &self.names);
     }
@@ -133,6 +181,13 @@ impl PacketLog {
         self.rows.flush(sink)
     }
 }
+
+/// Further columns of table `packets` in a run over several links.
+pub(super) const PACKETS_OF_LINKS: &[Column<Step, Names>] = &[unitless(
+    "direction",
+    "The way: there (from the source) or back (acknowledgements and requests, whose numbers are used again).",
+)
+.name(|s, _| if s.back { "back" } else { "there" })];
 
 /// Columns of table `packets`.
 pub(super) const PACKETS: &[Column<Step, Names>] = &[

@@ -14,6 +14,7 @@ use super::column::{packets, seconds, unitless, Column, TableOf};
 use super::delay::{quantile_s, Jitter};
 use super::delays::DelayTable;
 use super::flow::{FlowCounts, FLOWS, HARQ};
+use super::log::{Noted, PacketLog};
 use super::seen::{Recorded, Seen};
 use super::station::{StationRecord, Waits};
 use super::tables::{heading, Tables};
@@ -26,7 +27,7 @@ impl Recorder {
     pub(crate) fn in_network(mut self, ends: usize, told: Vec<bool>) -> Recorder {
         self.tables = None;
         if let Some(watch) = &mut self.watch {
-            watch.number_only(|entry| entry < ends);
+            watch.leave_to_network(|entry| entry < ends);
         }
         self.station = Some(Box::new(StationRecord::new(told)));
         self
@@ -86,9 +87,9 @@ impl Recorder {
 
     /// A packet of a source enters its way.
     #[cold]
-    pub(crate) fn entered(&mut self, packet: &impl Recorded) {
+    pub(crate) fn entered(&mut self, now_ns: u64, packet: &impl Recorded) {
         if let Some(watch) = &mut self.watch {
-            watch.entered(&packet.seen());
+            watch.entered(now_ns, &packet.seen());
         }
     }
 
@@ -105,6 +106,9 @@ impl Recorder {
     pub(crate) fn lost_waiting(&mut self, now_ns: u64, packet: &impl Recorded) {
         let class = self.flows[packet.flow()].class;
         self.classes[class].leave(now_ns, packet.bytes());
+        if let Some(watch) = &mut self.watch {
+            watch.gone(now_ns, &packet.seen(), "absent");
+        }
         self.absent(packet);
     }
 
@@ -126,9 +130,11 @@ impl Recorder {
 
     /// A packet of this entry had no way at the time it was created.
     #[cold]
-    pub(crate) fn astray(&mut self, packet: &impl Recorded) {
+    pub(crate) fn astray(&mut self, now_ns: u64, packet: &impl Recorded) {
         self.flows[packet.flow()].counts.lost_link_pkts += 1;
-        self.learned(&packet.seen());
+        if let Some(watch) = &mut self.watch {
+            watch.gone(now_ns, &packet.seen(), "way");
+        }
     }
 }
 
@@ -151,6 +157,15 @@ pub(crate) struct HopEntry {
     pub(crate) hop: u32,
     pub(crate) link: u32,
     pub(crate) entry: u32,
+}
+
+/// The log of packets of a network.
+#[derive(Debug)]
+struct NetworkLog {
+    rows: PacketLog,
+    /// Of each entry of each link: its flow, and whether it goes back. Those of a link begin at its place in `first`.
+    entries: Vec<(usize, bool)>,
+    first: Vec<usize>,
 }
 
 /// A row of table `hops`.
@@ -212,6 +227,7 @@ pub(crate) struct NetworkTables {
     stats: Vec<String>,
     classes: TableOf<Class, ClassTotals>,
     delays: DelayTable,
+    log: Option<NetworkLog>,
     warmup_ns: u64,
     duration_ns: u64,
 }
@@ -234,9 +250,73 @@ impl NetworkTables {
             stats: names,
             classes: TableOf::of_links("classes", CLASSES, CLASSES_OF_LINKS),
             delays: DelayTable::of_links(),
+            log: None,
             warmup_ns,
             duration_ns,
         }
+    }
+
+    /// Keeps a log of so many rows. `entries` are the flow of each entry of each link and whether it goes back, and
+    /// `applications` says which flows are such.
+    pub(crate) fn with_log(
+        mut self,
+        rows: u64,
+        recorders: &[&mut Recorder],
+        entries: Vec<Vec<(usize, bool)>>,
+        applications: impl Iterator<Item = bool>,
+    ) -> NetworkTables {
+        let mut names = Vec::new();
+        let mut first = Vec::new();
+        for recorder in recorders {
+            first.push(names.len());
+            let flows = recorder.flows.iter();
+            names.extend(flows.map(|flow| (flow.name.clone(), flow.class_name.clone())));
+        }
+        self.log = Some(NetworkLog {
+            rows: PacketLog::of_links(names, applications, rows),
+            entries: entries.into_iter().flatten().collect(),
+            first,
+        });
+        self
+    }
+
+    /// Writes what links have noted for the log, in the order of time, at equal times that of the links.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub(crate) fn write_log(
+        &mut self,
+        links: &mut [(&str, &mut Recorder)],
+        sink: &mut dyn Sink,
+    ) -> Result<(), String> {
+        let Some(log) = &mut self.log else {
+            return Ok(());
+        };
+        let more = log.rows.cut_ns().is_none();
+        let mut all: Vec<(usize, Noted)> = Vec::new();
+        for (place, (_, recorder)) in links.iter_mut().enumerate() {
+            if let Some(watch) = &mut recorder.watch {
+                let noted = watch.take_noted(more).into_iter();
+                all.extend(noted.map(|noted| (place, noted)));
+            }
+        }
+        all.sort_by_key(|(_, noted)| noted.at_ns);
+        for (place, noted) in all {
+            let name = log.first[place] + noted.packet.flow as usize;
+            let (flow, back) = log.entries[name];
+            // What happens at a flow's ends happens at no link.
+            let at_ends = matches!(noted.event, "created" | "delivered");
+            log.rows.set_link(if at_ends { "" } else { links[place].0 });
+            let step = (noted.t_ns, noted.event, noted.reason);
+            log.rows.write_as((name, flow, back), step, &noted.packet);
+            log.rows.flush_full(sink)?;
+        }
+        Ok(())
+    }
+
+    /// When the first step was left out of the log, if any was.
+    pub(crate) fn log_cut_ns(&self) -> Option<u64> {
+        self.log.as_ref().and_then(|log| log.rows.cut_ns())
     }
 
     /// A policy's statistics of one class, now.
@@ -323,6 +403,9 @@ impl NetworkTables {
     ) -> Result<(), String> {
         debug_assert!(now_ns <= self.duration_ns);
         self.tables.flush_series(sink)?;
+        if let Some(log) = &mut self.log {
+            log.rows.flush(sink)?;
+        }
         self.tables.transfers.flush(sink)?;
         for (_, recorder, _) in links.iter_mut() {
             if let Some(watch) = &mut recorder.watch {

@@ -8,7 +8,7 @@ use crate::experiment::{self, Experiment, Traffic};
 use crate::table::Sink;
 
 use super::column::TableOf;
-use super::log::{Logged, PacketLog};
+use super::log::{Logged, Noted, PacketLog};
 use super::playout::{Call, Fate, Receiver, VOICE};
 use super::seen::Seen;
 
@@ -18,6 +18,8 @@ pub(super) struct Watch {
     flows: Vec<Watched>,
     voice: TableOf<Receiver, ()>,
     log: Option<PacketLog>,
+    /// In a network: steps for its log.
+    noted: Option<Vec<Noted>>,
 }
 
 /// What is measured of one flow.
@@ -69,12 +71,14 @@ impl Watch {
                 flows: flows.map(|flow| Watched::new(flow, experiment)).collect(),
                 voice: TableOf::new("voice", VOICE),
                 log,
+                noted: None,
             })
         })
     }
 
-    /// In a network: these entries are numbered elsewhere, if they cross the link.
-    pub(super) fn number_only(&mut self, is_end: impl Fn(usize) -> bool) {
+    /// In a network: entries that cross the link are numbered elsewhere, and the log is written elsewhere.
+    pub(super) fn leave_to_network(&mut self, is_end: impl Fn(usize) -> bool) {
+        self.noted = self.log.take().map(|_| Vec::new());
         for (entry, flow) in self.flows.iter_mut().enumerate() {
             if !is_end(entry) {
                 flow.next = None;
@@ -84,7 +88,8 @@ impl Watch {
 
     /// In a network: a packet of a source enters its way.
     #[cold]
-    pub(super) fn entered(&mut self, packet: &Seen) {
+    pub(super) fn entered(&mut self, now_ns: u64, packet: &Seen) {
+        self.note(now_ns, (packet.created_ns, "created", ""), packet);
         if let Some(call) = &mut self.flows[packet.flow as usize].call {
             call.created(packet.created_ns);
         }
@@ -112,6 +117,7 @@ impl Watch {
             log.write(packet.created_ns, "created", "", packet);
             log.write(now_ns, "enqueued", "", packet);
         }
+        self.note(now_ns, (now_ns, "enqueued", ""), packet);
         if let Some(call) = &mut self.flows[packet.flow as usize].call {
             call.created(packet.created_ns);
         }
@@ -122,6 +128,7 @@ impl Watch {
         if let Some(log) = &mut self.log {
             log.write(now_ns, "sent", "", packet);
         }
+        self.note(now_ns, (now_ns, "sent", ""), packet);
         if let Some(queueing_ns) = &mut self.flows[packet.flow as usize].queueing_ns {
             queueing_ns.record(sojourn_ns);
         }
@@ -133,6 +140,7 @@ impl Watch {
         if let Some(log) = &mut self.log {
             log.write(now_ns, "dropped", reason, packet);
         }
+        self.note(now_ns, (now_ns, "dropped", reason), packet);
         self.ended(packet, Fate::Lost);
     }
 
@@ -141,7 +149,33 @@ impl Watch {
         if let Some(log) = &mut self.log {
             log.write(now_ns, "delivered", "", packet);
         }
+        self.note(now_ns, (now_ns, "delivered", ""), packet);
         self.ended(packet, Fate::Received(now_ns - packet.created_ns));
+    }
+
+    /// In a network: a step for its log, if there is one.
+    fn note(
+        &mut self,
+        at_ns: u64,
+        (t_ns, event, reason): (u64, &'static str, &'static str),
+        packet: &Seen,
+    ) {
+        if let Some(noted) = &mut self.noted {
+            noted.push(Noted {
+                at_ns,
+                t_ns,
+                event,
+                reason,
+                packet: *packet,
+            });
+        }
+    }
+
+    /// In a network: the steps since this was last asked, and whether more are wanted.
+    pub(super) fn take_noted(&mut self, more: bool) -> Vec<Noted> {
+        let noted = self.noted.take().unwrap_or_default();
+        self.noted = more.then(Vec::new);
+        noted
     }
 
     fn ended(&mut self, packet: &Seen, fate: Fate) {
@@ -181,7 +215,9 @@ impl Watch {
 
     /// Ends all calls and hands out all rows.
     pub(super) fn finish(&mut self, now_ns: u64, sink: &mut dyn Sink) -> Result<(), String> {
-        let Watch { flows, voice, log } = self;
+        let Watch {
+            flows, voice, log, ..
+        } = self;
         if let Some(log) = log {
             log.flush(sink)?;
         }

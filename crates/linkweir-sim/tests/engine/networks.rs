@@ -56,7 +56,7 @@ fn without_link(t: &Tables, table: &str) -> Vec<(String, Column)> {
     let Some(columns) = t.tables.get(table) else {
         panic!("there is no {table}, only {:?}", t.names());
     };
-    let only = ["link", "absent_pkts"];
+    let only = ["link", "absent_pkts", "direction"];
     let columns = columns.iter();
     columns
         .filter(|(name, _)| !only.contains(&name.as_str()))
@@ -102,7 +102,7 @@ fn networks_of_one_link_are_the_same_as_the_link() {
             // A network has no distribution of one flow's waiting times.
             flow.measures.delays = false;
         }
-        e.log_rows = None;
+        e.log_rows = Some(5_000);
         match run_network(&of_one_link(&e), 1, &mut Tables::default()) {
             Ok(_) => {}
             Err(RunError::Invalid(message)) => {
@@ -202,6 +202,31 @@ fn a_packet_takes_the_time_of_each_link() {
     assert!((delay_s - 0.099).abs() < 1e-12, "{delay_s}");
     assert_eq!(t.numbers("flows", "delivered_pkts"), [1.0]);
     assert_eq!(t.numbers("hops", "sent_pkts"), [1.0, 1.0]);
+}
+
+#[test]
+fn the_log_has_each_step_at_each_link_in_the_order_of_time() {
+    let links = vec![station("a", 8e6, 0.01), station("b", 4e6, 0.02)];
+    let mut n = network(links, S);
+    n.log_rows = Some(1_000);
+    n.flows = vec![routed(packet(0, 0, 1000), &[0, 1], &[])];
+    let t = network_tables(&n, 1);
+    let name = |column| match t.column("packets", column) {
+        Column::Name(names) => names.clone(),
+        other => panic!("{column} is {other:?}"),
+    };
+    let events = [
+        "created",
+        "enqueued",
+        "sent",
+        "enqueued",
+        "sent",
+        "delivered",
+    ];
+    assert_eq!(name("event"), events);
+    assert_eq!(name("link"), ["", "a", "a", "b", "b", ""]);
+    let ms = [0.0, 0.0, 0.0, 11.0, 11.0, 33.0];
+    assert_eq!(t.numbers("packets", "t_ns"), ms.map(|ms| ms * 1e6));
 }
 
 #[test]

@@ -233,6 +233,57 @@ fn hops_follow_each_other(name: &str, network: &Network, t: &Tables) {
     }
 }
 
+/// Packets leave each link in the order in which they came, class by class, where one flow's do.
+fn none_overtakes(name: &str, network: &Network) {
+    let mut logged = network.clone();
+    logged.log_rows = Some(20_000);
+    // Droppers at the head or from within change no order; links that hold packets back do.
+    let t = crate::networks::network_tables(&logged, 1);
+    let Some(columns) = t.tables.get("packets") else {
+        return;
+    };
+    let names = |column| match t.column("packets", column) {
+        Column::Name(names) => names,
+        other => panic!("{column} is {other:?}"),
+    };
+    let (event, link, class) = (names("event"), names("link"), names("class"));
+    let (flow, direction) = (names("flow"), names("direction"));
+    let (number, created) = (
+        t.numbers("packets", "number"),
+        t.numbers("packets", "created_ns"),
+    );
+    let connection = t.numbers("packets", "connection");
+    let mut came = std::collections::BTreeMap::new();
+    let mut last = std::collections::BTreeMap::new();
+    for row in 0..columns[0].1.len() {
+        let queue = (&link[row], &class[row]);
+        let packet = (
+            queue,
+            (&flow[row], &direction[row]),
+            (
+                connection[row] as u64,
+                number[row] as u64,
+                created[row] as u64,
+            ),
+        );
+        match event[row].as_str() {
+            "enqueued" => {
+                came.insert(packet, row);
+            }
+            "sent" => {
+                // Equal packets, as two retransmissions in one nanosecond, count with the one that came last.
+                let arrived = came[&packet];
+                let before = last.insert(queue, arrived);
+                assert!(
+                    before.is_none_or(|before| before <= arrived),
+                    "{name}, row {row}: {packet:?}: {network:#?}"
+                );
+            }
+            _ => {}
+        }
+    }
+}
+
 fn lives(seed: u64, count: u64) -> f64 {
     let mut dice = Dice(Pcg64::seed_from_u64(seed));
     let mut moved = 0.0;
@@ -240,6 +291,7 @@ fn lives(seed: u64, count: u64) -> f64 {
         let network = dice.network();
         let name = format!("network {number}");
         moved += packets_are_kept(&name, &network);
+        none_overtakes(&name, &network);
         let one = chunks(&network, 1);
         for threads in [2, 3, 8] {
             let many = chunks(&network, threads);

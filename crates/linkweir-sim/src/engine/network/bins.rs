@@ -4,6 +4,7 @@
 
 use linkweir_core::Distribution;
 
+use crate::experiment::Traffic;
 use crate::metrics::network::NetworkTables;
 use crate::metrics::Recorder;
 use crate::network::Network;
@@ -36,8 +37,20 @@ impl NetworkBins {
             .iter_mut()
             .map(|process| process.stats())
             .collect();
+        let times = (network.warmup_ns, network.duration_ns);
+        let mut tables = NetworkTables::new(stats.into_iter(), times);
+        if let Some(rows) = network.log_rows {
+            let recorders: Vec<&mut Recorder> = processes
+                .iter_mut()
+                .map(|process| process.recorder())
+                .collect();
+            let flows = network.flows.iter();
+            let applications =
+                flows.map(|routed| matches!(routed.flow.traffic, Traffic::Application(_)));
+            tables = tables.with_log(rows, &recorders, plan.entries(), applications);
+        }
         NetworkBins {
-            tables: NetworkTables::new(stats.into_iter(), (network.warmup_ns, network.duration_ns)),
+            tables,
             names: (0..plan.links()).map(|p| plan.name(p).to_owned()).collect(),
             ends: plan.flows.iter().map(|flow| flow.home).collect(),
             interval_ns: network.interval_ns,
@@ -63,6 +76,24 @@ impl NetworkBins {
             return bin_end_ns;
         }
         bin_end_ns.min(self.warmup_ns)
+    }
+
+    /// Writes the log up to now, if there is one.
+    pub(super) fn write_log(
+        &mut self,
+        partitions: &mut Partitions<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), String> {
+        let mut processes = partitions.processes();
+        let names = self.names.iter().map(String::as_str);
+        let recorders = processes.iter_mut().map(|process| process.recorder());
+        let mut links: Vec<(&str, &mut Recorder)> = names.zip(recorders).collect();
+        self.tables.write_log(&mut links, sink)
+    }
+
+    /// When the log was full, if it was.
+    pub(super) fn log_cut_ns(&self) -> Option<u64> {
+        self.tables.log_cut_ns()
     }
 
     /// Simulated time reaches the end of a bin, of the warm-up, or of both.

@@ -29,7 +29,7 @@ impl<M: Medium> Engine<'_, M> {
         };
         if at.recorder.is_watched() && !packet.has(Packet::LETTER) {
             packet.segment |= at.recorder.number(packet.flow);
-            at.recorder.entered(packet);
+            at.recorder.entered(at.now_ns, packet);
         }
         let Some(target) = station.first(packet, at.now_ns) else {
             self.lose(packet);
@@ -77,7 +77,8 @@ impl<M: Medium> Engine<'_, M> {
         if packet.has(Packet::LETTER) {
             self.forget_letter(packet.sequence());
         } else {
-            self.bottleneck.recorder.astray(packet);
+            let at = &mut self.bottleneck;
+            at.recorder.astray(at.now_ns, packet);
         }
     }
 

@@ -59,11 +59,13 @@ fn run_with(
     sink: &mut dyn Sink,
 ) -> Result<Outcome, RunError> {
     let plan = Plan::new(network).map_err(RunError::Invalid)?;
-    let processes = plan.processes(network, simple)?;
+    // A simple link notes no steps for a log.
+    let has_log = network.log_rows.is_some();
+    let processes = plan.processes(network, simple && !has_log)?;
     let mut partitions = Partitions::new(processes, (network, &plan), threads);
     let mut bins = NetworkBins::new(network, &plan, &mut partitions);
     let end_ns = network.duration_ns;
-    let mut slice = Slice::new();
+    let mut slice = Slice::new(has_log);
     let mut complete = true;
     bins.begin(&mut partitions);
     let mut now_ns = 0;
@@ -73,6 +75,10 @@ fn run_with(
         let events = partitions.run_until(until_ns);
         slice.took(events);
         now_ns = until_ns;
+        if has_log {
+            bins.write_log(&mut partitions, sink)
+                .map_err(RunError::Sink)?;
+        }
         if now_ns == boundary_ns && now_ns < end_ns {
             bins.cross(now_ns, &mut partitions, sink)
                 .map_err(RunError::Sink)?;
@@ -93,21 +99,24 @@ fn run_with(
         simulated_ns: now_ns,
         events: partitions.events(),
         packets: partitions.packets(),
-        log_cut_ns: None,
+        log_cut_ns: bins.log_cut_ns(),
     })
 }
 
 /// How long to simulate between two looks at the sink, so that it is asked neither rarely nor all the time.
 struct Slice {
     ns: u64,
+    /// Events after which to look, about.
+    events: u64,
 }
 
 impl Slice {
-    /// Events after which to look, about.
-    const EVENTS: u64 = 1 << 20;
-
-    fn new() -> Slice {
-        Slice { ns: 1_000_000 }
+    /// With a log, whose rows wait until the end of a slice, slices are short.
+    fn new(has_log: bool) -> Slice {
+        Slice {
+            ns: 1_000_000,
+            events: if has_log { 1 << 16 } else { 1 << 20 },
+        }
     }
 
     fn end_ns(&self, now_ns: u64) -> u64 {
@@ -116,9 +125,9 @@ impl Slice {
 
     /// The last slice, or the part of it up to a bin's end, took so many events.
     fn took(&mut self, events: u64) {
-        if events < Slice::EVENTS / 2 {
+        if events < self.events / 2 {
             self.ns = self.ns.saturating_mul(2);
-        } else if events > Slice::EVENTS {
+        } else if events > self.events {
             self.ns = (self.ns / 2).max(1);
         }
     }

@@ -14,6 +14,9 @@ use super::earliest::{Earliest, NEVER};
 use super::plan::Plan;
 use super::process::Process;
 
+/// How far a process may be ahead of the others, ns: what it has sent waits in their inboxes.
+const MOST_AHEAD_NS: u64 = 100_000_000;
+
 /// Where a process is: its partition, and its index there.
 type Home = (u32, u32);
 
@@ -68,7 +71,8 @@ impl Partition<'_> {
             let acts_ns = self.first.at_ns(sender.index).min(reached_ns);
             acts_ns.saturating_add(sender.delay_ns)
         });
-        horizons.min().unwrap_or(NEVER)
+        let most_ns = at_ns.saturating_add(MOST_AHEAD_NS);
+        horizons.fold(most_ns, u64::min)
     }
 
     /// Sends what a process has to send.

@@ -81,6 +81,16 @@ impl Plan {
         &self.experiments[place].name
     }
 
+    /// The flow of each entry of each link, and whether it goes back.
+    pub(super) fn entries(&self) -> Vec<Vec<(usize, bool)>> {
+        let entries = |station: &StationPlan| {
+            let all = station.entries.iter();
+            all.map(|entry| (entry.flow as usize, entry.hop.is_some_and(|hop| hop.back)))
+                .collect()
+        };
+        self.stations.iter().map(entries).collect()
+    }
+
     /// Pairs of links between which messages go, with the least time they take, ns.
     pub(super) fn edges(&self) -> BTreeSet<(u32, u32, u64)> {
         let mut edges = BTreeSet::new();
@@ -340,7 +350,7 @@ fn experiment(network: &Network, station: &Station) -> Experiment {
         scheduler: station.scheduler.clone(),
         classes: station.classes.clone(),
         flows: Vec::new(),
-        log_rows: None,
+        log_rows: network.log_rows,
     }
 }
 
@@ -391,10 +401,6 @@ fn least_delay_ns(station: &Station, until_ns: u64) -> u64 {
 fn validate(network: &Network) -> Result<(), String> {
     let refuse = |ok: bool, message: &str| if ok { Ok(()) } else { Err(message.to_owned()) };
     refuse(!network.links.is_empty(), "there must be a link")?;
-    refuse(
-        network.log_rows.is_none(),
-        "the log of packets is written for one link only",
-    )?;
     for station in &network.links {
         validate_station(station)?;
     }
