@@ -274,7 +274,9 @@ probe() {
 			need must busybox-static "user space of the virtual machines" command -v busybox
 			need must dash "shell of the virtual machines" command -v dash
 			need must iproute2 "tc" have_sbin tc
-			need must xz-utils "unpacks modules" command -v xz ;;
+			need must xz-utils "unpacks modules" command -v xz
+			need may debootstrap "a bare Debian 13" have_sbin debootstrap
+			need may e2fsprogs "its disk" have_sbin mke2fs ;;
 		kernel-series)
 			need must gcc "compiles what reads the parameters" command -v gcc
 			need must libc6-dev "C headers" sh -c 'echo "#include <string.h>" | gcc -fsyntax-only -x c -'

@@ -6,7 +6,7 @@
  * policy's state, settings and counters. The kernel calls enqueue and dequeue under the lock of the discipline.
  *
  * The loader gives commands by running `linkweir_command`, which has no lock. So a change is written to the settings at `next_at` and
- * applied by the next enqueue or dequeue.
+ * applied by the next enqueue or dequeue. `linkweir_replay` makes single calls of the policy, for vectors; no discipline has it.
  *
  * Global functions (those without `static`) are verified once each, for any arguments. Arrivals and departures follow the protocol of
  * linkweir/policy.h.
@@ -56,14 +56,14 @@ struct {
 	__type(value, struct lw_exchange);
 } exchange SEC(".maps");
 
-/* The text of the settings, for the loader: it outlives it. */
+/* The settings as text, for the loader, which they outlive. */
 struct lw_notes {
 	char text[LW_NOTES_BYTES];
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, LW_TEXTS);
 	__type(key, __u32);
 	__type(value, struct lw_notes);
 } notes SEC(".maps");
@@ -747,8 +747,23 @@ int linkweir_command(struct lw_command *command)
 	case LW_OP_TURN:
 		command->answer = __sync_val_compare_and_swap(&((struct lw_plane __arena *)lw_base)->turn, command->from, command->to);
 		return 0;
+	case LW_OP_SHOW:
+		return lw_observe(now_ns, q);
 	}
-	/* calls of the policy, to replay vectors */
+	return -EOPNOTSUPP;
+}
+
+SEC("syscall")
+int linkweir_replay(struct lw_command *command)
+{
+	uint64_t now_ns = command->now_ns;
+	uint32_t q = command->q, bytes = command->bytes;
+	struct lw_plane *plane;
+
+	lw_use_arena();
+	if (!lw_base)
+		return -ENOMEM;
+	plane = lw_plane();
 	plane->link_bps = command->link_bps;
 	if (q < plane->nqueues)
 		lw_queues(plane)[q] = command->row;

@@ -15,6 +15,7 @@
 #define LW_EXCHANGE_WORDS 4096
 #define LW_MOST_STATS 16
 #define LW_NOTES_BYTES 65536
+#define LW_TEXTS 2               /* settings in force, and those that are next */
 
 enum lw_reason { LW_LIMIT, LW_VICTIM, LW_EXPIRED, LW_LEAVING, LW_RESET, LW_MEMORY, LW_REASONS };
 
@@ -35,6 +36,7 @@ struct lw_settings {
 	uint64_t params[LW_MOST_PARAMS];
 	uint64_t class_of[LW_CODE_POINTS];
 	uint64_t default_class;         /* of packets that are not IP */
+	uint64_t text;                  /* which entry of the map `notes` has these settings as text */
 };
 
 struct lw_class {
@@ -79,6 +81,8 @@ enum lw_op {
 	LW_OP_START,                    /* init() with the settings at now_at */
 	LW_OP_READ, LW_OP_WRITE,        /* words of the arena from or to the map `exchange` */
 	LW_OP_TURN,                     /* compare and swap of `turn` */
+	LW_OP_SHOW,                     /* the policy's statistics of q, to stats_at */
+	/* of linkweir_replay */
 	LW_OP_PICK, LW_OP_ENQUEUED, LW_OP_SENT, LW_OP_DROPPED, LW_OP_RATED, LW_OP_CHANGE, LW_OP_VICTIM, LW_OP_LEAVING,
 	LW_OP_EXPIRED, LW_OP_OBSERVE, LW_OP_INIT
 };
@@ -100,7 +104,7 @@ _Static_assert(offsetof(struct lw_plane, turn) == 16 && offsetof(struct lw_plane
 	       offsetof(struct lw_plane, queues_at) == 40 && offsetof(struct lw_plane, stats_at) == 64 && offsetof(struct lw_plane, lost) == 72,
 	       "struct lw_plane");
 _Static_assert(sizeof(struct lw_class) == 88 && offsetof(struct lw_class, sojourn_ns) == 72, "struct lw_class");
-_Static_assert(sizeof(struct lw_settings) == 8 * (3 + LW_MOST_PARAMS + LW_CODE_POINTS + 1), "struct lw_settings");
+_Static_assert(sizeof(struct lw_settings) == 8 * (3 + LW_MOST_PARAMS + LW_CODE_POINTS + 2), "struct lw_settings");
 _Static_assert(sizeof(struct lw_class_settings) == 24 && sizeof(struct lw_slot) == 24, "rows");
 
 #endif

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the licences of the Rust crates that are linked into the wheel and into the gateway.
+"""Writes the licences of the Rust crates that are linked into the wheel, the gateway and the loader of BPF disciplines.
 
-    python3 release/notices.py           writes LICENSES/THIRD-PARTY-wheel.txt and THIRD-PARTY-gateway.txt
+    python3 release/notices.py           writes LICENSES/THIRD-PARTY-wheel.txt, -gateway.txt and -bpf.txt
     python3 release/notices.py --check   exits with 1 if they would change
 
 The crates are those of Cargo.lock that cargo links for x86-64 and aarch64; the texts come from the crates themselves.
@@ -19,11 +19,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LICENSES = ROOT / "LICENSES"
-PACKAGES = {"wheel": "linkweir-py", "gateway": "linkweir-gateway"}
+PACKAGES = {
+    "wheel": ("linkweir-py",),
+    "gateway": ("linkweir-gateway",),
+    "bpf": ("linkweir-bpf", "--features", "kernel"),
+}
+"""The package that is in each, and what it is built with."""
 TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
 TEXT = re.compile(r"^(licen[cs]e|copying|notice)", re.IGNORECASE)
 # of crates that offer a choice, the text of the choice that we take
-TAKEN = ("LICENSE-MIT",)
+TAKEN = ("LICENSE-MIT", "LICENSE.BSD-2-Clause")
 # a crate that comes without a text, and the line that opens its sources
 BARE = {"boringtun": "Copyright (c) 2019 Cloudflare, Inc. All rights reserved."}
 RULE = "-" * 100
@@ -67,10 +72,10 @@ def cargo(*words: str) -> str:
     return subprocess.run(["cargo", *words], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def linked(package: str, known: dict[tuple[str, str], Crate]) -> list[Crate]:
+def linked(package: tuple[str, ...], known: dict[tuple[str, str], Crate]) -> list[Crate]:
     """The crates linked into a package, without our own."""
     words = ("tree", "--locked", "--quiet", "--edges", "normal,no-proc-macro", "--prefix", "none", "--format", "{p}")
-    shown = "".join(cargo(*words, "--package", package, "--target", target) for target in TARGETS)
+    shown = "".join(cargo(*words, "--package", *package, "--target", target) for target in TARGETS)
     found = {tuple(line.split()[:2]) for line in shown.splitlines() if line and not line.startswith("linkweir")}
     return [known[name, version.removeprefix("v")] for name, version in sorted(found)]
 
@@ -89,7 +94,7 @@ def listing(what: str, crates: list[Crate]) -> str:
 
 
 def main() -> int:
-    described = json.loads(cargo("metadata", "--locked", "--quiet", "--format-version", "1"))
+    described = json.loads(cargo("metadata", "--locked", "--quiet", "--all-features", "--format-version", "1"))
     known = {
         (it["name"], it["version"]): Crate(
             it["name"], it["version"], it["license"] or "", Path(it["manifest_path"]).parent

@@ -18,11 +18,6 @@ from linkweir.lab.world import due, flows_of, staggered, world
 from linkweir.reproduce.orders import Agreement
 from linkweir.scenarios.scenario import Scenario
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 sys.path[:0] = [str(REPOSITORY / "lab/agreement"), str(REPOSITORY / "lab")]
 import agreement  # noqa: E402
 import decisions  # noqa: E402
@@ -226,7 +221,7 @@ def test_ns3_runs_again_with_its_tcp_and_with_other_seeds(monkeypatch: pytest.Mo
 @pytest.mark.parametrize("policy", decisions.POLICIES)
 def test_no_packet_arrives_when_another_leaves(policy: str) -> None:
     scenario = decisions.scenario(policy, 5000)
-    flows = flows_of(tomllib.loads(scenario.resolved), scenario)
+    flows = flows_of(scenario)
     packets = due(flows, scenario)
     at_ns = packets["at_ns"].astype(np.int64)
     service_ns = 8 * decisions.PACKET_BYTES * 10**9 // decisions.LINK_BPS

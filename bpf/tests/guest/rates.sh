@@ -1,41 +1,39 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # rates.sh - pss keeps a reservation and loses no packet of EF, also after a fade and a change; packets are conserved.
-. /guest/checks.sh
+. /guest/bpf.sh
 wire
-af='rate = "4Mbit"
-low_level = 4'
-settings pss 10Mbit "$af"
+settings pss 2Mbit "$(reserve 800kbit)"
 holds "add" linkweir-bpf add v0 /tmp/pss.toml
-begin
+says "tc shows it" pss tc qdisc show dev v0 root
+refused "a second add" "has a discipline of linkweir-bpf already" linkweir-bpf add v0 /tmp/pss.toml
+begin_flows
 sleep 1
 rates 5
-within "EF gets what it sends, kbit/s" "$ef" 980 1010
-within "AF gets its reservation" "$af" 3950 4080
-within "BE gets the rest" "$be" 4900 5060
-holds "the link fades" linkweir-bpf link v0 5.2Mbit
+within "EF gets what it sends, kbit/s" "$ef" 192 202
+within "AF gets its reservation" "$af" 790 820
+within "BE gets the rest" "$be" 980 1020
+holds "the link fades" linkweir-bpf link v0 1.04Mbit
 sleep 1
 rates 5
-within "EF after a fade" "$ef" 980 1010
-within "AF after a fade" "$af" 3900 4080
-within "BE after a fade" "$be" 100 320
-holds "the link comes back" linkweir-bpf link v0 10Mbit
-settings pss 10Mbit 'rate = "2Mbit"
-low_level = 4'
+says "show has the rate" "link 1.04Mbit" cat /tmp/show
+within "EF after a fade" "$ef" 192 202
+within "AF after a fade" "$af" 790 820
+within "BE after a fade" "$be" 20 60
+holds "it fades below the reservation" linkweir-bpf link v0 600kbit
+sleep 1
+rates 5
+within "EF still" "$ef" 192 202
+within "AF gets what is left" "$af" 390 415
+holds "the link comes back" linkweir-bpf link v0 2Mbit
+settings pss 2Mbit "$(reserve 400kbit)"
 holds "a change" linkweir-bpf change v0 /tmp/pss.toml
 sleep 1
 rates 5
-within "AF gets its new reservation" "$af" 1950 2080
-within "BE gets more" "$be" 6850 7080
-quiet
-conserved
-same "EF lost nothing" "$(of ef limit)" 0
+within "AF gets its new reservation" "$af" 390 415
+within "BE gets more" "$be" 1380 1430
+quiet_flows
+conserved pss
+same "EF lost nothing" "$(dropped ef)" 0
 holds "del" linkweir-bpf del v0
-settings strict 10Mbit ''
-holds "strict" linkweir-bpf add v0 /tmp/strict.toml
-begin
-sleep 1
-rates 3
-within "strict: AF gets all it sends" "$af" 5850 6100
-quiet
-conserved
-holds "del strict" linkweir-bpf del v0
+refused "show afterwards" "has no discipline of linkweir-bpf" linkweir-bpf show v0
+unwire

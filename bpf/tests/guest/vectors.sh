@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # vectors.sh - every vector of every offered policy replays in BPF.
-. /guest/checks.sh
+. /guest/bpf.sh
 for file in /guest/*.bpf.o; do
 	policy=$(basename "$file" .bpf.o)
 	out=$(linkweir-bpf replay /guest/vectors/"$policy"/*.vec 2>&1) && pass "$policy" || fault "$policy" "$(echo "$out" | head -5)"

@@ -2,18 +2,20 @@
 //! The commands. Each holds the lock of all loaders while it works, so two never change a device at once.
 
 use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command as Program;
 
-use linkweir_bpf::kernel::{self, Loaded};
+use linkweir_bpf::kernel::{self, Loaded, Notes};
 use linkweir_bpf::layout::{
-    halves, turn, Command, Counters, Op, Plane, CLASS_WORDS, PLANE_WORDS, REASONS,
+    halves, turn, Command, Counters, Op, Plane, BEST_WORD, CLASS_WORDS, PLANE_WORDS, REASONS,
+    SETTINGS_WORDS, TEXT_WORD,
 };
 use linkweir_bpf::replay::{self, Compared, Objects};
 use linkweir_bpf::settings::{self, Settings};
 use linkweir_bpf::Failure;
 use linkweir_config::units::{self, Kind};
-use linkweir_core::{state_size, MAX_RATE_BPS, MIN_RATE_BPS};
+use linkweir_core::{state_size, PolicyInfo, Unit, MAX_RATE_BPS, MIN_RATE_BPS};
 use nix::fcntl::{Flock, FlockArg};
 
 const PINS: &str = "/sys/fs/bpf/linkweir";
@@ -27,14 +29,19 @@ type Done = Result<(), Failure>;
 
 pub(super) fn run(words: &[&str]) -> Done {
     match *words {
-        ["add", device, file] => add(&Device::new(device)?, Path::new(file)),
-        ["change", device, file] => {
-            let (text, _) = settings::load(Path::new(file))?;
-            change(&Device::new(device)?, &text, Path::new(file), None)
+        ["add", device, file] => {
+            sweep()?;
+            add(&Device::new(device)?, Path::new(file))
         }
+        ["change", device, file] => change(&Device::new(device)?, Path::new(file)),
         ["link", device, rate] => link(&Device::new(device)?, rate),
+        ["follow", device] => follow(device),
         ["show", device] => show(&Device::new(device)?),
-        ["del", device] => del(&Device::new(device)?),
+        ["settings", device] => settings_in_force(&Device::new(device)?),
+        ["del", device] => {
+            sweep()?;
+            del(&Device::new(device)?)
+        }
         ["check", file] => settings::load(Path::new(file)).map(|_| ()),
         ["replay", ref files @ ..] if !files.is_empty() => replay_all(files),
         ["cost", ref policies @ ..] if !policies.is_empty() => cost(policies),
@@ -58,15 +65,11 @@ impl Device {
         let index = nix::net::if_::if_nametoindex(name).map_err(|_| {
             Failure::Input(format!("there is no device {name}; ip link lists them"))
         })?;
-        let file = File::create(LOCK)
-            .map_err(|error| Failure::Kernel(format!("{LOCK}: {error}; run this as root")))?;
-        let lock = Flock::lock(file, FlockArg::LockExclusive)
-            .map_err(|(_, error)| Failure::Kernel(format!("{LOCK}: {error}")))?;
         Ok(Device {
             name: name.to_owned(),
             index,
             pins: Path::new(PINS).join(format!("{}-{index}", namespace()?)),
-            _lock: lock,
+            _lock: lock()?,
         })
     }
 
@@ -103,16 +106,64 @@ impl Device {
             || root.starts_with(&format!("lw{}x", self.index)))
     }
 
-    fn open(&self) -> Result<Loaded, Failure> {
-        if !self.pins.exists() || !self.is_ours()? {
-            return Err(Failure::Kernel(format!(
+    /// A number of the discipline of this device: another one has another number.
+    fn made(&self) -> Result<u64, Failure> {
+        use std::os::unix::fs::MetadataExt;
+
+        match fs::metadata(&self.pins) {
+            Ok(data) if self.is_ours()? => Ok(data.ino()),
+            _ => Err(Failure::Kernel(format!(
                 "{} has no discipline of linkweir-bpf; make one with add",
                 self.name
-            )));
+            ))),
         }
-        // all objects have the same program for commands, as far as it is used here
-        Loaded::reopen(&objects().join("strict.bpf.o"), &self.pins)
     }
+
+    fn open(&self) -> Result<Loaded, Failure> {
+        self.made()?;
+        let made_with = kernel::notes_of(&self.pins)?;
+        let info = parse(&made_with, MAX_RATE_BPS)?.info;
+        Loaded::reopen(&object_of(info.name)?, &self.pins)
+    }
+}
+
+/// Settings that were accepted before.
+fn parse(notes: &Notes, best_bps: u64) -> Result<Settings, Failure> {
+    let place = Path::new("the settings in force");
+    Ok(Settings::parse(
+        &notes.text,
+        place,
+        notes.rate_bps,
+        best_bps,
+    )?)
+}
+
+/// Removes what devices of this namespace left that are gone.
+fn sweep() -> Done {
+    let Ok(found) = fs::read_dir(PINS) else {
+        return Ok(());
+    };
+    let prefix = format!("{}-", namespace()?);
+    let _lock = lock()?;
+    for entry in found.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let index: Option<u32> = name
+            .strip_prefix(&prefix)
+            .and_then(|index| index.parse().ok());
+        let present = |index| nix::net::if_::if_indextoname(index).is_ok();
+        if index.is_some_and(|index| !present(index)) {
+            kernel::unpin(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// The lock of all loaders.
+fn lock() -> Result<Flock<File>, Failure> {
+    let file = File::create(LOCK)
+        .map_err(|error| Failure::Kernel(format!("{LOCK}: {error}; run this as root")))?;
+    Flock::lock(file, FlockArg::LockExclusive)
+        .map_err(|(_, error)| Failure::Kernel(format!("{LOCK}: {error}")))
 }
 
 /// A number for the network namespace of this process: devices of two of them may have the same index.
@@ -160,7 +211,7 @@ fn arena_bytes(settings: &Settings, slots: u32) -> usize {
         + rows
         + 24 * slots as usize
         + state
-        + 2 * 8 * (3 + 16 + 64 + 1)
+        + 2 * 8 * SETTINGS_WORDS
         + 16 * 8
         + 8 * 64
 }
@@ -199,13 +250,13 @@ fn make(device: &Device, object: &Path, text: &str, settings: &Settings) -> Done
     let mut loaded = Loaded::new(object, &id, slots, arena_bytes(settings, slots))?;
     let state = state_size(settings.info, n, &settings.params);
     let plane = loaded.lay_out(n as u32, slots, state)?;
-    loaded.write(plane.now_at, &settings.words(0))?;
+    loaded.write(plane.now_at, &settings.words(0, 0))?;
     let start = Command {
         now_ns: now_ns()?,
         ..Command::default()
     };
     loaded.command(Op::Start, &start)?;
-    loaded.keep_notes(0, text)?;
+    loaded.keep_notes(0, 0, text)?;
     loaded.register(&device.pins)?;
     device
         .tc(&["add", "root", &id])
@@ -230,11 +281,41 @@ fn now_ns() -> Result<u64, Failure> {
     Ok((seconds * 1e9) as u64)
 }
 
-fn change(device: &Device, text: &str, file: &Path, rate_bps: Option<u64>) -> Done {
-    let loaded = device.open()?;
-    let (old_rate, old_text) = loaded.notes()?;
-    let old = Settings::parse(&old_text, file, (old_rate != 0).then_some(old_rate))?;
-    let new = Settings::parse(text, file, rate_bps)?;
+fn change(device: &Device, file: &Path) -> Done {
+    let (text, _) = settings::load(file)?;
+    let new = Notes {
+        rate_bps: None,
+        text,
+    };
+    hand_over(&device.open()?, file, &new)
+}
+
+/// Makes settings the next ones. The discipline applies them as a whole.
+fn hand_over(loaded: &Loaded, file: &Path, notes: &Notes) -> Done {
+    let plane = loaded.plane()?;
+    let now = loaded.read(plane.now_at, SETTINGS_WORDS)?;
+    let best_bps = now[BEST_WORD as usize];
+    let new = Settings::parse(&notes.text, file, notes.rate_bps, best_bps)?;
+    let old = parse(&loaded.notes(now[TEXT_WORD as usize])?, best_bps)?;
+    same_shape(file, &old, &new)?;
+    if new.slots() > plane.nslots {
+        return Err(Failure::Input(format!(
+            "{}: the limits add up to {} packets, more than the {} places that were made: lower them, or del and add",
+            file.display(),
+            new.slots(),
+            plane.nslots
+        )));
+    }
+    let plane = begin(loaded)?;
+    // the text in force stays: it may be that of a change applied since it was read
+    let text = 1 - loaded.read(plane.now_at + 8 * TEXT_WORD, 1)?[0].min(1);
+    loaded.keep_notes(text, notes.rate_bps.unwrap_or(0), &notes.text)?;
+    loaded.write(plane.next_at, &new.words(best_bps, text))?;
+    turn_to(loaded, turn::WRITING, turn::READY).map(drop)
+}
+
+/// What a change must keep.
+fn same_shape(file: &Path, old: &Settings, new: &Settings) -> Done {
     if new.info.name != old.info.name || new.classes.len() != old.classes.len() {
         return Err(Failure::Input(format!(
             "{}: a change keeps the policy ({}) and the number of classes ({}); to have others, del and add",
@@ -243,21 +324,19 @@ fn change(device: &Device, text: &str, file: &Path, rate_bps: Option<u64>) -> Do
             old.classes.len()
         )));
     }
-    for ((param, was), is) in new.info.params.iter().zip(&old.params).zip(&new.params) {
-        if param.at_init && was != is {
-            return Err(Failure::Input(format!(
-                "{}: scheduler.{} is fixed when the discipline is made: del and add",
-                file.display(),
-                param.name
-            )));
-        }
-    }
-    let plane = begin(&loaded)?;
-    let best_bps = loaded.read(plane.now_at + 16, 1)?[0];
-    loaded.write(plane.next_at, &new.words(best_bps))?;
-    loaded.keep_notes(rate_bps.unwrap_or(0), text)?;
-    turn_to(&loaded, turn::WRITING, turn::READY)?;
-    Ok(())
+    let of_policy = new.info.params.iter();
+    let of_classes = new.info.qparams.iter().cycle();
+    let fixed = of_policy
+        .zip(old.params.iter().zip(&new.params))
+        .chain(of_classes.zip(old.qparams.iter().zip(&new.qparams)))
+        .find(|(param, (was, is))| param.at_init && was != is);
+    fixed.map_or(Ok(()), |(param, _)| {
+        Err(Failure::Input(format!(
+            "{}: {} is fixed when the discipline is made: del and add",
+            file.display(),
+            param.name
+        )))
+    })
 }
 
 fn turn_to(loaded: &Loaded, from: u32, to: u32) -> Result<u32, Failure> {
@@ -287,37 +366,102 @@ fn begin(loaded: &Loaded) -> Result<Plane, Failure> {
 }
 
 fn link(device: &Device, rate: &str) -> Done {
+    let bps = read_rate(rate)?;
+    report(&device.open()?, bps)
+}
+
+fn read_rate(rate: &str) -> Result<u64, Failure> {
     let parsed =
         units::parse(rate, Kind::Rate).map_err(|what| Failure::Input(format!("{rate}: {what}")))?;
     let bps = parsed
         .whole()
         .map(|(bps, _)| bps)
         .filter(|bps| (MIN_RATE_BPS..=MAX_RATE_BPS).contains(bps));
-    let Some(bps) = bps else {
-        return Err(Failure::Input(format!(
-            "{rate}: a rate is {MIN_RATE_BPS} bit .. 1Tbit, like 12Mbit"
-        )));
+    bps.ok_or_else(|| {
+        Failure::Input(format!(
+            "{rate}: a rate is {} .. {}, like 12Mbit",
+            units::show_whole(MIN_RATE_BPS, Kind::Rate),
+            units::show_whole(MAX_RATE_BPS, Kind::Rate)
+        ))
+    })
+}
+
+/// Reads a rate from each line of standard input, until it ends, and reports it as the link's capacity. A line that is no rate is left out.
+fn follow(name: &str) -> Done {
+    let mut opened: Option<(u64, Loaded)> = None;
+    for line in std::io::stdin().lines() {
+        let line = line.map_err(|error| Failure::Input(format!("standard input: {error}")))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        match read_rate(line.trim()) {
+            Ok(bps) => {
+                let device = Device::new(name)?;
+                let made = device.made()?;
+                let loaded = match opened.take() {
+                    Some((of, loaded)) if of == made => loaded,
+                    _ => device.open()?,
+                };
+                report(&loaded, bps)?;
+                opened = Some((made, loaded));
+            }
+            Err(failure) => eprintln!("linkweir-bpf: {failure}"),
+        }
+    }
+    Ok(())
+}
+
+/// A new capacity of the link, with the settings handed over last.
+fn report(loaded: &Loaded, rate_bps: u64) -> Done {
+    let plane = loaded.plane()?;
+    let settings_at = if plane.turn == turn::READY {
+        plane.next_at
+    } else {
+        plane.now_at
     };
-    let (_, text) = device.open()?.notes()?;
-    change(device, &text, Path::new("the settings in force"), Some(bps))
+    let text = loaded.read(settings_at + 8 * TEXT_WORD, 1)?[0];
+    let notes = Notes {
+        rate_bps: Some(rate_bps),
+        ..loaded.notes(text)?
+    };
+    hand_over(loaded, Path::new("the settings in force"), &notes)
 }
 
 fn show(device: &Device) -> Done {
     let loaded = device.open()?;
-    let (rate, text) = loaded.notes()?;
-    let settings = Settings::parse(
-        &text,
-        Path::new("the settings in force"),
-        (rate != 0).then_some(rate),
-    )?;
+    print(&shown(device, &loaded)?)
+}
+
+/// Prints the settings in force as a file.
+fn settings_in_force(device: &Device) -> Done {
+    let loaded = device.open()?;
     let plane = loaded.plane()?;
+    let text = loaded.read(plane.now_at + 8 * TEXT_WORD, 1)?[0];
+    print(&loaded.notes(text)?.text)
+}
+
+/// Writes to standard output. A reader that ends early, such as `head`, is no fault.
+fn print(text: &str) -> Done {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::Kernel(format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn shown(device: &Device, loaded: &Loaded) -> Result<String, Failure> {
+    let plane = loaded.plane()?;
+    let now = loaded.read(plane.now_at, plane.settings_words as usize)?;
+    let text = now[TEXT_WORD as usize];
+    let settings = parse(&loaded.notes(text)?, MAX_RATE_BPS)?;
     let waits = if plane.turn == turn::READY {
         ", a change waits for the next packet"
     } else {
         ""
     };
-    println!(
-        "{} {} link {} {} of {} places used, {} changes{waits}",
+    let mut out = format!(
+        "{} {} link {} {} of {} places used, {} changes{waits}\n",
         device.name,
         settings.info.name,
         units::show_whole(plane.link_bps, Kind::Rate),
@@ -326,34 +470,79 @@ fn show(device: &Device) -> Done {
         plane.applied
     );
     if plane.lost != 0 {
-        println!("  FAULT: {} packets without a place", plane.lost);
+        out += &format!("  FAULT: {} packets without a place\n", plane.lost);
+    }
+    if now != settings.words(now[BEST_WORD as usize], text) {
+        out += "  FAULT: the settings in force are not those of the text\n";
     }
     let n = settings.classes.len();
     let classes = loaded.read(plane.classes_at, n * CLASS_WORDS)?;
     let queues = loaded.read(plane.queues_at, n * 4)?;
     for (q, class) in settings.classes.iter().enumerate() {
         let counters = Counters::new(&classes[q * CLASS_WORDS..]);
-        let (pkts, _) = halves(queues[q * 4 + 3]);
-        let mean_ns = counters
-            .sojourn_ns
-            .checked_div(counters.sent_pkts)
-            .unwrap_or(0);
-        print!(
-            "  {}: sent {} bytes {} pkt, backlog {} bytes {} pkt, sojourn {} mean {} max, dropped",
-            class.name,
-            counters.sent_bytes,
-            counters.sent_pkts,
-            queues[q * 4],
-            pkts,
-            units::show_whole(mean_ns, Kind::Time),
-            units::show_whole(counters.sojourn_max_ns, Kind::Time),
-        );
-        for (name, count) in REASONS.iter().zip(counters.dropped_pkts) {
-            print!(" {name} {count}");
-        }
-        println!();
+        out += &shown_class(&class.name, &counters, &queues[q * 4..]);
+        out += &shown_state(loaded, &plane, settings.info, q)?;
     }
-    Ok(())
+    Ok(out)
+}
+
+/// A line with what a class counted; `queue` are the words of its `struct lw_queue`.
+fn shown_class(name: &str, counters: &Counters, queue: &[u64]) -> String {
+    let (pkts, _) = halves(queue[3]);
+    let mean_ns = counters
+        .sojourn_ns
+        .checked_div(counters.sent_pkts)
+        .unwrap_or(0);
+    let mut line = format!(
+        "  {name}: sent {} bytes {} pkt, backlog {} bytes {pkts} pkt, sojourn {} mean {} max, dropped",
+        counters.sent_bytes,
+        counters.sent_pkts,
+        queue[0],
+        units::show_whole(mean_ns, Kind::Time),
+        units::show_whole(counters.sojourn_max_ns, Kind::Time),
+    );
+    for (reason, count) in REASONS.iter().zip(counters.dropped_pkts) {
+        line += &format!(" {reason} {count}");
+    }
+    line + "\n"
+}
+
+/// A line with the policy's own statistics of a class.
+fn shown_state(
+    loaded: &Loaded,
+    plane: &Plane,
+    info: &PolicyInfo,
+    q: usize,
+) -> Result<String, Failure> {
+    if info.stats.is_empty() {
+        return Ok(String::new());
+    }
+    let command = Command {
+        q: q as u32,
+        now_ns: now_ns()?,
+        ..Command::default()
+    };
+    loaded.command(Op::Show, &command)?;
+    let values = loaded.read(plane.stats_at, info.stats.len())?;
+    let words = info.stats.iter().zip(values).map(|(stat, value)| {
+        let value = value as i64;
+        let with_unit = u64::try_from(value)
+            .ok()
+            .and_then(|value| Some(units::show_whole(value, kind_of(stat.unit)?)));
+        format!(" {} {}", stat.name, with_unit.unwrap_or(value.to_string()))
+    });
+    Ok(format!("   {}\n", words.collect::<String>()))
+}
+
+fn kind_of(unit: Unit) -> Option<Kind> {
+    match unit {
+        Unit::Bps => Some(Kind::Rate),
+        Unit::Ns => Some(Kind::Time),
+        Unit::Bytes => Some(Kind::Size),
+        Unit::Bits => Some(Kind::Bits),
+        Unit::Pkts => Some(Kind::Packets),
+        Unit::Number | Unit::Ppm | Unit::Choice => None,
+    }
 }
 
 fn del(device: &Device) -> Done {

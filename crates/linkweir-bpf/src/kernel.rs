@@ -8,15 +8,21 @@ use std::path::Path;
 
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{
-    Map, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput, ProgramMut,
+    Map, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput,
+    ProgramMut,
 };
 
-use crate::layout::{Command, Op, Plane, ANSWER_AT, EXCHANGE_WORDS, NOTES_BYTES, PLANE_WORDS};
+use crate::layout::{
+    Command, Op, Plane, ANSWER_AT, EXCHANGE_WORDS, NOTES_BYTES, PLANE_WORDS, VERSION,
+};
 use crate::Failure;
 
 /// Where a process maps the arena. All processes must map it at the same address.
 const ARENA_AT: u64 = 1 << 44;
 const PAGE_BYTES: usize = 4096;
+/// The program that the loader's commands run, and the one that makes single calls of the policy.
+const COMMAND: &str = "linkweir_command";
+const REPLAY: &str = "linkweir_replay";
 /// Maps that stay pinned, by their names in the object.
 const PINNED: [&str; 5] = ["arena", "packets", "exchange", "notes", "bss"];
 
@@ -50,6 +56,20 @@ fn open(file: &Path) -> Result<OpenObject, Failure> {
         .map_err(|error| failed(&file.display().to_string(), error))
 }
 
+/// Leaves out all other programs.
+fn only(open: &mut OpenObject, names: &[&str]) {
+    for mut program in open.progs_mut() {
+        if !names.iter().any(|name| program.name() == *name) {
+            program.set_autoload(false);
+        }
+    }
+}
+
+fn load(open: OpenObject, what: &str) -> Result<Loaded, Failure> {
+    let object = open.load().map_err(|error| failed(what, error))?;
+    Ok(Loaded { object })
+}
+
 impl Loaded {
     /// Loads a new discipline, unattached. `id` is the name that tc shows.
     ///
@@ -76,10 +96,15 @@ impl Loaded {
             };
             done.map_err(|error| failed(&name, error))?;
         }
-        let object = open.load().map_err(|error| {
-            failed("the kernel refuses the program; it takes Linux 6.16 or later with CONFIG_NET_SCH_BPF", error)
-        })?;
-        Ok(Loaded { object })
+        for mut program in open.progs_mut() {
+            if program.name() == REPLAY {
+                program.set_autoload(false);
+            }
+        }
+        load(
+            open,
+            "the kernel refuses the program; it takes Linux 6.16 or later with CONFIG_NET_SCH_BPF",
+        )
     }
 
     /// Loads the program for commands alone, which can call a policy but has no packets.
@@ -100,19 +125,8 @@ impl Loaded {
             };
             done.map_err(|error| failed(&name, error))?;
         }
-        Loaded::commands(open)
-    }
-
-    fn commands(mut open: OpenObject) -> Result<Loaded, Failure> {
-        for mut program in open.progs_mut() {
-            if program.name() != "linkweir_command" {
-                program.set_autoload(false);
-            }
-        }
-        let object = open
-            .load()
-            .map_err(|error| failed("the program for commands", error))?;
-        Ok(Loaded { object })
+        only(&mut open, &[COMMAND, REPLAY]);
+        load(open, "the programs that replay vectors")
     }
 
     /// Finds the discipline that was pinned in a folder.
@@ -125,20 +139,13 @@ impl Loaded {
             let name = map.name().to_string_lossy().into_owned();
             let done = match plain(&name) {
                 "linkweir" => map.set_autocreate(false),
-                known if PINNED.contains(&known) => {
-                    map.reuse_pinned_map(pins.join(known)).and_then(|()| {
-                        if known == "arena" {
-                            map.set_map_extra(ARENA_AT)
-                        } else {
-                            Ok(())
-                        }
-                    })
-                }
+                known if PINNED.contains(&known) => map.reuse_pinned_map(pins.join(known)),
                 _ => Ok(()),
             };
             done.map_err(|error| failed(&name, error))?;
         }
-        Loaded::commands(open)
+        only(&mut open, &[COMMAND]);
+        load(open, "the program for commands")
     }
 
     /// Registers the discipline with the kernel and pins all that keeps it alive.
@@ -179,15 +186,14 @@ impl Loaded {
             })
     }
 
-    fn program(&self) -> Result<ProgramMut<'_>, Failure> {
+    fn program(&self, name: &str) -> Result<ProgramMut<'_>, Failure> {
         self.object
             .progs_mut()
-            .find(|program| program.name() == "linkweir_command")
+            .find(|program| program.name() == name)
             .ok_or_else(|| {
-                Failure::Kernel(
-                    "the object has no linkweir_command: build it again with make -C bpf"
-                        .to_owned(),
-                )
+                Failure::Kernel(format!(
+                    "the object has no {name}: build it again with make -C bpf"
+                ))
             })
     }
 
@@ -196,13 +202,18 @@ impl Loaded {
     /// # Errors
     /// When it fails.
     pub fn command(&self, op: Op, command: &Command) -> Result<u64, Failure> {
+        let name = if op as u32 >= Op::Pick as u32 {
+            REPLAY
+        } else {
+            COMMAND
+        };
         let mut context = command.bytes(op);
         let input = ProgramInput {
             context_in: Some(&mut context), // the kernel writes the answer there, too
             ..ProgramInput::default()
         };
         let output = self
-            .program()?
+            .program(name)?
             .test_run(input)
             .map_err(|error| failed(&format!("{op:?}"), error))?;
         let code = output.return_value as i32;
@@ -292,40 +303,33 @@ impl Loaded {
         self.plane()
     }
 
-    /// Keeps a text with the discipline, after a number.
+    /// Keeps settings as text with the discipline, in one of two places. `rate_bps` takes the place of their rate, unless it is 0.
     ///
     /// # Errors
     /// When it is too long or cannot be written.
-    pub fn keep_notes(&self, number: u64, text: &str) -> Result<(), Failure> {
-        let mut value = number.to_ne_bytes().to_vec();
-        value.extend((text.len() as u64).to_ne_bytes());
+    pub fn keep_notes(&self, place: u64, rate_bps: u64, text: &str) -> Result<(), Failure> {
+        if text.len() > NOTES_BYTES - NOTES_AT {
+            return Err(Failure::Input(format!(
+                "settings have {} bytes; most are {}",
+                text.len(),
+                NOTES_BYTES - NOTES_AT
+            )));
+        }
+        let words = [VERSION, rate_bps, text.len() as u64];
+        let mut value: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         value.extend(text.as_bytes());
         value.resize(NOTES_BYTES, 0);
         self.map("notes")?
-            .update(&[0; 4], &value, MapFlags::ANY)
+            .update(&(place as u32).to_ne_bytes(), &value, MapFlags::ANY)
             .map_err(|error| failed("notes", error))
     }
 
-    /// The text, and the number before it.
+    /// A text that was kept, and the rate with it.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn notes(&self) -> Result<(u64, String), Failure> {
-        let value = self
-            .map("notes")?
-            .lookup(&[0; 4], MapFlags::ANY)
-            .map_err(|error| failed("notes", error))?
-            .unwrap_or_default();
-        let word = |at: usize| {
-            let mut bytes = [0; 8];
-            bytes.copy_from_slice(&value[at..at + 8]);
-            u64::from_ne_bytes(bytes)
-        };
-        let end = 16 + usize::try_from(word(8)).unwrap_or(0).min(NOTES_BYTES - 16);
-        Ok((
-            word(0),
-            String::from_utf8_lossy(&value[16..end]).into_owned(),
-        ))
+    pub fn notes(&self, place: u64) -> Result<Notes, Failure> {
+        read_notes(&self.map("notes")?, place)
     }
 
     /// Instructions that the verifier walked, of each program of this object.
@@ -347,6 +351,55 @@ impl Loaded {
             })
             .collect()
     }
+}
+
+/// Settings that are kept as text with a discipline.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// Takes the place of their rate, bit/s, if one was reported.
+    pub rate_bps: Option<u64>,
+    /// The text.
+    pub text: String,
+}
+
+/// Bytes before the text.
+const NOTES_AT: usize = 24;
+
+fn read_notes(map: &impl MapCore, place: u64) -> Result<Notes, Failure> {
+    let value = map
+        .lookup(&(place as u32).to_ne_bytes(), MapFlags::ANY)
+        .map_err(|error| failed("notes", error))?
+        .filter(|value| value.len() == NOTES_BYTES)
+        .unwrap_or_else(|| vec![0; NOTES_BYTES]);
+    let word = |at: usize| {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&value[at..at + 8]);
+        u64::from_ne_bytes(bytes)
+    };
+    if word(0) != VERSION {
+        return Err(Failure::Kernel(
+            "another version of linkweir-bpf made this discipline; make it again with del and add"
+                .to_owned(),
+        ));
+    }
+    let end = NOTES_AT
+        + usize::try_from(word(16))
+            .unwrap_or(0)
+            .min(NOTES_BYTES - NOTES_AT);
+    Ok(Notes {
+        rate_bps: Some(word(8)).filter(|rate_bps| *rate_bps != 0),
+        text: String::from_utf8_lossy(&value[NOTES_AT..end]).into_owned(),
+    })
+}
+
+/// The settings that a discipline was made with, by its pins.
+///
+/// # Errors
+/// When there are none, or another version of this program made it.
+pub fn notes_of(pins: &Path) -> Result<Notes, Failure> {
+    let map = MapHandle::from_pinned_path(pins.join("notes"))
+        .map_err(|error| failed(&pins.display().to_string(), error))?;
+    read_notes(&map, 0)
 }
 
 /// Removes the pins of a discipline. While it is attached it goes on.

@@ -5,8 +5,16 @@ use linkweir_core::Queue;
 
 /// Most words that one command carries.
 pub const EXCHANGE_WORDS: usize = 4096;
-/// Bytes of the text that is kept with a discipline.
+/// Bytes of a text that is kept with a discipline, with the words before it.
 pub const NOTES_BYTES: usize = 65536;
+/// Number of `bpf/plane.h`. Raise it with each change there: a loader refuses disciplines of another number.
+pub const VERSION: u64 = 2;
+/// Words of `struct lw_settings`, which those of the classes follow.
+pub const SETTINGS_WORDS: usize = 3 + 16 + 64 + 2;
+/// The word of `struct lw_settings` with the largest capacity reported.
+pub const BEST_WORD: u32 = 2;
+/// The word of `struct lw_settings` that says which text has the settings.
+pub const TEXT_WORD: u32 = SETTINGS_WORDS as u32 - 1;
 /// Reasons of drops, in the order of `enum lw_reason`.
 pub const REASONS: [&str; 6] = ["limit", "victim", "expired", "leaving", "reset", "memory"];
 
@@ -20,6 +28,7 @@ pub enum Op {
     Read,
     Write,
     Turn,
+    Show,
     Pick,
     Enqueued,
     Sent,

@@ -14,7 +14,9 @@ Makes a policy the queueing discipline of a device, in BPF (Linux 6.16 or later)
     linkweir-bpf add DEV FILE       loads the settings of FILE and makes them the root of DEV
     linkweir-bpf change DEV FILE    new settings for DEV; packets and counters stay
     linkweir-bpf link DEV RATE      the capacity of DEV's link is now RATE, such as 12Mbit
+    linkweir-bpf follow DEV         the same from each line of standard input, until it ends
     linkweir-bpf show DEV           what each class has sent, dropped and holds
+    linkweir-bpf settings DEV       the settings in force, as a file
     linkweir-bpf del DEV            removes the discipline and drops its packets
     linkweir-bpf check FILE         reads settings and says what is wrong
     linkweir-bpf replay FILE...     replays test vectors in the kernel

@@ -8,15 +8,14 @@ use std::path::{Path, PathBuf};
 use linkweir_core::{policy, state_size, PolicyInfo, Queue, Unit, MOST_DROPS, UNSET};
 
 use crate::kernel::Loaded;
-use crate::layout::{row_words, Command, Op};
+use crate::layout::{row_words, Command, Op, SETTINGS_WORDS};
 use crate::Failure;
 
 const NONE: u64 = u32::MAX as u64;
 const FROM_HEAD: u64 = 1 << 31;
 const VERDICTS: [&str; 3] = ["pass", "mark", "drop"];
-/// Words of `struct lw_settings` before the parameters, and before what each class has.
+/// Words of `struct lw_settings` before the parameters.
 const PARAMS_AT: usize = 3;
-const CLASSES_AT: usize = 3 + 16 + 64 + 1;
 
 /// What was compared.
 #[derive(Clone, Copy, Debug, Default)]
@@ -110,7 +109,7 @@ impl Plane<'_> {
     fn write_params(&self) -> Done {
         self.loaded
             .write(self.now_at + (PARAMS_AT * 8) as u32, &self.params)?;
-        let rows_at = CLASSES_AT + 3 * self.queues.len();
+        let rows_at = SETTINGS_WORDS + 3 * self.queues.len();
         self.loaded
             .write(self.now_at + (rows_at * 8) as u32, &self.qparams)
     }

@@ -57,11 +57,17 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the text of a file. `rate_bps` takes the place of `link.rate`, if given.
+    /// Reads the text of a file. `rate_bps` takes the place of `link.rate`, if given. The policy checks its parameters for the largest
+    /// capacity known: a link that fades keeps its reservations.
     ///
     /// # Errors
     /// The first thing wrong with it.
-    pub fn parse(text: &str, file: &Path, rate_bps: Option<u64>) -> Result<Settings, Fault> {
+    pub fn parse(
+        text: &str,
+        file: &Path,
+        rate_bps: Option<u64>,
+        best_bps: u64,
+    ) -> Result<Settings, Fault> {
         let source = Source::new(text, Some(file));
         let document = source.parse(FILE_BYTES)?;
         let mut top = Section::new(&source, document.get_ref(), String::new(), 0);
@@ -89,7 +95,8 @@ impl Settings {
         }
         let link_bps = rate_bps.unwrap_or(written);
         let places: Vec<&Section<'_, '_>> = sections.iter().collect();
-        parameters::check(info, link_bps, &params, &qparams, &scheduler, &places)?;
+        let most_bps = best_bps.max(written).max(link_bps);
+        parameters::check(info, most_bps, &params, &qparams, &scheduler, &places)?;
         let (class_of, rest) = by_code_point(&rules);
         Ok(Settings {
             info,
@@ -103,21 +110,22 @@ impl Settings {
         })
     }
 
-    /// Places for packets that all classes together need.
+    /// Places for packets that all classes together need; at least 1,024, so that a change can raise limits a little.
     #[must_use]
     pub fn slots(&self) -> u32 {
+        const LEAST: u64 = 1024;
         const MOST: u64 = 1 << 17;
         let sum: u64 = self
             .classes
             .iter()
             .map(|class| class.limit_pkts.unwrap_or(MOST))
             .sum();
-        u32::try_from(sum.clamp(64, MOST)).unwrap_or(u32::MAX)
+        u32::try_from(sum.clamp(LEAST, MOST)).unwrap_or(u32::MAX)
     }
 
-    /// The words of `struct lw_settings` and of what follows it.
+    /// The words of `struct lw_settings` and of what follows it. `text` is the entry of the map `notes` with these settings.
     #[must_use]
-    pub fn words(&self, best_bps: u64) -> Vec<u64> {
+    pub fn words(&self, best_bps: u64, text: u64) -> Vec<u64> {
         let bandwidth_bps = if self.shapes { self.link_bps } else { 0 };
         let mut words = vec![self.link_bps, bandwidth_bps, best_bps.max(self.link_bps)];
         words.extend(
@@ -128,7 +136,7 @@ impl Settings {
                 .take(MOST_PARAMS),
         );
         words.extend(self.class_of.iter().map(|class| *class as u64));
-        words.push(self.rest as u64);
+        words.extend([self.rest as u64, text]);
         for class in &self.classes {
             let limit_pkts = class.limit_pkts.unwrap_or(u64::MAX);
             words.extend([class.limit_bytes.unwrap_or(u64::MAX), UNSET, limit_pkts]);
@@ -241,6 +249,6 @@ fn by_code_point(rules: &Rules) -> ([usize; CODE_POINTS], usize) {
 pub fn load(file: &Path) -> Result<(String, Settings), crate::Failure> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| crate::Failure::Input(format!("{}: {error}", file.display())))?;
-    let settings = Settings::parse(&text, file, None)?;
+    let settings = Settings::parse(&text, file, None, 0)?;
     Ok((text, settings))
 }

@@ -27,13 +27,13 @@ name = "be"
 "#;
 
 fn read(text: &str) -> Result<Settings, String> {
-    Settings::parse(text, Path::new("up.toml"), None).map_err(|fault| fault.to_string())
+    Settings::parse(text, Path::new("up.toml"), None, 0).map_err(|fault| fault.to_string())
 }
 
 #[test]
 fn settings_become_the_words_of_plane_h() {
     let settings = read(GOOD).unwrap();
-    let words = settings.words(12_000_000);
+    let words = settings.words(12_000_000, 1);
     assert_eq!(words[..3], [10_000_000, 10_000_000, 12_000_000]);
     // three parameters of pss, then room for more
     assert_eq!(words[3..7], [0, 0, 0, 0]);
@@ -43,20 +43,21 @@ fn settings_become_the_words_of_plane_h() {
         (0, 1, 1, 2)
     );
     assert_eq!(words[83], 2, "packets without code point");
-    let limits = &words[84..93];
+    assert_eq!(words[84], 1, "the text with these settings");
+    let limits = &words[85..94];
     assert_eq!(limits[..3], [u64::MAX, UNSET, 100]);
     assert_eq!(limits[3..6], [15_000, UNSET, u64::MAX]);
     assert_eq!(limits[6..9], [u64::MAX, UNSET, 1000]);
-    let af = &words[93 + settings.info.qparams.len()..];
+    let af = &words[94 + settings.info.qparams.len()..];
     assert_eq!(af[1..3], [4, 4_000_000], "low_level and rate");
-    assert_eq!(words.len(), 93 + 3 * settings.info.qparams.len());
+    assert_eq!(words.len(), 94 + 3 * settings.info.qparams.len());
 }
 
 #[test]
 fn a_rate_reported_later_takes_the_place_of_the_file_s() {
-    let settings = Settings::parse(GOOD, Path::new("up.toml"), Some(6_000_000)).unwrap();
+    let settings = Settings::parse(GOOD, Path::new("up.toml"), Some(6_000_000), 0).unwrap();
     assert_eq!(
-        settings.words(10_000_000)[..3],
+        settings.words(10_000_000, 0)[..3],
         [6_000_000, 6_000_000, 10_000_000]
     );
 }
@@ -120,7 +121,7 @@ fn a_command_has_the_layout_of_the_c_structure() {
     let bytes = command.bytes(Op::Init);
     let small = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
     let large = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
-    assert_eq!((small(0), small(4), small(28)), (15, 7, 2));
+    assert_eq!((small(0), small(4), small(28)), (16, 7, 2));
     assert_eq!((large(32), large(48), large(ANSWER_AT)), (9, 11, 0));
     assert_eq!(halves(join(3, 4)), (3, 4));
 }

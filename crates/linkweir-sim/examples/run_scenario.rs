@@ -1,32 +1,41 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Runs a scenario file and prints one JSON object: what each class got, and how many events it took.
+//! Runs a scenario file and prints one JSON object: what each class and, over several links, each flow got, how many events
+//! it took, and how many seconds without start-up.
 //!
-//! `cargo run --release --example run_scenario -- scenario.toml`
+//! `cargo run --release --example run_scenario -- scenario.toml`; over several links a number of threads may follow.
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use linkweir_sim::table::{Column, Sink, Table};
-use linkweir_sim::{run, scenario};
+use linkweir_sim::{run, run_network, scenario};
 
-/// Keeps the totals of the classes.
+/// Keeps the totals of classes and flows.
 #[derive(Default)]
 struct Totals {
     classes: Option<Table>,
+    flows: Option<Table>,
 }
 
 impl Sink for Totals {
     fn chunk(&mut self, table: Table) -> Result<(), String> {
-        if table.name == "classes" {
-            self.classes = Some(table);
+        match table.name {
+            "classes" => self.classes = Some(table),
+            "flows" => self.flows = Some(table),
+            _ => (),
         }
         Ok(())
     }
 }
 
 fn main() -> ExitCode {
-    let Some(file) = std::env::args().nth(1) else {
-        eprintln!("usage: run_scenario scenario.toml");
+    let mut words = std::env::args().skip(1);
+    let (Some(file), Ok(threads)) = (
+        words.next(),
+        words.next().map_or(Ok(1), |word| word.parse()),
+    ) else {
+        eprintln!("usage: run_scenario scenario.toml [threads]");
         return ExitCode::from(2);
     };
     let scenario = match scenario::load(Path::new(&file), &scenario::Overrides::default()) {
@@ -37,20 +46,30 @@ fn main() -> ExitCode {
         }
     };
     let mut totals = Totals::default();
-    let outcome = match run(&scenario.experiment, &mut totals) {
+    let began = Instant::now();
+    let ended = match &scenario.network {
+        Some(network) => run_network(network, threads, &mut totals),
+        None => run(&scenario.experiment, &mut totals),
+    };
+    let took_s = began.elapsed().as_secs_f64();
+    let outcome = match ended {
         Ok(outcome) => outcome,
         Err(error) => {
             eprintln!("{error}");
             return ExitCode::FAILURE;
         }
     };
-    let classes = totals.classes.map(|table| rows(&table)).unwrap_or_default();
+    let flows = totals
+        .flows
+        .filter(|_| scenario.network.is_some())
+        .map(|table| format!(", \"flows\": [{}]", rows(&table).join(", ")));
     println!(
-        "{{\"simulated_s\": {}, \"events\": {}, \"packets\": {}, \"classes\": [{}]}}",
+        "{{\"simulated_s\": {}, \"events\": {}, \"packets\": {}, \"run_s\": {took_s}, \"classes\": [{}]{}}}",
         outcome.simulated_ns as f64 / 1e9,
         outcome.events,
         outcome.packets,
-        classes.join(", ")
+        totals.classes.map_or(String::new(), |table| rows(&table).join(", ")),
+        flows.unwrap_or_default()
     );
     ExitCode::SUCCESS
 }

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# checks.sh - functions of the guest scripts to report results, and the pair of devices they work on.
+# checks.sh - functions of the guest scripts to report results, and the pair of devices they work on. Also of the scripts in bpf/.
 #
 #   here                      namespace b
 #   v0 10.0.0.1 ------------- v1 10.0.0.2
 #
 # A check prints "ok - WHAT" or "not ok - WHAT" and continues. `show` prints JSON for the host to parse.
 
-modprobe veth
-[ -e /sys/module/sch_linkweir ] || modprobe sch_linkweir || fault "the module loads" "it is refused"
-
 pass() { echo "ok - $1"; }
 fault() {
 	echo "not ok - $1: $2"
 	if grep -q checks=first /proc/cmdline; then poweroff -f; fi
 }
+
+if [ ! "$LINKWEIR_BPF_OBJECTS" ]; then
+	modprobe veth
+	[ -e /sys/module/sch_linkweir ] || modprobe sch_linkweir || fault "the module loads" "it is refused"
+fi
 
 holds() { # holds WHAT COMMAND...
 	what=$1
@@ -49,6 +51,9 @@ says() { # says WHAT TEXT COMMAND...: it succeeds, and its output contains this 
 
 same() { # same WHAT GOT EXPECTED
 	if [ "$2" = "$3" ]; then pass "$1"; else fault "$1" "$2, expected $3"; fi
+}
+within() { # within WHAT GOT LEAST MOST: whole numbers
+	if [ "$2" -ge "$3" ] && [ "$2" -le "$4" ]; then pass "$1: $2"; else fault "$1" "$2, expected $3 .. $4"; fi
 }
 
 show() { # show COMMAND...: its output is JSON

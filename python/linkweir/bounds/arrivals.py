@@ -11,7 +11,7 @@ from itertools import pairwise
 from linkweir import _native
 from linkweir.bounds.curve import Curve, add, token_bucket
 from linkweir.scenarios.declared import rows, table_of, traffic_kinds
-from linkweir.scenarios.flows import has_sizes, is_over_tcp
+from linkweir.scenarios.flows import has_sizes, is_over_tcp, of_no_kind
 from linkweir.scenarios.typed import Flow, FlowReplay
 
 NANOSECOND = Fraction(1, 10**9)
@@ -79,8 +79,18 @@ def of_flow(flow: Flow, count: int, framing: Framing, replayed: Replayed) -> Env
             # A gap follows its packet's size: in any interval the bytes exceed the rate by one packet at most.
             return _bucket(flow["name"], jitter, framing, count, max(sizes), min(sizes), rate_bps)
         gap_s = Fraction(8 * min(sizes)) / rate_bps
-    else:
+    elif (
+        flow["kind"] == "poisson"
+        or flow["kind"] == "greedy"
+        or flow["kind"] == "tcp"
+        or flow["kind"] == "transfers"
+        or flow["kind"] == "requests"
+        or flow["kind"] == "web"
+        or flow["kind"] == "video"
+    ):
         raise AssertionError(f"{kind} is declared to have bounds, and has no arrival curve here")
+    else:
+        of_no_kind(flow)
     gap_s *= 1 - quantity(jitter, "fraction")
     if gap_s <= NANOSECOND:
         return none("has gaps down to 0")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands `linkweir export tc`, `linkweir export gateway` and `linkweir export ns3`."""
+"""The commands `linkweir export tc`, `linkweir export bpf`, `linkweir export gateway` and `linkweir export ns3`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from linkweir.commands.present import emit, say
+from linkweir.deploy.bpf import bpf_settings
 from linkweir.deploy.gateway import gateway_configuration
 from linkweir.deploy.ns3 import ns3_program
 from linkweir.deploy.script import Scripts, tc_scripts
@@ -19,7 +20,7 @@ from linkweir.fault import PlanError, ScenarioError, unfit
 from linkweir.scenarios.scenario import Scenario
 
 app = typer.Typer(
-    help="Put a scenario's scheduler to use: a script for tc, a configuration of the gateway, or a program for ns-3.",
+    help="Put a scenario's scheduler to use: with tc, in BPF, in the gateway, or in ns-3.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -29,7 +30,7 @@ _ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scena
 
 @app.callback()
 def export() -> None:
-    """Put a scenario's scheduler to use: a script for tc, a configuration of the gateway, or a program for ns-3."""
+    """Put a scenario's scheduler to use: with tc, in BPF, in the gateway, or in ns-3."""
 
 
 @app.command("tc")
@@ -123,6 +124,25 @@ def gateway(
     peers = [_peer(text) for text in peer or []]
     with _naming(scenario):
         found = gateway_configuration(Scenario.load(scenario), peers, mode=mode, tunnel_counted=tunnel_counted)
+    _say_notes(found.notes, found.warnings)
+    if out is None:
+        emit(found.text)
+    else:
+        write_whole(out, found.text)
+        emit(f"{out}\n")
+
+
+@app.command("bpf")
+def bpf(
+    scenario: _ScenarioFile,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it there.")] = None,
+) -> None:
+    """Print settings with the scenario's scheduler for linkweir-bpf, which needs a kernel with BPF disciplines.
+
+    What could not be carried over is said, a line each.
+    """
+    with _naming(scenario):
+        found = bpf_settings(Scenario.load(scenario))
     _say_notes(found.notes, found.warnings)
     if out is None:
         emit(found.text)

@@ -124,13 +124,13 @@ def gateway_configuration(
     text = "".join(f"# {line}\n" for line in _head(scenario.name, said))
     text += toml_table("[gateway]", _own(mode, own or {}))
     policy = next(policy for policy in _native.policies() if policy["name"] == scheduler["policy"])
-    text += toml_table("[link]", link) + toml_table("[scheduler]", _set(scheduler, policy["params"]))
+    text += toml_table("[link]", link) + toml_table("[scheduler]", without_defaults(scheduler, policy["params"]))
     for number, (entry, rules) in enumerate(zip(classes, sorted_by.rules, strict=True)):
         rest: list[Any] = [{}] if number == sorted_by.rest else []
         matched = {} if rules is None else {"match": [*rules, *rest]}
         others = {key: value for key, value in entry.items() if key not in ("name", "match")}
-        others = _set(others, policy["class_params"])
-        text += toml_table("[[class]]", {"name": _word(entry["name"]), **matched, **others})
+        others = without_defaults(others, policy["class_params"])
+        text += toml_table("[[class]]", {"name": one_word(entry["name"]), **matched, **others})
     for number, peer in enumerate(peers or [{}], 1):
         text += toml_table("[[peer]]", _peer(peer, mode, "other" if number == 1 else f"other-{number}"))
     return Configuration(text.rstrip("\n") + "\n", tuple(notes), tuple(warnings))
@@ -141,13 +141,13 @@ def _head(name: str, notes: Sequence[str]) -> list[str]:
     return ["".join(c if c.isprintable() else "?" for c in line) for line in [*lines, *(f"  {note}" for note in notes)]]
 
 
-def _set(keys: Mapping[str, Any], params: Sequence[Any]) -> dict[str, Any]:
+def without_defaults(keys: Mapping[str, Any], params: Sequence[Any]) -> dict[str, Any]:
     """A table without the parameters that have their defaults."""
     usual = {param["name"]: param["default"] for param in params}
     return {key: value for key, value in keys.items() if key not in usual or value != usual[key]}
 
 
-def _word(name: str) -> str:
+def one_word(name: str) -> str:
     """A class's name without spaces, as the gateway wants it."""
     return "-".join(name.split()) or "class"
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkweir import _native
 from linkweir.diagnose.finding import Advice, Finding, key_of, megabits, merged
 from linkweir.scenarios.kinds import OPEN_LOOP
 from linkweir.scenarios.resolved import Entry, ResolvedScenario
@@ -172,9 +171,8 @@ def late_part(history: History, limit_pkts: float, *, adaptive: bool) -> float:
 def _limit_pkts(entry: Entry, histories: list[History]) -> int | None:
     """The largest limit with which no more than `LATE` of the packets wait for long; None if there is none."""
     adaptive = any(flow["kind"] not in OPEN_LOOP for flow in entry.flows)
-    present = math.inf
-    if entry.keys.get("limit", "").endswith("p"):
-        present = _native.quantity(entry.keys["limit"], "packets")
+    given_pkts = entry.keys["limit_pkts"]
+    present = math.inf if given_pkts is None else given_pkts
     rate_pps = max(float(history.service_pkts.max() / _bin_s(history)) for history in histories)
 
     def suffices(limit_pkts: int) -> bool:
@@ -184,7 +182,7 @@ def _limit_pkts(entry: Entry, histories: list[History]) -> int | None:
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if suffices(middle) else (low, middle - 1)
-    if "flows" in entry.keys:  # a packet may wait for others that came later
+    if entry.keys["flows"] is not None:  # a packet may wait for others that came later
         low = low * 2 // 3
     # A limit that is there already did not suffice, whatever this model says.
     return low if 2 <= low < present else None
@@ -207,7 +205,7 @@ def _advice(entry: Entry, histories: list[History], resolved: ResolvedScenario) 
     advice: Advice = {key_of("class", name, "limit"): f"{limit_pkts}p"}
     also = []
     for flow in entry.flows:
-        if flow["kind"] == "greedy" and _native.quantity(flow["backlog"], "packets") > limit_pkts:
+        if flow["kind"] == "greedy" and flow["backlog_pkts"] > limit_pkts:
             advice[key_of("flow", flow["name"], "backlog")] = f"{limit_pkts}p"
             also.append(flow["name"])
     of_flows = f", and backlog of {', '.join(also)} likewise" if also else ""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from linkweir import _native
 from linkweir.diagnose.finding import Advice, Finding, key_of, merged
-from linkweir.scenarios.resolved import Keys, ResolvedScenario, packet_bytes
+from linkweir.scenarios.resolved import ResolvedScenario, packet_bytes
+from linkweir.scenarios.typed import Flow as FlowKeys
 
 if TYPE_CHECKING:
     from linkweir.tables.run_tables import RunTables
@@ -33,7 +34,7 @@ _LEAST_JITTER = 0.1
 class _Flow:
     """A flow with regular packets and what it lost in its queue."""
 
-    keys: Keys
+    keys: FlowKeys
     row: dict[str, Any]
     period_s: float
 
@@ -76,7 +77,7 @@ def flows_in_step(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     return found
 
 
-def _period_s(flow: Keys) -> float | None:
+def _period_s(flow: FlowKeys) -> float | None:
     """The interval between the packets of a flow that keeps it throughout; None for others."""
     if flow["kind"] == "voice" and not flow["talkspurts"] and not flow["jitter"]:
         (interval_s,) = (codec["interval_s"] for codec in _native.codecs() if codec["name"] == flow["codec"])
@@ -84,11 +85,11 @@ def _period_s(flow: Keys) -> float | None:
     if (
         flow["kind"] != "cbr"
         or flow["jitter"]
-        or not isinstance(flow["rate"], str)
-        or not isinstance(flow["packet"], str)
+        or not isinstance(flow["rate_bps"], float)
+        or not isinstance(flow["packet_bytes"], int)
     ):
         return None
-    rate_bps = _native.quantity(flow["rate"], "rate")
+    rate_bps = flow["rate_bps"]
     return 8 * packet_bytes(flow)[0] / rate_bps if rate_bps else None
 
 

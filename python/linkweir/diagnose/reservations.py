@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkweir import _native
 from linkweir.diagnose.finding import Advice, Finding, key_of, megabits, merged
 from linkweir.diagnose.rules import EXCESS, spans_in_window_s
-from linkweir.scenarios.resolved import Entry, ResolvedScenario, packet_bytes, size_bytes
+from linkweir.scenarios.resolved import Entry, ResolvedScenario, packet_bytes
 
 if TYPE_CHECKING:
     from linkweir.tables.outline import Values
@@ -33,7 +32,7 @@ _BINS = 4096
 
 def missed_reservations(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     """Reservations of which more was lost than one turn of the class (`burst` packets), and more than 1 %."""
-    reserved = [entry for entry in resolved.entries if "low_level" in entry.keys]
+    reserved = [entry for entry in resolved.entries if "low_level" in entry.params]
     if not reserved or not {"levels", "series", "link"} <= set(run.tables):
         return []
     accounts = [Account(entry, n, resolved) for entry in reserved for n in entry.numbers]
@@ -112,13 +111,10 @@ def _blocks(run: RunTables, table: str, columns: Sequence[str], rows_per_bin: in
 def _filled_s(entry: Entry, n: int) -> Iterator[tuple[float, float]]:
     """Times in which greedy flows keep the queue of a class filled: they replace each packet that leaves at once."""
     for flow in entry.flows:
-        start_s, stop_s, delay_s, stagger_s = (
-            _native.quantity(flow[key], "time") for key in ("start", "stop", "access_delay", "stagger")
-        )
         # Copies of a flow join the copies of a class in turn.
         joins = flow["class"] == entry.names[n - entry.numbers.start] or flow["count"] >= len(entry.numbers)
-        if flow["kind"] == "greedy" and joins and not delay_s:
-            yield start_s + stagger_s * (flow["count"] - 1), stop_s
+        if flow["kind"] == "greedy" and joins and not flow["access_delay_s"]:
+            yield flow["start_s"] + flow["stagger_s"] * (flow["count"] - 1), flow["stop_s"]
 
 
 class Account:
@@ -130,13 +126,13 @@ class Account:
         self._above = [
             (other, m) for other in resolved.entries for m in other.numbers if other.level(m) < entry.level(n)
         ]
-        self._rate_bps = _native.quantity(entry.keys["rate"], "rate")
+        self._rate_bps = float(entry.params["rate"])
         self._packet_bits = 8 * resolved.packet_wire_bytes(entry.largest_bytes())
         above_bytes = max((other.largest_bytes() for other, _ in self._above), default=0.0)
         self._edge_bits = self._packet_bits + 8 * resolved.packet_wire_bytes(above_bytes)
-        self._share = _native.quantity(entry.keys["share"], "fraction")
-        self._nominal_bps = _native.quantity(resolved.link["nominal"], "rate")
-        self._follow = bool(resolved.link.get("follow", False))
+        self._share = float(entry.params["share"])
+        self._nominal_bps = resolved.link["nominal_bps"]
+        self._follow = resolved.link["follow"]
         self._filled_s = list(_filled_s(entry, n))
         self._window_s = self._reserved_bits = self._capacity_bits = self._left_bits = 0.0
         self._lost_bits = self._used_up_s = self._used_up_reserved_bits = 0.0
@@ -198,7 +194,7 @@ class Account:
 
     def finding(self, run: RunTables, resolved: ResolvedScenario) -> Finding | None:
         """The warning, if there is one to give."""
-        turn_bits = 8 * _native.quantity(self.entry.keys["burst"], "packets") * size_bytes(self.entry.keys["mtu"])
+        turn_bits = 8 * self.entry.params["burst"] * self.entry.params["mtu"]
         if self._lost_bits <= max(turn_bits, EXCESS * self._used_up_reserved_bits):
             return None
         reserved_bps = self._reserved_bits / self._window_s
@@ -243,10 +239,10 @@ class Account:
         if kind == "memory":
             needed_s = max(left.owed_bits(1.0) / reserved_bps, self._memory_s(reserved_bps) + self._longest_s)
             memory_s = math.ceil(_SPARE * needed_s)
-            if "lr" in self.entry.keys:
-                more_bits = math.ceil(memory_s * reserved_bps) - round(_native.quantity(self.entry.keys["lr"], "bits"))
+            if "lr" in self.entry.params:
+                more_bits = math.ceil(memory_s * reserved_bps) - round(self.entry.params["lr"])
                 advice.append(
-                    self._larger("lr", more_bits) | (self._larger("lm", more_bits) if "lm" in self.entry.keys else {})
+                    self._larger("lr", more_bits) | (self._larger("lm", more_bits) if "lm" in self.entry.params else {})
                 )
                 cures.append(f"set {', '.join(f'{key} = {value}' for key, value in advice[-1].items())}")
             elif memory_s <= _LONGEST_S:
@@ -268,7 +264,7 @@ class Account:
         )
         if kind == "starved" and first is not None and len(self.entry.numbers) == len(first.numbers) == 1:
             level, other_level = self.entry.level(self._n), first.level(first.numbers.start)
-            fits = "low_level" not in first.keys
+            fits = "low_level" not in first.params
             memory_bits = self._memory_s(reserved_bps) * reserved_bps
             if fits and left.owed_bits(1.0, alone=True) <= memory_bits + self._edge_bits:
                 other = first.keys["name"]
@@ -278,28 +274,24 @@ class Account:
 
     def _held(self, run: RunTables, left: Left) -> Advice:
         """The limit that holds what is owed, if packets were dropped that could have been sent later."""
-        limit = str(self.entry.keys.get("limit", ""))
+        limit_pkts = self.entry.keys["limit_pkts"]
         greedy = all(
             flow["kind"] == "greedy" for flow in self.entry.flows
         )  # sends new packets instead of those dropped
-        if greedy or not limit.endswith("p") or not run.rows("classes")[self._n]["dropped_limit_pkts"]:
+        if greedy or limit_pkts is None or not run.rows("classes")[self._n]["dropped_limit_pkts"]:
             return {}
         sizes = [resolved_bytes for flow in self.entry.flows if (resolved_bytes := packet_bytes(flow)[0])]
         owed_pkts = math.ceil(_SPARE * left.owed_bits(1.0) / (8 * min(sizes, default=self._packet_bits / 8)))
-        return {
-            key_of(
-                "class", self.entry.keys["name"], "limit"
-            ): f"{owed_pkts + round(_native.quantity(limit, 'packets'))}p"
-        }
+        return {key_of("class", self.entry.keys["name"], "limit"): f"{owed_pkts + limit_pkts}p"}
 
     def _larger(self, key: str, more_bits: int) -> Advice:
-        bits = round(_native.quantity(self.entry.keys[key], "bits")) + more_bits
+        bits = round(self.entry.params[key]) + more_bits
         return {key_of("class", self.entry.keys["name"], key): f"{bits}bit"}
 
     def _memory_s(self, reserved_bps: float) -> float:
-        if "lr" in self.entry.keys:
-            return _native.quantity(self.entry.keys["lr"], "bits") / reserved_bps
-        return _native.quantity(self.entry.keys["memory"], "time")
+        if "lr" in self.entry.params:
+            return float(self.entry.params["lr"]) / reserved_bps
+        return float(self.entry.params["memory"])
 
 
 _SPARE = 1.05

@@ -12,7 +12,8 @@ import numpy as np
 from linkweir import _native
 from linkweir.diagnose.finding import Advice, Finding, key_of, megabits, merged
 from linkweir.scenarios.kinds import OPEN_LOOP
-from linkweir.scenarios.resolved import Keys, ResolvedScenario, packet_bytes, size_bytes
+from linkweir.scenarios.resolved import ResolvedScenario, packet_bytes, size_text
+from linkweir.scenarios.typed import Cosine, Flow, Lines, Steps
 from linkweir.tables import bins
 
 if TYPE_CHECKING:
@@ -62,8 +63,9 @@ def _less_offered(
         names = ", ".join(str(flow["name"]) for flow in flows)
         calls = " (of calls, their count)" if any(flow["kind"] == "voice" for flow in flows) else ""
         cures.append(f"multiply the rates of {names}{calls} by {math.floor(1000 * factor) / 1000:.3g}")
-    if "rate" in resolved.link:
-        rate = _scaled(resolved.link["rate"], 1 / factor) if factor > 0 else None
+    rate_bps = resolved.link["rate_bps"]
+    if rate_bps is not None:
+        rate = _scaled(rate_bps, 1 / factor) if factor > 0 else None
         if isinstance(rate, str) and _native.quantity(rate, "rate") <= _FASTEST_BPS:
             advice.append({"link.rate": rate, "link.nominal": rate})
             cures.append(f"use a link of {megabits(_native.quantity(rate, 'rate'))}")
@@ -73,26 +75,38 @@ def _less_offered(
 _FASTEST_BPS = 400e9
 
 
-def _lower(flow: Keys, factor: float) -> Advice:
+def _lower(flow: Flow, factor: float) -> Advice:
     """What makes a flow's load smaller by a factor or more; empty if nothing does."""
     name = flow["name"]
-    if flow["kind"] in ("voice", "replay"):
-        count = math.floor(flow["count"] * factor)
-        return {key_of("flow", name, "count"): count} if count else {}
-    return {key_of("flow", name, "rate"): _scaled(flow["rate"], factor)}
+    if flow["kind"] == "cbr" or flow["kind"] == "poisson" or flow["kind"] == "onoff":
+        return {key_of("flow", name, "rate"): _scaled(flow["rate_bps"], factor)}
+    count = math.floor(flow["count"] * factor)
+    return {key_of("flow", name, "count"): count} if count else {}
 
 
-def _scaled(rate: Any, factor: float) -> Any:
-    """A rate, also one over time, times a factor, in whole bit/s."""
-    if isinstance(rate, str):
-        return f"{round(_native.quantity(rate, 'rate') * factor)}bit"
-    scaled = dict(rate)
-    if "mean" in scaled:
-        scaled["mean"] = _scaled(scaled["mean"], factor)
-    for key in ("steps", "lines"):
-        if key in scaled:
-            scaled[key] = [[time, _scaled(value, factor)] for time, value in scaled[key]]
+def _scaled(rate_bps: float | Cosine | Steps | Lines, factor: float) -> Any:
+    """A rate, also one over time, times a factor, as it is written; in whole bit/s."""
+    if isinstance(rate_bps, float):
+        return f"{round(rate_bps * factor)}bit"
+    if "mean" in rate_bps:
+        return {
+            "mean": _scaled(rate_bps["mean"], factor),
+            "amplitude": rate_bps["amplitude"],
+            "period": _native.show(rate_bps["period_s"], "time"),
+            "phase": rate_bps["phase"],
+        }
+    if "lines" in rate_bps:
+        return {"lines": _scaled_points(rate_bps["lines"], factor)}
+    scaled: dict[str, Any] = {"steps": _scaled_points(rate_bps["steps"], factor), "end": rate_bps["end"]}
+    if rate_bps["end"] == "loop":
+        scaled["period"] = _native.show(rate_bps["period_s"], "time")
+    if rate_bps["end"] == "stop":
+        scaled["at"] = _native.show(rate_bps["at_s"], "time")
     return scaled
+
+
+def _scaled_points(points: list[tuple[float, float]], factor: float) -> list[list[str]]:
+    return [[_native.show(time_s, "time"), _scaled(value_bps, factor)] for time_s, value_bps in points]
 
 
 def _offered_bps(run: RunTables, resolved: ResolvedScenario) -> tuple[float, float]:
@@ -134,26 +148,33 @@ def _covered(run: RunTables) -> dict[str, float]:
 
 def small_mtu(_: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     """A parameter `mtu`, the largest packet, is below packets that are sent."""
-    if "mtu" in resolved.scheduler:
+    params = resolved.scheduler["params"]
+    if "mtu" in params:
         largest = max(entry.largest_bytes() for entry in resolved.entries)
         effect = "packets are dropped although only one packet waits behind them"
-        return _mtu("scheduler.mtu", "scheduler.mtu", resolved.scheduler["mtu"], largest, resolved, effect)
+        return _mtu("scheduler.mtu", "scheduler.mtu", params["mtu"], largest, resolved, effect)
     found = []
     for entry in resolved.entries:
-        if "mtu" in entry.keys and "low_level" in entry.keys and not {"lr", "lm"} <= set(entry.keys):
-            effect = f'a turn is shorter than burst = "{entry.keys["burst"]}" says'
+        own = entry.params
+        if "mtu" in own and "low_level" in own and not {"lr", "lm"} <= set(own):
+            effect = f'a turn is shorter than burst = "{own["burst"]}p" says'
             name = entry.keys["name"]
             key = key_of("class", name, "mtu")
-            found += _mtu(f"class {name}", key, entry.keys["mtu"], entry.largest_bytes(), resolved, effect)
+            found += _mtu(f"class {name}", key, own["mtu"], entry.largest_bytes(), resolved, effect)
     return found
 
 
-def _mtu(where: str, key: str, mtu: str, packet_bytes: float, resolved: ResolvedScenario, effect: str) -> list[Finding]:
-    mtu_bytes, largest_bytes = size_bytes(mtu), resolved.packet_wire_bytes(packet_bytes)
+def _mtu(
+    where: str, key: str, mtu_bytes: int, packet_bytes: float, resolved: ResolvedScenario, effect: str
+) -> list[Finding]:
+    largest_bytes = resolved.packet_wire_bytes(packet_bytes)
     # The default is Ethernet's largest packet without the line's overhead, and is meant for links that have it too.
     if (packet_bytes if mtu_bytes == resolved.default_mtu_bytes else largest_bytes) <= mtu_bytes:
         return []
-    what = f'packets have up to {largest_bytes:.0f} bytes on the wire, but mtu = "{mtu}" is to be the largest: {effect}'
+    what = (
+        f'packets have up to {largest_bytes:.0f} bytes on the wire, but mtu = "{size_text(mtu_bytes)}" is to be the '
+        f"largest: {effect}"
+    )
     figures = {"packet_bytes": largest_bytes, "mtu_bytes": mtu_bytes}
     needed = f"{math.ceil(largest_bytes)}B"
     return [Finding("mtu", where, what, f'Set mtu = "{needed}"', figures, ({key: needed},))]
@@ -162,9 +183,9 @@ def _mtu(where: str, key: str, mtu: str, packet_bytes: float, resolved: Resolved
 def short_trace(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     """The trace of the capacity ends before the run, by more than `EXCESS` of the run."""
     length_s = run.scenario.capacity_length_s
-    if "trace" not in resolved.link or length_s is None or length_s >= (1 - EXCESS) * run.simulated_s:
+    if resolved.link["trace"] is None or length_s is None or length_s >= (1 - EXCESS) * run.simulated_s:
         return []
-    end = resolved.link.get("end", "loop")
+    end = resolved.link["end"] or "loop"
     after = {
         "loop": "then it began again",
         "hold": "then its last value stayed",
@@ -191,6 +212,8 @@ def refused_transfers(run: RunTables, resolved: ResolvedScenario) -> list[Findin
     rows = {row["flow"]: row for row in run.rows("completions") if row["refused"]}
     found = []
     for flow in resolved.flows:
+        if flow["kind"] != "transfers":
+            continue
         name, copies = flow["name"], flow["count"]
         names = [name] if copies == 1 else [f"{name}-{copy + 1}" for copy in range(copies)]
         mine = [_refused(rows[copy], name, flow["concurrent"], run) for copy in names if copy in rows]

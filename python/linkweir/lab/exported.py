@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkweir import _native
 from linkweir.deploy.copies import classes_of
 from linkweir.deploy.filters import Filters
 from linkweir.deploy.matching import sorting
@@ -72,17 +71,19 @@ def exported(scenario: Scenario, *, ingress: bool = False, stagger_s: float = ST
     for key in ("rate", "delay", "loss"):
         if key not in link or isinstance(link[key], dict) or (key == "loss" and link[key]):
             raise unfit(f"link.{key}", link.get(key, "..."), "must be constant, and loss 0.0, where HTB is the link")
-    flows = flows_of(keys, scenario)
+    flows = flows_of(scenario)
     check_flows(keys, flows)
     classes = classes_of(keys)
-    nominal_bps = _native.quantity(link["nominal"], "rate")
+    numbers = scenario.native.tables()["link"]
+    nominal_bps = numbers["nominal_bps"]
     host, device = ("relay", "y0") if ingress else ("router", "r1")
     at = ifb_of(device) if ingress else device
     sorter = Filters(at, sorting(classes))
     _, handles = policy_lines(keys["scheduler"], classes, nominal_bps, at, sorter)
     bins = bins_of(scenario)
     run = workloads(flows, scenario, RECEIVER, "/job", "/out", stagger_s=stagger_s)
-    delay_s, back_s = (_native.quantity(link[key], "time") for key in ("delay", "return_delay"))
+    delay_s, back_s = numbers["delay_s"], numbers["return_delay_s"]
+    assert isinstance(delay_s, float)
     run.insert(2, f'workload say /job/changes | tc -n {host} -s -batch - >/out/counters & jobs="$jobs $!"')
     lines = [
         ". /guest/hosts.sh",
@@ -110,5 +111,4 @@ def exported(scenario: Scenario, *, ingress: bool = False, stagger_s: float = ST
     }
     names = tuple(entry["name"] for entry in classes)
     capacity = Signal(link["rate"], "rate", scenario.duration_s)
-    overhead = round(_native.quantity(link["overhead"], "size"))
-    return World(scenario, names, flows, handles, capacity, overhead, delay_s, bins, job)
+    return World(scenario, names, flows, handles, capacity, numbers["overhead_bytes"], delay_s, bins, job)

@@ -24,7 +24,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from linkweir import _native
+import numpy as np
+from numpy.typing import NDArray
+
 from linkweir.deploy.copies import copies
 from linkweir.deploy.policy import policy_lines
 from linkweir.fault import unfit
@@ -58,9 +60,12 @@ from linkweir.scenarios.scenario import Scenario
 MOST_LINKS = 32
 _MOST_WIRES = 254
 """Each has a number of its own in addresses."""
+DEPARTURE = np.dtype([("at_ns", "<u8"), ("bytes", "<u4"), ("mark", "<u4")])
+"""A packet as it leaves a queue: the kernel's time, bytes as the link counts them, and the number of its flow, from 1."""
 _LINK_NS = 500_000_000
 """Time to set up a link and its two routers."""
 
+Packets = NDArray[Any]
 Way = Sequence[tuple[str, str]]
 """Links in turn, each with the class of the flow's packets there."""
 
@@ -101,7 +106,11 @@ class Routed:
 
 
 def network(
-    scenario: Scenario, kinds: frozenset[str], *, stagger_s: float = STAGGER_S, departures: bool = False
+    scenario: Scenario,
+    kinds: frozenset[str],
+    *,
+    stagger_s: float = STAGGER_S,
+    packets: Packets | None = None,
 ) -> World:
     """Makes a scenario with several links ready.
 
@@ -109,8 +118,8 @@ def network(
         scenario: what is run.
         kinds: policies that are queueing disciplines of linkweir.
         stagger_s: TCP connections start at random within this after their time.
-        departures: the job also leaves the datagrams in the order in which they left each link's queue, in the files
-            ``departures-N`` (dtype `DEPARTURE`) of link N, from 1; for scenarios without TCP.
+        packets: the datagrams (dtype `DUE`) in place of those that the flows draw. The job then also leaves the order in
+            which they left the queue of each link: for link N, from 1, a file ``departures-N`` (dtype `DEPARTURE`).
 
     Raises:
         ScenarioError: something in it cannot run on a real kernel.
@@ -119,7 +128,8 @@ def network(
     check_network(scenario, routed)
     zero_ns = ZERO_NS + _LINK_NS * len(scenario.links)
     flows = tuple(one.flow for one in routed)
-    packets = due(flows, scenario)
+    noted = 0 if packets is None else len(packets)
+    packets = due(flows, scenario) if packets is None else packets
     links: dict[str, World] = {}
     job: dict[str, bytes] = {"due": packets.tobytes()}
     commands: list[str] = []
@@ -128,7 +138,7 @@ def network(
         made, policy = _link(scenario, name, number, routed, kinds)
         assert made.line is not None
         links[name] = made
-        job[f"line-{number}"] = made.line.content(zero_ns, len(packets) if departures else 0)
+        job[f"line-{number}"] = made.line.content(zero_ns, noted)
         keys = made.scenario.native.written()
         job[f"changes-{number}"] = tc_schedule(made.line, scenario, keys, made.bins, kinds, f"q{number}").encode()
         add = f"qdisc add dev q{number} root handle 1: {stab(made.overhead_bytes)}labline"
@@ -138,8 +148,8 @@ def network(
     labels = [Label(one.number, 0, one.sink) for one in routed]
     run = workloads(flows, scenario, "10.9.0.1", "/job", "/out", stagger_s=stagger_s, labels=labels)
     wires = Wires(scenario.links, routed)
-    noted = [f"cat /proc/labline/q{n} >/out/departures-{n}" for n in range(1, len(links) + 1)] if departures else []
-    ends = ["for job in $jobs; do wait $job; done", *noted, ""]
+    shown = [f"cat /proc/labline/q{n} >/out/departures-{n}" for n in range(1, len(links) + 1) if noted]
+    ends = ["for job in $jobs; do wait $job; done", *shown, ""]
     lines = [". /guest/wires.sh", *wires.lines(), *commands, f"export ZERO_NS={zero_ns}", *run[:2], *readers, *run[2:]]
     job["run"] = "\n".join([*lines, *ends]).encode()
     first = tuple(one.there[0][1] for one in routed)
@@ -151,22 +161,18 @@ def network(
 
 def routed_flows(scenario: Scenario) -> list[Routed]:
     """The flows of a network."""
-    returns_ns = {}
-    for name in scenario.links:
-        keys = scenario.of_link(name).native.written()["link"]
-        returns_ns[name] = round(1e9 * _native.quantity(keys["return_delay"], "time"))
-    found = []
-    ways = iter(scenario.ways.items())
-    for entry in scenario.native.written()["flow"]:
-        start_s, stop_s, stagger_s = (_native.quantity(entry[key], "time") for key in ("start", "stop", "stagger"))
+    links = {name: scenario.of_link(name).native.tables()["link"] for name in scenario.links}
+    returns_ns = {name: round(1e9 * link["return_delay_s"]) for name, link in links.items()}
+    found: list[Routed] = []
+    native = scenario.native
+    for entry, numbers in zip(native.written()["flow"], native.tables()["flows"], strict=True):
         for n, name in enumerate(copies(entry)):
-            _, (there, back) = next(ways)
-            number = len(found)
-            flow = Flow(
-                name, entry["kind"], number, start_s + n * stagger_s, min(stop_s, scenario.duration_s), entry
-            )
+            there, back = scenario.ways[name]
+            start_s = numbers["start_s"] + n * numbers["stagger_s"]
+            stop_s = min(numbers["stop_s"], scenario.duration_s)
+            flow = Flow(name, entry["kind"], len(found), start_s, stop_s, entry, numbers)
             return_ns = 0 if back else sum(returns_ns[link] for link, _ in there)
-            found.append(Routed(flow, there, back, number + 1, return_ns))
+            found.append(Routed(flow, there, back, len(found) + 1, return_ns))
     return found
 
 
@@ -211,14 +217,16 @@ def _link(
     marks = tuple(tuple(one.mark for one in crossings if one.of_class == at) for at in range(len(names)))
     rate = keys["link"].get("rate")
     line = Line.of(alone, isinstance(rate, dict) and "steps" not in rate, CHANGE_S)
-    nominal_bps = _native.quantity(keys["link"]["nominal"], "rate")
+    numbers = alone.native.tables()["link"]
     entries = [entry for _, entry in classes]
     sorter = Marked(f"q{number}", marks)
-    policy, handles = policy_lines(keys["scheduler"], entries, nominal_bps, f"q{number}", sorter, kinds=kinds)
-    overhead = round(_native.quantity(keys["link"]["overhead"], "size"))
+    policy, handles = policy_lines(keys["scheduler"], entries, numbers["nominal_bps"], f"q{number}", sorter, kinds=kinds)
     delay_s = float(line.delay.values[0])
     bins = bins_of(scenario)
-    made = World(alone, names, (), handles, line, overhead, delay_s, bins, {}, line=line, marks=marks, crossings=crossings)
+    overhead = numbers["overhead_bytes"]
+    made = World(
+        alone, names, (), handles, line, overhead, delay_s, bins, {}, line=line, marks=marks, crossings=crossings
+    )
     return made, policy
 
 

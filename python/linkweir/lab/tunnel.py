@@ -44,6 +44,7 @@ from linkweir.lab.world import (
 )
 from linkweir.scenarios.networks import refuse_network
 from linkweir.scenarios.scenario import Scenario
+from linkweir.scenarios.typed import Flow as FlowNumbers
 
 LINK_BELOW: Mapping[str, Any] = {"rate": "10Gbit"}
 """The emulated link, but for its delay."""
@@ -79,20 +80,21 @@ def tunnel(
     link = keys["link"]
     check_link(link)
     classes = classes_of(keys)
-    flows = flows_of(keys, scenario)
+    flows = flows_of(scenario)
     check_flows(keys, flows)
-    _check_tunnel(keys)
+    _check_tunnel(keys, scenario.native.tables()["flows"])
     policy = keys["scheduler"]["policy"]
     own = [known["name"] for known in _native.policies()]
     if policy not in own:
         raise unfit("scheduler.policy", policy, f"must be one of {', '.join(own)}")
     capacity = Signal(link["rate"], "rate", scenario.duration_s)
-    overhead = round(_native.quantity(link["overhead"], "size"))
-    delay_s = _native.quantity(link["delay"], "time")
+    numbers = scenario.native.tables()["link"]
+    overhead, delay_s = numbers["overhead_bytes"], numbers["delay_s"]
+    assert isinstance(delay_s, float)
     bins = bins_of(scenario)
     files = {
         "run": _script(
-            _EMULATED if below is not None else _delayed(delay_s, _native.quantity(link["return_delay"], "time")),
+            _EMULATED if below is not None else _delayed(delay_s, numbers["return_delay_s"]),
             workloads(flows, scenario, RECEIVER, "$JOB", "$OUT"),
             calls=calls,
         ),
@@ -113,7 +115,7 @@ def tunnel(
     return World(scenario, names, flows, names, capacity, overhead, delay_s, bins, job)
 
 
-def _check_tunnel(keys: Mapping[str, Any]) -> None:
+def _check_tunnel(keys: Mapping[str, Any], numbers: Sequence[FlowNumbers]) -> None:
     """Refuses what only queueing disciplines are tested with."""
     link = keys["link"]
     if "trace" in link:
@@ -124,9 +126,9 @@ def _check_tunnel(keys: Mapping[str, Any]) -> None:
         raise unfit("link.loss", link["loss"], "must be 0.0 over gateways")
     if "reorder" in link:
         raise unfit("link.reorder", link["reorder"], "is not there over gateways")
-    for number, flow in enumerate(keys["flow"]):
-        if _native.quantity(flow["access_delay"], "time"):
-            raise unfit(f"flow[{number}].access_delay", flow["access_delay"], "must be 0s over gateways")
+    for number, (flow, written) in enumerate(zip(numbers, keys["flow"], strict=True)):
+        if flow["access_delay_s"]:
+            raise unfit(f"flow[{number}].access_delay", written["access_delay"], "must be 0s over gateways")
         if flow["kind"] == "tcp" and flow["ecn"]:
             raise unfit(f"flow[{number}].ecn", "true", "must be false over gateways")
 

@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from linkweir import _native
 from linkweir.deploy.copies import copies
 from linkweir.deploy.policy import ETHERNET_BYTES, kind_of, policy_lines
 from linkweir.fault import unfit
@@ -34,6 +33,7 @@ from linkweir.lab.line import Line
 from linkweir.lab.signal import Signal
 from linkweir.scenarios.declared import table_of, told, traffic_kinds
 from linkweir.scenarios.scenario import Scenario
+from linkweir.scenarios.typed import Flow as FlowNumbers
 
 ZERO_NS = 5_000_000_000
 """Uptime at which the experiment begins; all preparation is done by then."""
@@ -59,7 +59,7 @@ DUE = np.dtype([("at_ns", "<u8"), ("flow", "<u4"), ("bytes", "<u4")])
 
 @dataclass(frozen=True)
 class Flow:
-    """A source and its receiver."""
+    """A source and its receiver; its keys are as they are written and, in `numbers`, as numbers with units."""
 
     name: str
     kind: str
@@ -67,11 +67,12 @@ class Flow:
     start_s: float
     stop_s: float
     keys: Mapping[str, Any]
+    numbers: FlowNumbers
 
     @property
     def access_delay_ns(self) -> int:
         """Between the source and the queue."""
-        return round(1e9 * _native.quantity(self.keys["access_delay"], "time"))
+        return round(1e9 * self.numbers["access_delay_s"])
 
 
 @dataclass(frozen=True)
@@ -142,22 +143,21 @@ def world(scenario: Scenario, kinds: frozenset[str], *, stagger_s: float = STAGG
     Raises:
         ScenarioError: something in it cannot run on a real kernel.
     """
-    keys = scenario.native.written()
+    keys, numbers = scenario.native.written(), scenario.native.tables()["link"]
     link = keys["link"]
     check_link(link)
     classes = [(name, entry) for entry in keys["class"] for name in copies(entry)]
-    flows = flows_of(keys, scenario)
+    flows = flows_of(scenario)
     check_flows(keys, flows)
     line = Line.of(scenario, isinstance(link.get("rate"), dict) and "steps" not in link["rate"], CHANGE_S)
-    overhead = round(_native.quantity(link["overhead"], "size"))
-    nominal_bps = _native.quantity(link["nominal"], "rate")
-    policy, handles = policy_lines(
-        keys["scheduler"], [entry for _, entry in classes], nominal_bps, "r1", Marked("r1", tuple((n + 1,) for n in range(len(classes)))), kinds=kinds
-    )
+    overhead, nominal_bps = numbers["overhead_bytes"], numbers["nominal_bps"]
+    sorter = Marked("r1", tuple((n,) for n in range(1, len(classes) + 1)))
+    entries = [entry for _, entry in classes]
+    policy, handles = policy_lines(keys["scheduler"], entries, nominal_bps, "r1", sorter, kinds=kinds)
     bins = bins_of(scenario)
     run = workloads(flows, scenario, RECEIVER, "/job", "/out", stagger_s=stagger_s)
     job = {
-        "run": _script(policy, _access(flows), run, overhead, line, _seconds(link["return_delay"])).encode(),
+        "run": _script(policy, _access(flows), run, overhead, line, numbers["return_delay_s"]).encode(),
         "due": due(flows, scenario).tobytes(),
         "line": line.content(ZERO_NS),
         "changes": tc_schedule(line, scenario, keys, bins, kinds, "r1").encode(),
@@ -167,10 +167,6 @@ def world(scenario: Scenario, kinds: frozenset[str], *, stagger_s: float = STAGG
     lossy = bool(line.loss.values.max() > 0)
     delay_s = float(line.delay.values[0])
     return World(scenario, names, flows, handles, line, overhead, delay_s, bins, job, lossy, line)
-
-
-def _seconds(text: str) -> float:
-    return _native.quantity(text, "time")
 
 
 def bins_of(scenario: Scenario) -> tuple[float, ...]:
@@ -225,8 +221,9 @@ def left_out(keys: Mapping[str, Any]) -> Iterator[str]:
             yield words.format(key=f"flow[{number}].{key}")
 
 
-def flows_of(keys: Mapping[str, Any], scenario: Scenario) -> tuple[Flow, ...]:
-    """The sources of a resolved scenario."""
+def flows_of(scenario: Scenario) -> tuple[Flow, ...]:
+    """The sources of a scenario."""
+    keys = scenario.native.written()
     places: dict[str, list[int]] = {}
     number = 0
     for entry in keys["class"]:
@@ -235,13 +232,12 @@ def flows_of(keys: Mapping[str, Any], scenario: Scenario) -> tuple[Flow, ...]:
         places |= {name: [at] for name, at in zip(copies(entry), mine, strict=True)}
         places[entry["name"]] = mine
     found = []
-    for entry in keys["flow"]:
-        start_s, stop_s, stagger_s = (_native.quantity(entry[key], "time") for key in ("start", "stop", "stagger"))
+    for entry, numbers in zip(keys["flow"], scenario.native.tables()["flows"], strict=True):
         for n, name in enumerate(copies(entry)):
             mine = places[entry["class"]]
-            start = start_s + n * stagger_s
-            stop = min(stop_s, scenario.duration_s)
-            found.append(Flow(name, entry["kind"], mine[n % len(mine)], start, stop, entry))
+            start = numbers["start_s"] + n * numbers["stagger_s"]
+            stop = min(numbers["stop_s"], scenario.duration_s)
+            found.append(Flow(name, entry["kind"], mine[n % len(mine)], start, stop, entry, numbers))
     return tuple(found)
 
 
@@ -368,7 +364,7 @@ def staggered(scenario: Scenario, *, stagger_s: float = STAGGER_S) -> dict[str, 
     """
     keys = scenario.native.written()
     classes = [name for entry in keys["class"] for name in copies(entry)]
-    flows = flows_of(keys, scenario)
+    flows = flows_of(scenario)
     entries = []
     for flow, start_ns in zip(flows, starts_ns(flows, scenario.seed, stagger_s), strict=True):
         start = f"{start_ns if flow.kind == 'tcp' else round(1e9 * flow.start_s)}ns"
@@ -415,10 +411,10 @@ def workloads(
     datagrams = " ".join(label.datagrams for label in labels)
     streams = []
     for number, (flow, start_ns) in enumerate(zip(flows, starts_ns(flows, scenario.seed, stagger_s), strict=True)):
-        if flow.kind == "tcp" and start_ns < end_ns:
-            size = round(_native.quantity(flow.keys["bytes"], "size")) if "bytes" in flow.keys else 0
+        if flow.numbers["kind"] == "tcp" and start_ns < end_ns:
+            size = flow.numbers["bytes"] or 0
             stop_ns = round(1e9 * flow.stop_s)
-            cc = KERNEL_CC[flow.keys["cc"]]
+            cc = KERNEL_CC[flow.numbers["cc"]]
             label = labels[number]
             words = (number, label.mark, label.priority, start_ns, stop_ns, size, cc)
             streams.append(":".join(map(str, words)) + (f":{label.to}" if label.to else ""))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, TypeGuard
+from typing import NoReturn, TypeAlias, TypeGuard
 
 from linkweir.scenarios import typed
 from linkweir.scenarios.typed import Flow
@@ -22,3 +22,8 @@ def is_over_tcp(flow: Flow) -> TypeGuard[OverTcp]:
 def has_sizes(flow: Flow) -> TypeGuard[OfSizes]:
     """Whether a flow has the key `packet`."""
     return "packet_bytes" in flow
+
+
+def of_no_kind(flow: NoReturn) -> NoReturn:
+    """Ends a distinction of all kinds: mypy refuses the call while a kind is left over."""
+    raise AssertionError(f"a kind of traffic that is not known here: {flow}")

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The facts of a scenario that the rules need, read from its resolved form."""
+"""The facts of a scenario that the rules need."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +10,7 @@ import numpy as np
 
 from linkweir import _native
 from linkweir.scenarios.scenario import Scenario
-
-Keys = Mapping[str, Any]
-"""A table of the resolved scenario."""
+from linkweir.scenarios.typed import Class, Flow, Link, Scheduler
 
 Values = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -29,10 +26,15 @@ class Entry:
         flows: the keys of its flows.
     """
 
-    keys: Keys
+    keys: Class
     numbers: range
     names: list[str]
-    flows: tuple[Keys, ...]
+    flows: tuple[Flow, ...]
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Its parameters of the policy, in base units."""
+        return self.keys["params"]
 
     def where(self, n: int) -> str:
         """The name of one of the classes in a warning."""
@@ -40,7 +42,7 @@ class Entry:
 
     def level(self, n: int) -> int:
         """Priority of one of the classes; unless given, its number."""
-        return int(self.keys.get("level", n))
+        return int(self.params.get("level", n))
 
     def largest_bytes(self) -> float:
         """The largest packet its flows send; 0 without flows."""
@@ -58,18 +60,18 @@ class ResolvedScenario:
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        keys = scenario.native.written()
-        if scenario.is_network:  # each link has its own; see `Scenario.of_link`
-            keys |= {"link": {}, "scheduler": {}, "class": []}
-        self.link: Keys = keys["link"]
-        self.scheduler: Keys = keys["scheduler"]
-        self.flows: list[Keys] = keys.get("flow", [])  # a link of a network may have only acknowledgements
+        tables = scenario.native.tables()
+        self.flows: list[Flow] = tables["flows"]
         self.entries: list[Entry] = []
-        senders: dict[str, list[Keys]] = {}
-        for flow in self.flows if self.scheduler else []:
+        if scenario.is_network:
+            return  # each link has its own; see `Scenario.of_link`
+        self.link: Link = tables["link"]
+        self.scheduler: Scheduler = tables["scheduler"]
+        senders: dict[str, list[Flow]] = {}
+        for flow in self.flows:
             senders.setdefault(flow["class"], []).append(flow)
         first = 0
-        for entry in keys["class"]:
+        for entry in tables["classes"]:
             numbers = range(first, first + entry["count"])
             names = scenario.classes[numbers.start : numbers.stop]
             called = dict.fromkeys([entry["name"], *names])
@@ -84,23 +86,23 @@ class ResolvedScenario:
         defaults = [
             param["default"] for param in (*policy["params"], *policy["class_params"]) if param["name"] == "mtu"
         ]
-        return size_bytes(defaults[0] or "0B") if defaults else 0.0
+        return _native.quantity(defaults[0] or "0B", "size") if defaults else 0.0
 
     @property
     def beam(self) -> bool:
         """Whether the link is a beam, whose capacity depends on whom a packet is for."""
-        return "beam" in self.link
+        return self.link["beam"] is not None
 
     @property
     def satellite(self) -> bool:
         """Whether the link comes from a satellite, which codes packets and repeats them."""
-        return "satellite" in self.link
+        return self.link["satellite"] is not None
 
     def wire_bytes(self, size: Values, packets: Values) -> Values:
         """Bytes on the wire of packets with so many bytes in all. A satellite's link has no overhead."""
         if self.satellite:
             return size
-        overhead, least = size_bytes(self.link["overhead"]), size_bytes(self.link["mpu"])
+        overhead, least = self.link["overhead_bytes"], self.link["mpu_bytes"]
         counted: Values = np.maximum(size + overhead * packets, least * packets)
         return counted
 
@@ -121,26 +123,24 @@ class ResolvedScenario:
         return capacity_bps * parts
 
 
-def size_bytes(text: str) -> float:
-    """A size as the scenario writes it."""
-    return _native.quantity(text, "size")
+def size_text(size_bytes: int) -> str:
+    """A size as the resolved scenario writes it: whole thousands of bytes in kB, others in bytes."""
+    return f"{size_bytes}B" if size_bytes % 1000 else _native.show(size_bytes, "size")
 
 
-def packet_bytes(flow: Keys) -> tuple[float, float]:
+def packet_bytes(flow: Flow) -> tuple[float, float]:
     """Mean and largest length of a flow's packets; of a replay 0."""
     if flow["kind"] == "replay":
         return 0.0, 0.0  # only the file says
     if flow["kind"] == "voice":
         (payload,) = (codec["payload_bytes"] for codec in _native.codecs() if codec["name"] == flow["codec"])
-        return payload + size_bytes(flow["header"]), payload + size_bytes(flow["header"])
-    if "mss" in flow:
-        segment = size_bytes(flow["mss"]) + size_bytes(flow["header"])
+        return payload + flow["header_bytes"], payload + flow["header_bytes"]
+    if flow["kind"] != "cbr" and flow["kind"] != "poisson" and flow["kind"] != "onoff" and flow["kind"] != "greedy":
+        segment = flow["mss_bytes"] + flow["header_bytes"]
         return segment, segment
-    packet = flow["packet"]
-    if isinstance(packet, str):
-        return size_bytes(packet), size_bytes(packet)
+    packet = flow["packet_bytes"]
+    if isinstance(packet, int):
+        return packet, packet
     if "sizes" not in packet:
-        least, most = size_bytes(packet["min"]), size_bytes(packet["max"])
-        return (least + most) / 2, most
-    sizes = [size_bytes(size) for size in packet["sizes"]]
-    return float(np.average(sizes, weights=packet["weights"])), max(sizes)
+        return (packet["min"] + packet["max"]) / 2, packet["max"]
+    return float(np.average(packet["sizes"], weights=packet["weights"])), max(packet["sizes"])

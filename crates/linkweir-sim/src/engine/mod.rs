@@ -196,7 +196,7 @@ impl<'a, M: Medium> Engine<'a, M> {
         let recorder = Recorder::new(experiment, stats);
         let recorder = match plan {
             None => recorder,
-            Some(plan) => recorder.in_network(plan.nends(), plan.told()),
+            Some(plan) => recorder.in_network(plan.nends(), plan.told(), &plan.sources()),
         };
         Ok(Engine {
             bottleneck: Bottleneck {

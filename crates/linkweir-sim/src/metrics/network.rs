@@ -23,11 +23,16 @@ use super::{Applications, Recorder};
 
 impl Recorder {
     /// Makes this the recorder of a link in a network, whose first entries are those of flows' ends; `told` says of each entry
-    /// whether its flow's ends must learn of packets that are dropped or lost.
-    pub(crate) fn in_network(mut self, ends: usize, told: Vec<bool>) -> Recorder {
+    /// whether its flow's ends must learn of packets that are dropped or lost, `has_source` whether its source is at the link.
+    pub(crate) fn in_network(
+        mut self,
+        ends: usize,
+        told: Vec<bool>,
+        has_source: &[bool],
+    ) -> Recorder {
         self.tables = None;
         if let Some(watch) = &mut self.watch {
-            watch.leave_to_network(|entry| entry < ends);
+            watch.leave_to_network(ends, has_source);
         }
         self.station = Some(Box::new(StationRecord::new(told)));
         self

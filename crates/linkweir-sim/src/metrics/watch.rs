@@ -29,6 +29,8 @@ struct Watched {
     call: Option<Box<Call>>,
     /// Number of the next packet; none if packets have numbers of their own.
     next: Option<u64>,
+    /// In a network: its packets are created in the queue, as it is greedy.
+    creates: bool,
 }
 
 impl Watched {
@@ -47,6 +49,7 @@ impl Watched {
                 | Traffic::Greedy { .. } => Some(0),
                 Traffic::Tcp(_) | Traffic::Application(_) => None,
             },
+            creates: false,
         }
     }
 }
@@ -76,13 +79,15 @@ impl Watch {
         })
     }
 
-    /// In a network: entries that cross the link are numbered elsewhere, and the log is written elsewhere.
-    pub(super) fn leave_to_network(&mut self, is_end: impl Fn(usize) -> bool) {
+    /// In a network: the log is written elsewhere, and only packets of entries that have their source at the link are numbered
+    /// there. The first entries are those of flows' ends.
+    pub(super) fn leave_to_network(&mut self, ends: usize, has_source: &[bool]) {
         self.noted = self.log.take().map(|_| Vec::new());
-        for (entry, flow) in self.flows.iter_mut().enumerate() {
-            if !is_end(entry) {
+        for (entry, (flow, has_source)) in self.flows.iter_mut().zip(has_source).enumerate() {
+            if !has_source {
                 flow.next = None;
             }
+            flow.creates = *has_source && entry >= ends;
         }
     }
 
@@ -116,6 +121,9 @@ impl Watch {
         if let Some(log) = &mut self.log {
             log.write(packet.created_ns, "created", "", packet);
             log.write(now_ns, "enqueued", "", packet);
+        }
+        if self.flows[packet.flow as usize].creates {
+            self.note(now_ns, (packet.created_ns, "created", ""), packet);
         }
         self.note(now_ns, (now_ns, "enqueued", ""), packet);
         if let Some(call) = &mut self.flows[packet.flow as usize].call {

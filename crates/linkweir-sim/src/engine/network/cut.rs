@@ -304,3 +304,126 @@ fn packed(parts: Vec<u32>) -> Vec<u32> {
     }
     parts.iter().map(|part| numbers[part]).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::experiment::{Capacity, Class, Flow, Full, Link, Measures, Outages, Scheduler};
+    use crate::network::{Hop, OnBreak, Routed, Station};
+    use crate::tcp;
+
+    use super::*;
+
+    fn station(name: usize, delay_s: f64) -> Station {
+        Station {
+            name: name.to_string(),
+            link: Link {
+                capacity: Capacity::Rate(Signal::Constant(1e7)),
+                nominal_bps: 10_000_000,
+                follow: false,
+                delay_s: Signal::Constant(delay_s),
+                return_delay_ns: 0,
+                loss: Signal::Constant(0.0),
+                loss_burst_pkts: None,
+                reorder: None,
+                ring: 1,
+                overhead_bytes: 0,
+                mpu_bytes: 0,
+                satellite: None,
+                beam: None,
+            },
+            scheduler: Scheduler {
+                policy: "fifo".to_owned(),
+                brought: None,
+                params: Vec::new(),
+                qparams: Vec::new(),
+            },
+            classes: vec![Class {
+                name: "all".to_owned(),
+                limit_pkts: None,
+                limit_bytes: None,
+                limit_time: None,
+                max_age_ns: None,
+                full: Full::Tail,
+                least_ppm: 0,
+                flows: None,
+            }],
+            absent: Outages::default(),
+        }
+    }
+
+    fn way(links: &[u32]) -> Vec<Way> {
+        let hops = links.iter().map(|link| Hop {
+            link: *link,
+            class: 0,
+        });
+        vec![Way {
+            from_ns: 0,
+            hops: hops.collect(),
+        }]
+    }
+
+    /// Links with these delays, and a TCP flow over each of these ways there and back.
+    fn network(delays_s: &[f64], ways: &[(&[u32], &[u32])]) -> Network {
+        let tcp = tcp::Config::new(tcp::Algorithm::Cubic, tcp::Profile::Linux);
+        let flows = ways.iter().map(|(there, back)| Routed {
+            flow: Flow {
+                name: "f".to_owned(),
+                class: 0,
+                start_ns: 0,
+                stop_ns: u64::MAX,
+                access_delay_ns: 0,
+                traffic: Traffic::Tcp(tcp.clone()),
+                measures: Measures::default(),
+            },
+            there: way(there),
+            back: way(back),
+        });
+        Network {
+            name: "test".to_owned(),
+            duration_ns: 1_000_000_000,
+            warmup_ns: 0,
+            interval_ns: 1_000_000_000,
+            seed: 1,
+            flows: flows.collect(),
+            links: delays_s
+                .iter()
+                .enumerate()
+                .map(|(i, s)| station(i, *s))
+                .collect(),
+            on_break: OnBreak::Lose,
+            log_rows: None,
+        }
+    }
+
+    fn cut(network: &Network, threads: usize) -> Cut {
+        Cut::new(network, &Plan::new(network).unwrap(), threads)
+    }
+
+    #[test]
+    fn flows_apart_are_shared_without_a_message() {
+        let ways: [(&[u32], &[u32]); 4] = [(&[0], &[1]), (&[2], &[3]), (&[4], &[5]), (&[6], &[7])];
+        let found = cut(&network(&[0.01; 8], &ways), 2);
+        for flow in found.parts.chunks(2) {
+            assert_eq!(flow[0], flow[1]);
+        }
+        assert_eq!(found.parts.iter().filter(|part| **part == 0).count(), 4);
+        assert_eq!(found.lookahead_ns, u64::MAX);
+    }
+
+    #[test]
+    fn long_delays_are_cut_and_short_ones_are_not() {
+        // A chain of six links, the third one long; the way back is a seventh without delay of its own.
+        let delays_s = [1e-6, 1e-6, 0.05, 1e-6, 1e-6, 0.01, 0.0];
+        let found = cut(&network(&delays_s, &[(&[0, 1, 2, 3, 4, 5], &[6])]), 2);
+        let parts = &found.parts;
+        assert_eq!([parts[0], parts[1], parts[2], parts[6]], [parts[0]; 4]);
+        assert_eq!([parts[3], parts[4], parts[5]], [1 - parts[0]; 3]);
+        assert_eq!(found.lookahead_ns, 10_000_000);
+    }
+
+    #[test]
+    fn what_takes_no_time_stays_in_one_thread() {
+        let found = cut(&network(&[0.0; 3], &[(&[0, 1], &[2])]), 8);
+        assert_eq!((found.parts, found.lookahead_ns), (vec![0; 3], u64::MAX));
+    }
+}

@@ -154,7 +154,11 @@ impl<'p> FifoLink<'p> {
                 place: plan.place,
                 hops,
                 sent_notices: 0,
-                recorder: Recorder::new(experiment, &[]).in_network(0, plan.told()),
+                recorder: Recorder::new(experiment, &[]).in_network(
+                    0,
+                    plan.told(),
+                    &plan.sources(),
+                ),
                 meter: Track::new(&Signal::Constant(*bps)),
                 measured_ns: 0,
                 measured_bits: 0.0,

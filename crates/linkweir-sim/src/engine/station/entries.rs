@@ -200,6 +200,12 @@ impl StationPlan {
         self.ends.len()
     }
 
+    /// Whether the source of each entry is here.
+    pub(in super::super) fn sources(&self) -> Vec<bool> {
+        let entries = self.entries.iter();
+        entries.map(|entry| entry.role == Role::Source).collect()
+    }
+
     /// Whether the ends of each entry's flow must learn of packets that are dropped or lost.
     pub(in super::super) fn told(&self) -> Vec<bool> {
         let entries = self.entries.iter();

@@ -30,9 +30,11 @@ from run import BAD_LOG, boot, copy  # noqa: E402
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "linkweir/bpf"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SUITE = "trixie-backports"
-MODULES = ("veth", "dummy", "sch_tbf")
+MODULES = ("veth", "dummy", "sch_tbf", "sch_fq")
 SECONDS = {"vectors": 3000}
 DEFAULT_SECONDS = 1800
+OTHERS = ("bpf", "cost", "install")
+"""What the scripts have in common, what needs the modules of modules.py, and the script of install.py."""
 
 
 class MissingError(Exception):
@@ -95,8 +97,8 @@ def find(root: Path, release: str, name: str) -> Path:
     return found[0]
 
 
-def make_initramfs(release: str, modroot: Path, script: str, out: Path) -> None:
-    """Puts the programs, the objects and a script into an archive that the guest starts from."""
+def make_initramfs(release: str, modroot: Path, scripts: list[str], out: Path) -> None:
+    """Puts the programs, the objects and scripts into an archive that the guest starts from."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         for folder in ("bin", "proc", "sys", "dev", "tmp", "run", "etc", "guest", "modules"):
@@ -106,7 +108,7 @@ def make_initramfs(release: str, modroot: Path, script: str, out: Path) -> None:
         for applet in applets.split():
             if applet not in ("ip", "tc", "sh", "busybox"):
                 (root / "bin" / applet).symlink_to("busybox")
-        loader = ROOT / "target/debug/linkweir-bpf"
+        loader = BPF / "build/linkweir-bpf"
         (root / "bin/sh").symlink_to("dash")  # busybox's own shell would prefer its own ip
         for tool in (loader, Path("/bin/dash"), Path("/sbin/tc"), Path("/sbin/ip"), BPF / "build/guest/traffic"):
             shutil.copy(tool.resolve(), root / "bin" / tool.name)
@@ -122,11 +124,14 @@ def make_initramfs(release: str, modroot: Path, script: str, out: Path) -> None:
             (root / "modules" / f"{module}.ko").write_bytes(data)
         for path in (BPF / "build").glob("*.bpf.o"):
             shutil.copy(path, root / "guest")
-        for path in (HERE / "guest").iterdir():
+        for path in [ROOT / "kernel/tests/guest/checks.sh", *(HERE / "guest").iterdir()]:
             shutil.copy(path, root / "guest")
-        if script == "vectors":
+        if "cost" in scripts:
+            shutil.copytree(BPF / "build/cost", root / "guest/modules")
+            shutil.copytree(ROOT / "kernel/build/tc", root / "guest/tc")
+        if "vectors" in scripts:
             shutil.copytree(ROOT / "vectors", root / "guest/vectors", ignore=shutil.ignore_patterns(".random-*"))
-        (root / "guest/script").write_text(f"{script}\n")
+        (root / "guest/scripts").write_text("".join(f"{script}\n" for script in scripts))
         shutil.copy(HERE / "guest/init", root / "init")
         (root / "init").chmod(0o755)
         files = "\n".join(sorted(str(path.relative_to(root)) for path in root.rglob("*")))
@@ -137,7 +142,9 @@ def make_initramfs(release: str, modroot: Path, script: str, out: Path) -> None:
 
 def main() -> int:
     """Runs the scripts that are named, or all."""
-    scripts = sys.argv[1:] or sorted(path.stem for path in (HERE / "guest").glob("*.sh") if path.stem != "checks")
+    scripts = sys.argv[1:] or sorted(
+        path.stem for path in (HERE / "guest").glob("*.sh") if path.stem not in ("bpf", "install")
+    )
     try:
         release, root = kernel()
         image = find(root, release, "vmlinuz*")
@@ -148,7 +155,7 @@ def main() -> int:
     for script in scripts:
         initramfs = BPF / f"build/{script}.cpio"
         log = BPF / f"build/{script}.log"
-        make_initramfs(release, root, script, initramfs)
+        make_initramfs(release, root, [script], initramfs)
         processors = 4 if script.endswith("-real") else 1
         text = boot(image, initramfs, log, SECONDS.get(script, DEFAULT_SECONDS), "all", processors)
         initramfs.unlink()

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Networks of several links in Linkweir and in ns-3, the same packets from every open source on both sides.
+
+Three networks: `parking` (three bottlenecks), `geo` (acknowledgements wait in a return link), `tree` (a feeder, eight
+beams); bench/scenarios/network-*.toml. Each is run in three forms. `open`: a Poisson source takes the place of each
+transfer, so both simulators get the same packets, and every count must be the same. `reno` and `cubic`: with the
+transfers; means over the seeds must agree within 2 % in goodput and 5 % in the 95th percentile of the one-way delay.
+
+    bench/network.py [--case geo] [--form reno] [--seeds 10] [--json | --markdown] [--out FILE]
+    bench/network.py --speed parking --speed shell [--rounds 3]
+    bench/network.py --kernel [--rounds 3]
+
+With --speed, seconds per packet and hop of both simulators on the parking lot and on a shell of 1,584 satellites
+(shell.py). With --kernel, shares of CUBIC transfers on a parking lot without delays, which the kernel also runs,
+in network namespaces and real time (as root; needs iperf3).
+"""
+
+import argparse
+import json
+import re
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+import instructions
+import network_kernel
+import network_speed
+import ns3_network
+import peers
+import report
+from network_scenarios import CASES, FORMS, recorded, scenario_of, written
+from ns3_network import started
+from peers import UnavailableError
+
+# Bounds in percent of ns-3's mean.
+GOODPUT_BOUND, DELAY_BOUND = 2.0, 5.0
+# Linkweir's percentiles are from histograms whose buckets are 1/128 wide.
+OPEN_DELAY_BOUND = 100 / 128
+COLUMNS = ["flow", "Mbit/s", "ns-3", "differs %", "p95 ms", "ns-3", "differs %", "outside"]
+LINK_COLUMNS = ["link", "class", "packets", "ns-3", "dropped", "ns-3", "wait p95 ms", "ns-3"]
+
+
+def run_scenario(scenario, scratch):
+    """What Linkweir prints of a scenario."""
+    file = scratch / "scenario.toml"
+    file.write_text(written(scenario), encoding="utf-8")
+    return json.loads(started([str(instructions.BINARY), str(file)]))
+
+
+def run_linkweir(scenario, scratch):
+    """Goodput and 95th percentile of the delay by flow; packets, drops and waits by link and class."""
+    found = run_scenario(scenario, scratch)
+    flows = {
+        row["flow"]: {"goodput_bps": row["goodput_bps"], "packets": row["delivered_pkts"], "p95_s": row["delay_p95_s"]}
+        for row in found["flows"]
+    }
+    links = {
+        (row["link"], row["class"]): {
+            "packets": row["sent_pkts"],
+            "dropped": row["dropped_limit_pkts"],
+            "p95_s": row["delay_p95_s"],
+        }
+        for row in found["classes"]
+    }
+    return flows, links
+
+
+def run_ns3(scenario, scratch):
+    """The same of ns-3."""
+    found = ns3_network.run(scenario, scratch)
+    flows = {
+        name: {
+            "goodput_bps": flow["goodput_bps"],
+            "packets": flow["delay"]["packets"],
+            "p95_s": flow["delay"].get("p95_s"),
+        }
+        for name, flow in found["flows"].items()
+    }
+    links = {
+        (link["name"], cls["name"]): {
+            "packets": numbers["sent"],
+            "dropped": numbers["dropped"],
+            "p95_s": numbers["wait"].get("p95_s"),
+        }
+        for link in ns3_network.whole_links(scenario)
+        for cls, numbers in zip(link["class"], found["links"][link["name"]], strict=True)
+    }
+    return flows, links
+
+
+def pair_of(case, form, seed):
+    """What both simulators found in one scenario with one seed."""
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        scenario = recorded(scenario_of(case, form, seed), scratch)
+        return run_linkweir(scenario, scratch), run_ns3(scenario, scratch)
+
+
+def differs(ours, theirs):
+    """Percent of ns-3's value."""
+    return (ours - theirs) / theirs * 100
+
+
+def group_of(name):
+    """Flows whose names differ in their numbers only are compared together."""
+    return re.sub(r"(-\d+)+$", "", name)
+
+
+def mean_over(pairs, side, names, key):
+    """Mean of a value over flows and seeds."""
+    return statistics.fmean(pair[side][0][name][key] for pair in pairs for name in names)
+
+
+def flow_rows(pairs, form):
+    """Means over the seeds for each group of flows, with what is outside its bound."""
+    groups = {}
+    for name in pairs[0][0][0]:
+        groups.setdefault(group_of(name), []).append(name)
+    rows = []
+    for group, names in groups.items():
+        goodput = [mean_over(pairs, side, names, "goodput_bps") * len(names) for side in (0, 1)]
+        delay = [mean_over(pairs, side, names, "p95_s") for side in (0, 1)]
+        row = {
+            "flow": group,
+            "goodput_bps": goodput,
+            "goodput_differs": differs(*goodput),
+            "p95_s": delay,
+            "p95_differs": differs(*delay),
+        }
+        bounds = {
+            "goodput": 0.0 if form == "open" else GOODPUT_BOUND,
+            "p95": OPEN_DELAY_BOUND if form == "open" else DELAY_BOUND,
+        }
+        row["outside"] = [key for key, bound in bounds.items() if abs(row[f"{key}_differs"]) > bound]
+        rows.append(row)
+    return rows
+
+
+def link_rows(pairs):
+    """Sums of packets and means of waits over the seeds by link and class."""
+    rows = []
+    for link, cls in pairs[0][0][1]:
+        row = {"link": link, "class": cls}
+        for key in ("packets", "dropped"):
+            row[key] = [sum(pair[side][1][link, cls][key] for pair in pairs) for side in (0, 1)]
+        row["p95_s"] = [statistics.fmean(pair[side][1][link, cls]["p95_s"] or 0.0 for pair in pairs) for side in (0, 1)]
+        rows.append(row)
+    return rows
+
+
+def compare(case, form, seeds):
+    pairs = []
+    for seed in range(1, seeds + 1):
+        print(f"{case}, {form}: seed {seed} of {seeds}", file=sys.stderr)
+        pairs.append(pair_of(case, form, seed))
+    return {"case": case, "form": form, "seeds": seeds, "flows": flow_rows(pairs, form), "links": link_rows(pairs)}
+
+
+def flow_cells(row):
+    (ours, theirs), (ours_s, theirs_s) = row["goodput_bps"], row["p95_s"]
+    return [
+        row["flow"],
+        f"{ours / 1e6:.3f}",
+        f"{theirs / 1e6:.3f}",
+        f"{row['goodput_differs']:+.2f}",
+        f"{ours_s * 1e3:.2f}",
+        f"{theirs_s * 1e3:.2f}",
+        f"{row['p95_differs']:+.2f}",
+        ", ".join(row["outside"]) or "-",
+    ]
+
+
+def link_cells(row):
+    packets, dropped, waits = row["packets"], row["dropped"], [f"{p95_s * 1e3:.2f}" for p95_s in row["p95_s"]]
+    return [row["link"], row["class"], *map(str, packets), *map(str, dropped), *waits]
+
+
+def render(answer, markdown):
+    parts = []
+    for found in answer["networks"]:
+        title = f"{found['case']}, {found['form']}: {CASES[found['case']]}; {found['seeds']} seeds"
+        outside = sum(len(row["outside"]) for row in found["flows"])
+        verdict = (
+            f"{found['case']}, {found['form']}: {outside} of {2 * len(found['flows'])} values outside their bounds"
+        )
+        tables = report.table(COLUMNS, map(flow_cells, found["flows"]), [verdict], markdown=markdown)
+        tables += "\n" + report.table(LINK_COLUMNS, map(link_cells, found["links"]), markdown=markdown)
+        parts.append((f"### {title}\n\n" if markdown else f"{title}\n") + tables)
+    return "\n".join(parts)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--case", choices=list(CASES), action="append", help="default: all")
+    parser.add_argument("--form", choices=FORMS, action="append", help="default: all")
+    parser.add_argument("--seeds", type=report.within(int, 1, 1000), default=10, help="runs of each (default 10)")
+    parser.add_argument("--speed", choices=network_speed.CASES, action="append", help="measure speed on these instead")
+    parser.add_argument(
+        "--rounds", type=report.within(int, 1, 1000), default=3, help="rounds of --speed and --kernel (default 3)"
+    )
+    parser.add_argument("--kernel", action="store_true", help="compare shares of transfers with the kernel's (as root)")
+    parser.add_argument("--no-build", action="store_true", help="run programs that are already built")
+    return report.options_of(parser)
+
+
+def main():
+    options = parse_arguments()
+    if not options.no_build:
+        ns3_network.build()
+    peers.Linkweir().prepare(not options.no_build)
+    if options.speed:
+        rows = [row for case in options.speed for row in network_speed.measure(case, options.rounds)]
+        report.write(options, {"speed": rows}, lambda markdown: network_speed.render(rows, markdown))
+        return 0
+    if options.kernel:
+        rows = network_kernel.compare(options.rounds, run_linkweir, run_ns3)
+        report.write(options, {"kernel": rows}, lambda markdown: network_kernel.render(rows, markdown))
+        return 0
+    networks = [compare(case, form, options.seeds) for case in options.case or CASES for form in options.form or FORMS]
+    report.write(options, {"networks": networks}, lambda markdown: render({"networks": networks}, markdown))
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (UnavailableError, RuntimeError) as fault:
+        print(f"network.py: {fault}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
