@@ -13,8 +13,8 @@ Columns mean what they mean in a simulation, except:
 * TCP's `cwnd_pkts` and `srtt_s` are what its sender had at the ends of the bins; means are over 10 samples a second;
 * `spurious_pkts` is the number of segments that the receiver reported by DSACK.
 
-In a network the delays of all classes are mean times in the queue, and `hops` has the packets that came to each queue and
-left it, and their mean time there.
+In a network the delays of all classes are mean times in the queue, and `hops` has the packets that came to each queue
+and left it, and their mean time there.
 """
 
 from __future__ import annotations

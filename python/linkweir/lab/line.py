@@ -93,8 +93,11 @@ class Line:
         return replace(made, fates=scenario.native.fates(math.ceil(bits / _LEAST_BITS) + 1000))
 
     def content(self, zero_ns: int, departures: int = 0) -> bytes:
-        """The list for `labline`; `zero_ns` is the clock's time at which the experiment begins, and `departures` the number
-        of packets that are noted as they leave the queue.
+        """The list for `labline`.
+
+        Args:
+            zero_ns: the clock's time at which the experiment begins.
+            departures: how many packets are noted as they leave the queue.
         """
         if self.rate is None:
             capacities = (zero_ns + self.opportunities_ns).astype("<u8").tobytes()

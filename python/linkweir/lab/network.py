@@ -9,13 +9,14 @@ routers of links that follow each other on a way.
        +---------- exit3 ========================= entry3 ----+
                                  q3
 
-The device `q` of a link's entry has its queue: `labline` with the link's own list of capacities and delays, and the policy
-below it, as with one link (world.py). A packet that has passed a link is at once at the queue of the next one.
+The device `q` of a link's entry has its queue: `labline` with the link's own list of capacities and delays, and the
+policy below it, as with one link (world.py). A packet that has passed a link is at once at the queue of the next one.
 
-Each flow has an address of its own at the sender and at the receiver, and the routers know the way to it. Each has a code
-point, too, which the receiver's acknowledgements repeat: so each queue knows the class of its packets, and the kernel
-counts a flow's packets at each link. Flows without a way back take a wire of their own, where netem delays them for as long
-as the return delays of their links. `access_delay` is a netem before the first queue, and behind the last one back.
+Each flow has an address of its own at the sender and at the receiver, and the routers know the way to it. Each flow
+has a code point, too, which the receiver's acknowledgements repeat. By it each queue knows the class of a packet, and
+the kernel counts a flow's packets at each link. The acknowledgements of flows without a way back take a wire from the
+receiver to the sender, where netem delays them by the return delays of the flow's links. `access_delay` is a netem
+before the first queue, and behind the last one back.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ MOST_LINKS = 32
 _MOST_WIRES = 254
 """Each has a number of its own in addresses."""
 DEPARTURE = np.dtype([("at_ns", "<u8"), ("bytes", "<u4"), ("mark", "<u4")])
-"""A packet as it leaves a queue: the kernel's time, bytes as the link counts them, and the number of its flow, from 1."""
+"""A packet as it leaves a queue: the kernel's time, bytes as the link counts them, the number of its flow from 1."""
 _LINK_NS = 500_000_000
 """Time to set up a link and its two routers."""
 
@@ -118,8 +119,8 @@ def network(
         scenario: what is run.
         kinds: policies that are queueing disciplines of linkweir.
         stagger_s: TCP connections start at random within this after their time.
-        packets: the datagrams (dtype `DUE`) in place of those that the flows draw. The job then also leaves the order in
-            which they left the queue of each link: for link N, from 1, a file ``departures-N`` (dtype `DEPARTURE`).
+        packets: the datagrams (dtype `DUE`) in place of those that the flows draw. The job then also leaves the order
+            in which they left the queue of each link: for link N, from 1, a file ``departures-N`` (dtype `DEPARTURE`).
 
     Raises:
         ScenarioError: something in it cannot run on a real kernel.
@@ -220,7 +221,9 @@ def _link(
     numbers = alone.native.tables()["link"]
     entries = [entry for _, entry in classes]
     sorter = Marked(f"q{number}", marks)
-    policy, handles = policy_lines(keys["scheduler"], entries, numbers["nominal_bps"], f"q{number}", sorter, kinds=kinds)
+    policy, handles = policy_lines(
+        keys["scheduler"], entries, numbers["nominal_bps"], f"q{number}", sorter, kinds=kinds
+    )
     delay_s = float(line.delay.values[0])
     bins = bins_of(scenario)
     overhead = numbers["overhead_bytes"]
@@ -252,7 +255,8 @@ class Wires:
         for one in routed:
             self._route(one)
         if len(self._wires) > _MOST_WIRES:
-            raise unfit("flow.path", len(self._wires), f"needs more than the laboratory's {_MOST_WIRES} wires: name fewer ways")
+            message = f"must need at most {_MOST_WIRES} wires between hosts in the laboratory; use fewer different ways"
+            raise unfit("flow.path", len(self._wires), message)
 
     def lines(self) -> list[str]:
         """Lines of the job."""

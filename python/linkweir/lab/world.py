@@ -190,7 +190,8 @@ def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
         raise unfit("flow", len(flows), "must be 1 .. 1024 flows in the laboratory")
     classes = sum(entry["count"] for entry in keys["class"])
     if classes > MARKS:
-        raise unfit("class", classes, f"must be at most {MARKS} classes: the laboratory marks each with a DSCP of its own")
+        message = f"must be at most {MARKS} classes: the laboratory marks each with a DSCP of its own"
+        raise unfit("class", classes, message)
     check_classes(keys["class"])
     check_sources(keys["flow"])
 
@@ -375,7 +376,7 @@ def staggered(scenario: Scenario, *, stagger_s: float = STAGGER_S) -> dict[str, 
 
 @dataclass(frozen=True)
 class Label:
-    """How the packets of a flow are sent: code point, band at the sender, and where to if not to the receiver's address."""
+    """How a flow's packets are sent: code point, band at the sender, and where to if not to the receiver's address."""
 
     mark: int
     priority: int = 0
