@@ -3,8 +3,9 @@
  * workload - traffic in the laboratory: sends, receives and prints lines at given times. It never waits busily, so that virtual
  * time can skip every wait. Times are ns after ZERO_NS, an instant of the monotonic clock given in the environment; nothing starts earlier.
  *
- *   workload datagrams ADDRESS FILE DSCP[:PRIORITY]...
- *                                                sends what FILE lists (struct due); a DSCP and a priority (0: of the DSCP) for each flow
+ *   workload datagrams ADDRESS FILE DSCP[:PRIORITY[:TO]]...
+ *                                                sends what FILE lists (struct due); for each flow a DSCP, a priority (0: of the DSCP), and
+ *                                                where it goes, ADDRESS or TO
  *   workload streams ADDRESS INTERVAL END FILE FLOW:DSCP:PRIORITY:START:STOP:BYTES:CC[:TO]...
  *                                                TCP streams from START to STOP or until BYTES are sent (0: no limit), to ADDRESS or TO.
  *                                                FILE: each INTERVAL a line "AT FLOW cwnd srtt_us segments repeated timeouts twice
@@ -204,7 +205,6 @@ static struct tcp_state {
 
 static void send_datagrams(const char *address, const char *path, int nflows, char **marks)
 {
-	struct sockaddr_in to = address_of(address, DATAGRAM_PORT);
 	int file = open(path, O_RDONLY), sockets[MOST_FLOWS], room = 64 << 20, i;
 	const struct due *due;
 	struct stat size;
@@ -218,13 +218,16 @@ static void send_datagrams(const char *address, const char *path, int nflows, ch
 	if (due == MAP_FAILED)
 		fail(path);
 	for (i = 0; i < nflows; i++) {
+		char own[INET_ADDRSTRLEN] = "";
 		unsigned int priority = 0;
+		struct sockaddr_in to;
 		int dscp;
 
-		if (sscanf(marks[i], "%d:%u", &dscp, &priority) < 1) {
+		if (sscanf(marks[i], "%d:%u:%15s", &dscp, &priority, own) < 1) {
 			errno = EINVAL;
 			fail(marks[i]);
 		}
+		to = address_of(own[0] ? own : address, DATAGRAM_PORT);
 		sockets[i] = opened(SOCK_DGRAM);
 		mark(sockets[i], dscp, priority);
 		if (setsockopt(sockets[i], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) ||

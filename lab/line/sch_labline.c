@@ -19,11 +19,14 @@
  *   1:100+D    what arrived with the DSCP D
  *   1:200+D    of that, what was taken from the child
  *   1:300+D    bytes: the time that these packets waited in the child, ns; packets: those that carried the mark CE
+ *
+ * If the header asks for it, /proc/labline/DEVICE has the packets in the order in which they were taken (struct departure).
  */
 #include <linux/ip.h>
 #include <linux/kernel_read_file.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
+#include <linux/proc_fs.h>
 #include <linux/vmalloc.h>
 #include <net/inet_ecn.h>
 #include <net/pkt_sched.h>
@@ -44,6 +47,14 @@ struct header {
 	u64 delays;                     /* steps */
 	u64 fates;                      /* bytes behind the steps: what becomes of each packet, in the order in which they leave */
 	u64 held_ns;                    /* how long a packet is held back */
+	u64 departures;                 /* how many packets are noted as they are taken */
+};
+
+/* What is noted of a packet as it is taken from the child. */
+struct departure {
+	u64 at_ns;
+	u32 bytes;                      /* as the link counts them */
+	u32 dscp;
 };
 
 enum fate { PASSES, LOST, HELD };
@@ -79,6 +90,9 @@ struct line {
 	struct sk_buff_head flight;     /* on the way, with the time of their arrival as time stamp */
 	u64 last_ns;                    /* that of the last of them */
 	struct gnet_stats_basic_sync carried;
+	struct departure *departures;
+	size_t ndepartures, most_departures;
+	struct proc_dir_entry *shown;
 	struct counters arrived[DSCPS], taken[DSCPS], noted[DSCPS];
 };
 
@@ -146,6 +160,8 @@ static struct sk_buff *take(struct line *line, u64 now_ns)
 	count(line->taken + dscp, qdisc_pkt_len(skb), 1);
 	count(line->noted + dscp, now_ns - ktime_to_ns(skb->tstamp),
 	      skb->protocol == htons(ETH_P_IP) && INET_ECN_is_ce(ip_hdr(skb)->tos));
+	if (line->ndepartures < line->most_departures)
+		line->departures[line->ndepartures++] = (struct departure){ now_ns, qdisc_pkt_len(skb), dscp };
 	return skb;
 }
 
@@ -292,6 +308,35 @@ static struct sk_buff *labline_dequeue(struct Qdisc *sch)
 	return NULL;
 }
 
+/* ---- the departures ---- */
+
+static struct proc_dir_entry *folder;
+
+static ssize_t departures_read(struct file *file, char __user *to, size_t size, loff_t *at)
+{
+	const struct line *line = pde_data(file_inode(file));
+
+	return simple_read_from_buffer(to, size, at, line->departures, line->ndepartures * sizeof(*line->departures));
+}
+
+static const struct proc_ops departures_ops = {
+	.proc_read = departures_read,
+	.proc_lseek = default_llseek,
+};
+
+/* Makes room for so many departures, and a file that shows them. */
+static int note_departures(struct line *line, size_t most)
+{
+	if (!most)
+		return 0;
+	line->departures = vzalloc(array_size(most, sizeof(*line->departures)));
+	if (!line->departures)
+		return -ENOMEM;
+	line->most_departures = most;
+	line->shown = proc_create_data(qdisc_dev(line->sch)->name, 0400, folder, &departures_ops, line);
+	return line->shown ? 0 : -ENOMEM;
+}
+
 /* ---- life ---- */
 
 static void drop_all(struct line *line)
@@ -318,6 +363,8 @@ static void labline_destroy(struct Qdisc *sch)
 
 	qdisc_watchdog_cancel(&line->watchdog);
 	drop_all(line);
+	proc_remove(line->shown);
+	vfree(line->departures);
 	qdisc_put(line->child);
 	vfree(line->file);
 }
@@ -365,7 +412,7 @@ static int labline_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 		return -ENOMEM;
 	}
 	qdisc_hash_add(line->child, true);
-	return 0;
+	return note_departures(line, header->departures);
 }
 
 static int labline_dump(struct Qdisc *sch, struct sk_buff *skb)
@@ -485,12 +532,21 @@ static struct Qdisc_ops labline_ops __read_mostly = {
 
 static int __init labline_begin(void)
 {
-	return register_qdisc(&labline_ops);
+	int error;
+
+	folder = proc_mkdir("labline", NULL);
+	if (!folder)
+		return -ENOMEM;
+	error = register_qdisc(&labline_ops);
+	if (error)
+		proc_remove(folder);
+	return error;
 }
 
 static void __exit labline_end(void)
 {
 	unregister_qdisc(&labline_ops);
+	proc_remove(folder);
 }
 
 module_init(labline_begin);

@@ -250,10 +250,10 @@ def test_tc_gets_the_papers_parameters() -> None:
 
 def link_list(job: Mapping[str, bytes]) -> tuple[list[int], Any, Any]:
     """What `labline` reads: header, capacity and delays."""
-    header = np.frombuffer(job["line"], "<u8", 6).astype(np.int64).tolist()
+    header = np.frombuffer(job["line"], "<u8", 7).astype(np.int64).tolist()
     width = 1 if header[0] else 2
-    numbers = np.frombuffer(job["line"], "<u8", width * header[2] + 2 * header[3], 48).astype(np.int64)
-    assert len(job["line"]) == 48 + 8 * len(numbers) + header[4]
+    numbers = np.frombuffer(job["line"], "<u8", width * header[2] + 2 * header[3], 56).astype(np.int64)
+    assert len(job["line"]) == 56 + 8 * len(numbers) + header[4]
     return header, numbers[: width * header[2]].reshape(-1, width), numbers[width * header[2] :].reshape(-1, 2)
 
 
@@ -275,7 +275,7 @@ def test_outages_traces_and_delays_reach_the_link_as_they_are(tmp_path: Path) ->
         "delay": {"steps": [["0s", "5ms"], ["0.5s", "1ms"]]},
     }
     header, rates, delays = link_list(world(linkweir.Scenario.from_dict(fifo(link=link)), KINDS).job)
-    assert header == [0, 0, 2, 2, 0, 0]
+    assert header == [0, 0, 2, 2, 0, 0, 0]
     assert rates.tolist() == [[5_000_000_000, 4_000_000], [5_250_000_000, 0]]
     assert delays.tolist() == [[5_000_000_000, 5_000_000], [5_500_000_000, 1_000_000]]
     (tmp_path / "up.trace").write_text("0\n3\n3\n400\n")
@@ -286,7 +286,7 @@ def test_outages_traces_and_delays_reach_the_link_as_they_are(tmp_path: Path) ->
     }
     made = world(linkweir.Scenario.from_dict(trace), KINDS)
     header, instants, _ = link_list(made.job)
-    assert header == [1, 1500, 11, 1, 0, 0]
+    assert header == [1, 1500, 11, 1, 0, 0, 0]
     ms = [0, 3, 3, 400, 400, 403, 403, 800, 800, 803, 803]
     assert instants[:, 0].tolist() == [5_000_000_000 + n * 1_000_000 for n in ms]
     assert made.capacity.mean(0.0, 0.5) == 7 * 12_000 / 0.5

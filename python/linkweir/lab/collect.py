@@ -12,6 +12,9 @@ Columns mean what they mean in a simulation, except:
 * `backlog_mean_pkts` is the mean over the ends of the bins;
 * TCP's `cwnd_pkts` and `srtt_s` are what its sender had at the ends of the bins; means are over 10 samples a second;
 * `spurious_pkts` is the number of segments that the receiver reported by DSACK.
+
+In a network the delays of all classes are mean times in the queue, and `hops` has the packets that came to each queue
+and left it, and their mean time there.
 """
 
 from __future__ import annotations
@@ -97,6 +100,16 @@ class Record:
         self.packets = packets[np.argsort(packets["came_ns"], kind="stable")]
         self.streams = _streams(world, files.get("senders", b""), files["received"])
 
+    @classmethod
+    def of_ends(cls, world: World, files: Mapping[str, bytes]) -> Record:
+        """What senders and receivers of a network left."""
+        return cls(world, {**files, "counters": b""}, lambda _world, _text: ([], [], []))
+
+    @classmethod
+    def of_link(cls, world: World, counters: bytes) -> Record:
+        """What the queue of a link in a network left."""
+        return cls(world, {"counters": counters, "datagrams": b"", "received": b""}, tc_counters)
+
 
 _SENT = re.compile(r"Sent (\d+) bytes (\d+) pkt \(dropped (\d+)")
 _BACKLOG = re.compile(r"backlog (\S+)b (\d+)p")
@@ -151,13 +164,25 @@ def shown(text: str) -> list[dict[str, Shown]]:
     return answers
 
 
-def tc_counters(world: World, text: bytes) -> Counted:
-    """Counters from the output of tc."""
+def shown_at_bins(world: World, text: bytes) -> list[dict[str, Shown]]:
+    """The output of tc at the ends of the bins.
+
+    Raises:
+        LaboratoryError: it has more or fewer answers.
+    """
     answers = shown(text.decode())
     if len(answers) != len(world.bins):
         raise LaboratoryError(f"tc answered {len(answers)} times, not {len(world.bins)}: {text[-300:].decode()}")
+    return answers
+
+
+def tc_counters(world: World, text: bytes) -> Counted:
+    """Counters from the output of tc."""
+    answers = shown_at_bins(world, text)
     link = [_one(answer["1:1"], {}) for answer in answers]
-    counted = [[_class_of(answer, handle, at + 1) for at, handle in enumerate(world.handles)] for answer in answers]
+    marks = world.marks or tuple((at + 1,) for at in range(len(world.classes)))
+    handles = list(zip(world.handles, marks, strict=True))
+    counted = [[_class_of(answer, handle, mine) for handle, mine in handles] for answer in answers]
     stats = [[answer.get(handle, {}) for handle in world.handles] for answer in answers]
     return link, counted, stats
 
@@ -166,9 +191,15 @@ _ARRIVED, _TAKEN, _NOTED = 0x100, 0x200, 0x300
 """Minor numbers of the link's counters, less a DSCP; as in lab/line/sch_labline.c."""
 
 
-def _class_of(answer: Mapping[str, Shown], handle: str, dscp: int) -> Counters:
-    """Counters of a class, whose packets have a DSCP of their own."""
-    arrived, taken, noted = (answer.get(f"1:{base + dscp:x}", {}) for base in (_ARRIVED, _TAKEN, _NOTED))
+def _marked(answer: Mapping[str, Shown], base: int, marks: Sequence[int]) -> Shown:
+    """One of the link's counters, summed over packets with these code points."""
+    found = [answer.get(f"1:{base + mark:x}", {}) for mark in marks]
+    return {key: sum(one.get(key, 0) for one in found) for key in ("bytes", "packets")}
+
+
+def _class_of(answer: Mapping[str, Shown], handle: str, marks: Sequence[int]) -> Counters:
+    """Counters of a class, whose packets have code points of their own."""
+    arrived, taken, noted = (_marked(answer, base, marks) for base in (_ARRIVED, _TAKEN, _NOTED))
     entry = answer.get(handle, {})
     if handle != "1:1" and "packets" in entry:
         return _one(entry, noted)
@@ -286,6 +317,8 @@ def tables(world: World, files: Mapping[str, bytes], read: ReadCounters = tc_cou
     Raises:
         LaboratoryError: the job left something else than it should.
     """
+    if world.links:
+        return _network_tables(world, files)
     record = Record(world, files, read)
     made = {
         "series": _series(record),
@@ -298,17 +331,62 @@ def tables(world: World, files: Mapping[str, bytes], read: ReadCounters = tc_cou
     return {name: _table(name, rows) for name, rows in made.items() if rows}
 
 
-def _table(name: str, rows: list[Row]) -> pa.Table:
+def _network_tables(world: World, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
+    """Those of a network: a column with the link's name in front of what is counted at a link."""
+    ends = Record.of_ends(world, files)
+    made: dict[str, list[Row]] = {"flow_series": _flow_series(ends), "flows": _flows(ends), "hops": []}
+    for number, (name, of_link) in enumerate(world.links.items(), 1):
+        counters = files[f"counters-{number}"]
+        record = Record.of_link(of_link, counters)
+        for table, rows_of in (("series", _series), ("link", _link), ("levels", _levels), ("classes", _classes)):
+            made.setdefault(table, []).extend({"link": name, **row} for row in rows_of(record))
+        made["hops"] += _hops(name, of_link, shown_at_bins(of_link, counters))
+    order = {flow.name: number for number, flow in enumerate(world.flows)}
+    made["hops"].sort(key=lambda row: (order[row["flow"]], row["direction"] == "back", row["hop"]))
+    return {name: _table(name, rows, network=True) for name, rows in made.items() if rows}
+
+
+def _hops(link: str, world: World, answers: Sequence[Mapping[str, Shown]]) -> list[Row]:
+    """The flows that cross a link."""
+    rows = []
+    for crossing in world.crossings:
+        arrived, taken, noted = (
+            {key: now[key] - then[key] for key in now}
+            for base in (_ARRIVED, _TAKEN, _NOTED)
+            for then, now in [[_marked(answers[n], base, [crossing.mark]) for n in (_first(world), -1)]]
+        )
+        rows.append(
+            {
+                "flow": crossing.flow,
+                "link": link,
+                "hop": crossing.hop,
+                "direction": "back" if crossing.back else "there",
+                "arrived_pkts": arrived["packets"],
+                "sent_pkts": taken["packets"],
+                "lost_pkts": 0,
+                "delay_mean_s": noted["bytes"] / taken["packets"] / 1e9 if taken["packets"] else None,
+            }
+        )
+    return rows
+
+
+def _table(name: str, rows: list[Row], *, network: bool = False) -> pa.Table:
     """Rows in the columns that the simulator declares for this table; what was not measured is null."""
     import pyarrow as pa
 
     from linkweir.tables import arrow
 
+    if name == "levels" and network:
+        words = ("link", "class")
+        names = dict.fromkeys(column for row in rows for column in row)
+        schema = pa.schema([(column, pa.string() if column in words else pa.float64()) for column in names])
+        rows = [{key: value if key in words else float(value) for key, value in row.items()} for row in rows]
+        return pa.Table.from_pylist(rows, schema)
     if name == "levels":
         other = {"t_s": pa.float64(), "class": pa.string()}
         schema = pa.schema([(column, other.get(column, pa.int64())) for column in rows[0]])
     else:
-        schema = arrow.table(_native.empty_tables()[name]).schema
+        schema = arrow.table(_native.empty_tables(network=network)[name]).schema
     unknown = rows[0].keys() - set(schema.names)
     if unknown:
         raise LaboratoryError(f"the table {name} of a simulation has no column {', '.join(sorted(unknown))}")
@@ -379,10 +457,12 @@ def _series(record: Record) -> list[Row]:
 
 
 def _link(record: Record) -> list[Row]:
+    capacity = record.world.capacity
+    assert capacity is not None
     return [
         {
             "t_s": from_s,
-            "capacity_bps": record.world.capacity.mean(from_s, to_s),
+            "capacity_bps": capacity.mean(from_s, to_s),
             "used_bps": 8.0 * (record.link[n + 1].sent_bytes - record.link[n].sent_bytes) / (to_s - from_s),
         }
         for n, from_s, to_s in _spans(record.world)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from linkweir.lab import guest, host, kernel
 from linkweir.lab.collect import tables
 from linkweir.lab.exported import exported
+from linkweir.lab.network import network
 from linkweir.lab.world import STAGGER_S, World, world
 from linkweir.runs.result import Result
 from linkweir.runs.simulate import AnyScenario, processors
@@ -187,6 +188,8 @@ class Laboratory(Experiments):
     def _made(self, scenario: Scenario) -> World:
         if self._exported:
             return exported(scenario, ingress=self._ingress, stagger_s=self._stagger_s)
+        if scenario.is_network:
+            return network(scenario, self.guest.kinds, stagger_s=self._stagger_s)
         return world(scenario, self.guest.kinds, stagger_s=self._stagger_s)
 
     def _files(self, made: World, _processor: int | None) -> dict[str, bytes]:

@@ -31,16 +31,20 @@ from linkweir.lab.world import (
     netem_delay,
     workloads,
 )
-from linkweir.scenarios.networks import refuse_network
 from linkweir.scenarios.scenario import Scenario
 
 _PARENTS = "10: 21: 22: 23: 24: 25:"
 """Handles of queueing disciplines that may have filters."""
 
 
+def _refuse_network(scenario: Scenario) -> None:
+    for name in scenario.links:
+        raise unfit(f"link.{name}", "...", "--exported runs one [link]; leave --exported out for [[link]]")
+
+
 def marked(scenario: Scenario) -> dict[str, Any]:
     """The same scenario with the code points in `match` that the laboratory's packets carry: n for class n, from 1."""
-    refuse_network(scenario, "laboratory")
+    _refuse_network(scenario)
     keys = scenario.native.written()
     entries = classes_of(keys)
     for number, entry in enumerate(entries, 1):
@@ -60,7 +64,7 @@ def exported(scenario: Scenario, *, ingress: bool = False, stagger_s: float = ST
     Raises:
         ScenarioError: something in it cannot run on a real kernel, or changes over time.
     """
-    refuse_network(scenario, "laboratory")
+    _refuse_network(scenario)
     keys = scenario.native.written()
     link = keys["link"]
     check_link(link)

@@ -152,7 +152,8 @@ def prepare(folder: Path, *more: Path, kinds: Sequence[str] = (), sent_when_due:
     add("sch_linkweir.ko", module.read_bytes())
     add("sch_labline.ko", _line(folder))
     add("init", (lab / "guest/init").read_bytes())
-    add("guest/hosts.sh", (lab / "guest/hosts.sh").read_bytes())
+    for script in ("wires.sh", "hosts.sh"):
+        add(f"guest/{script}", (lab / "guest" / script).read_bytes())
     folders = [Entry(path) for path in ("proc", "sys", "dev", "tmp", "run", "etc", "mnt", "job")]
     image = archive([*folders, *(entries[path] for path in sorted(entries))])
     linux = folder / "linux"

@@ -92,8 +92,13 @@ class Line:
         bits = made.mean(0.0, scenario.duration_s) * scenario.duration_s
         return replace(made, fates=scenario.native.fates(math.ceil(bits / _LEAST_BITS) + 1000))
 
-    def content(self, zero_ns: int) -> bytes:
-        """The list for `labline`; `zero_ns` is the clock's time at which the experiment begins."""
+    def content(self, zero_ns: int, departures: int = 0) -> bytes:
+        """The list for `labline`.
+
+        Args:
+            zero_ns: the clock's time at which the experiment begins.
+            departures: how many packets are noted as they leave the queue.
+        """
         if self.rate is None:
             capacities = (zero_ns + self.opportunities_ns).astype("<u8").tobytes()
             capacity = (_OPPORTUNITIES, self.opportunity_bytes, len(self.opportunities_ns))
@@ -102,7 +107,7 @@ class Line:
             capacity = (_RATES, 0, len(self.rate.at_ns))
         fates = self.fates or b""
         held_ns = round(1e9 * self.reorder[1]) if self.reorder is not None else 0
-        header = np.array((*capacity, len(self.delay.at_ns), len(fates), held_ns), "<u8")
+        header = np.array((*capacity, len(self.delay.at_ns), len(fates), held_ns, departures), "<u8")
         delays = _list(zero_ns, self.delay.at_ns, 1e9 * self.delay.values)
         return header.tobytes() + capacities + delays + fates
 

@@ -75,7 +75,7 @@ def tunnel(
     Raises:
         ScenarioError: something in it cannot be had from real gateways.
     """
-    refuse_network(scenario, "laboratory")
+    refuse_network(scenario, "gateway")
     keys = scenario.native.written()
     link = keys["link"]
     check_link(link)

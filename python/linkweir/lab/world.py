@@ -19,8 +19,8 @@ the simulator's times, with random numbers of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,6 @@ from linkweir.lab.arrivals import arrivals
 from linkweir.lab.line import Line
 from linkweir.lab.signal import Signal
 from linkweir.scenarios.declared import refuse_scheduler, table_of, told, traffic_kinds
-from linkweir.scenarios.networks import refuse_network
 from linkweir.scenarios.scenario import Scenario
 from linkweir.scenarios.typed import Flow as FlowNumbers
 
@@ -50,6 +49,8 @@ KERNEL_CC = {"cubic": "cubic", "reno": "reno", "newreno": "reno", "bbr": "bbr"}
 ACCESS_HANDLE = 0xA0
 """Of the queueing discipline at the sender that delays flows; a flow's packets name their band of it."""
 MOST_ACCESS_DELAYS = 15
+MARKS = 63
+"""Code points that tell packets apart; 0 is that of all others."""
 FIRST_LOCAL_PORT = 20000
 """A TCP flow's local port, less its number; as in workload.c."""
 
@@ -83,26 +84,52 @@ class World:
         classes: names, in the order of the queues.
         flows: copies counted.
         handles: the handle of each class, as tc shows it.
-        capacity: of the link, bit/s.
+        capacity: of the link, bit/s; None for a network, whose links have theirs.
         overhead_bytes: bytes on the wire beyond each packet's own.
         delay_s: propagation; at the start if it changes.
         bins: of `scenario.interval_s`, the last one may be shorter.
         job: the files the kernel runs.
         lossy: packets are lost behind the queue.
         line: the link, where it takes packets off the queue and sends each when its time is over.
+        links: of a network, each alone, with its name; flows are then those of the network, and classes are the first
+            ones on their ways.
+        marks: code points of each class's packets; None if those of class n, from 1, carry n.
+        crossings: flows that cross the link of a network.
     """
 
     scenario: Scenario
     classes: tuple[str, ...]
     flows: tuple[Flow, ...]
     handles: tuple[str, ...]
-    capacity: Signal | Line
+    capacity: Signal | Line | None
     overhead_bytes: int
     delay_s: float
     bins: tuple[float, ...]
     job: Mapping[str, bytes]
     lossy: bool = False
     line: Line | None = None
+    links: Mapping[str, World] = field(default_factory=dict)
+    marks: tuple[tuple[int, ...], ...] | None = None
+    crossings: tuple[Crossing, ...] = ()
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """A flow at a link that it crosses.
+
+    Attributes:
+        flow: its name.
+        hop: place of the link on the way, from 1.
+        back: the way is that of acknowledgements.
+        of_class: class on this link.
+        mark: code point of the flow's packets.
+    """
+
+    flow: str
+    hop: int
+    back: bool
+    of_class: int
+    mark: int
 
 
 def world(scenario: Scenario, kinds: frozenset[str], *, stagger_s: float = STAGGER_S) -> World:
@@ -116,7 +143,6 @@ def world(scenario: Scenario, kinds: frozenset[str], *, stagger_s: float = STAGG
     Raises:
         ScenarioError: something in it cannot run on a real kernel.
     """
-    refuse_network(scenario, "laboratory")
     keys, numbers = scenario.native.written(), scenario.native.tables()["link"]
     link = keys["link"]
     check_link(link)
@@ -125,16 +151,16 @@ def world(scenario: Scenario, kinds: frozenset[str], *, stagger_s: float = STAGG
     check_flows(keys, flows)
     line = Line.of(scenario, isinstance(link.get("rate"), dict) and "steps" not in link["rate"], CHANGE_S)
     overhead, nominal_bps = numbers["overhead_bytes"], numbers["nominal_bps"]
-    policy, handles = policy_lines(
-        keys["scheduler"], [entry for _, entry in classes], nominal_bps, "r1", _Marked(len(classes)), kinds=kinds
-    )
+    sorter = Marked("r1", tuple((n,) for n in range(1, len(classes) + 1)))
+    entries = [entry for _, entry in classes]
+    policy, handles = policy_lines(keys["scheduler"], entries, nominal_bps, "r1", sorter, kinds=kinds)
     bins = bins_of(scenario)
     run = workloads(flows, scenario, RECEIVER, "/job", "/out", stagger_s=stagger_s)
     job = {
         "run": _script(policy, _access(flows), run, overhead, line, numbers["return_delay_s"]).encode(),
         "due": due(flows, scenario).tobytes(),
         "line": line.content(ZERO_NS),
-        "changes": _tc_schedule(line, scenario, keys, bins, kinds).encode(),
+        "changes": tc_schedule(line, scenario, keys, bins, kinds, "r1").encode(),
         "losses": _loss_schedule(line).encode(),
     }
     names = tuple(name for name, _ in classes)
@@ -152,10 +178,10 @@ def bins_of(scenario: Scenario) -> tuple[float, ...]:
 # --- Reading --------------------------------------------------------------------------------------------------------
 
 
-def check_link(link: Mapping[str, Any]) -> None:
-    """Refuses links that only the simulator supports."""
+def check_link(link: Mapping[str, Any], place: str = "link") -> None:
+    """Refuses links that only the simulator supports; `place` is where their keys are."""
     for key, words in told("link", "laboratory", link, "refused"):
-        raise unfit(f"link.{key}", "..." if isinstance(link[key], Mapping) else link[key], words)
+        raise unfit(f"{place}.{key}", "..." if isinstance(link[key], Mapping) else link[key], words)
 
 
 def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
@@ -163,13 +189,24 @@ def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
     if len(flows) > 1024:
         raise unfit("flow", len(flows), "must be 1 .. 1024 flows in the laboratory")
     classes = sum(entry["count"] for entry in keys["class"])
-    if classes > 63:
-        raise unfit("class", classes, "must be at most 63 classes: the laboratory marks each with a DSCP of its own")
+    if classes > MARKS:
+        message = f"must be at most {MARKS} classes: the laboratory marks each with a DSCP of its own"
+        raise unfit("class", classes, message)
     refuse_scheduler("laboratory", keys["scheduler"])
-    for number, entry in enumerate(keys["class"]):
+    check_classes(keys["class"])
+    check_sources(keys["flow"])
+
+
+def check_classes(entries: Sequence[Mapping[str, Any]], place: str = "class") -> None:
+    """Refuses classes that only the simulator supports; `place` is where their keys are."""
+    for number, entry in enumerate(entries):
         for key, words in told("class", "laboratory", entry, "refused"):
-            raise unfit(f"class[{number}].{key}", entry[key], words)
-    for number, flow in enumerate(keys["flow"]):
+            raise unfit(f"{place}[{number}].{key}", entry[key], words)
+
+
+def check_sources(entries: Sequence[Mapping[str, Any]]) -> None:
+    """Refuses kinds of traffic and keys of flows that only the simulator supports."""
+    for number, flow in enumerate(entries):
         words_of_kind = traffic_kinds()[flow["kind"]]["laboratory"].words
         if words_of_kind is not None:
             raise unfit(f"flow[{number}].kind", flow["kind"], words_of_kind)
@@ -210,24 +247,27 @@ def flows_of(scenario: Scenario) -> tuple[Flow, ...]:
 
 
 @dataclass(frozen=True)
-class _Marked:
-    """Packets of class n, from 1, carry the code point n."""
+class Marked:
+    """Packets of each class carry one of these code points."""
 
-    classes: int
+    device: str
+    marks: tuple[tuple[int, ...], ...]
 
     def words(self) -> list[str]:
-        return ["dscp", ",".join(f"{n}={n}" for n in range(1, self.classes + 1))]
+        """Words for a queueing discipline of linkweir."""
+        return ["dscp", ",".join(f"{mark}={n}" for n, marks in enumerate(self.marks, 1) for mark in marks)]
 
     def lines(self, parent: str, places: Mapping[int, str]) -> list[str]:
-        match = f"filter add dev r1 parent {parent} protocol ip prio 1 u32 match ip dsfield"
-        return [f"{match} {(n + 1) << 2:#x} 0xfc flowid {place}" for n, place in places.items()]
+        """Commands of tc for the classes that are at these places, by their numbers."""
+        match = f"filter add dev {self.device} parent {parent} protocol ip prio 1 u32 match ip dsfield"
+        return [f"{match} {mark << 2:#x} 0xfc flowid {place}" for n, place in places.items() for mark in self.marks[n]]
 
 
 # --- The job --------------------------------------------------------------------------------------------------------
 
 
 def _script(policy: list[str], access: list[str], run: list[str], overhead: int, line: Line, back_s: float) -> str:
-    tc = [f"tc -n router {text}" for text in (f"qdisc add dev r1 root handle 1: {_stab(overhead)}labline", *policy)]
+    tc = [f"tc -n router {text}" for text in (f"qdisc add dev r1 root handle 1: {stab(overhead)}labline", *policy)]
     tc += [*_paths(line, back_s), *access]
     run.insert(2, 'workload say /job/changes | tc -n router -s -batch - >/out/counters & jobs="$jobs $!"')
     if not line.loss.constant:
@@ -311,7 +351,8 @@ def _access(flows: tuple[Flow, ...]) -> list[str]:
     return lines
 
 
-def _starts_ns(flows: tuple[Flow, ...], seed: int, stagger_s: float) -> list[int]:
+def starts_ns(flows: tuple[Flow, ...], seed: int, stagger_s: float) -> list[int]:
+    """When each TCP connection starts, drawn from the seed."""
     random = np.random.default_rng([seed, 0x7C9])
     return [round(1e9 * (flow.start_s + stagger_s * random.random())) for flow in flows]
 
@@ -327,30 +368,58 @@ def staggered(scenario: Scenario, *, stagger_s: float = STAGGER_S) -> dict[str, 
     classes = [name for entry in keys["class"] for name in copies(entry)]
     flows = flows_of(scenario)
     entries = []
-    for flow, start_ns in zip(flows, _starts_ns(flows, scenario.seed, stagger_s), strict=True):
+    for flow, start_ns in zip(flows, starts_ns(flows, scenario.seed, stagger_s), strict=True):
         start = f"{start_ns if flow.kind == 'tcp' else round(1e9 * flow.start_s)}ns"
         own = {"name": flow.name, "class": classes[flow.of_class], "start": start, "count": 1, "stagger": "0s"}
         entries.append({**flow.keys, **own})
     return {**keys, "flow": entries}
 
 
+@dataclass(frozen=True)
+class Label:
+    """How a flow's packets are sent: code point, band at the sender, and where to if not to the receiver's address."""
+
+    mark: int
+    priority: int = 0
+    to: str = ""
+
+    @property
+    def datagrams(self) -> str:
+        """As the traffic tool reads it for datagrams."""
+        return f"{self.mark}:{self.priority}" + (f":{self.to}" if self.to else "")
+
+
+def _labels(flows: tuple[Flow, ...]) -> list[Label]:
+    """Those of flows that share the way from the sender to the receiver."""
+    known = bands(flows)
+    priorities = [(ACCESS_HANDLE << 16 | known[flow.access_delay_ns]) if flow.access_delay_ns else 0 for flow in flows]
+    to = [ECN_RECEIVER if flow.keys.get("ecn") else "" for flow in flows]
+    return [Label(flow.of_class + 1, *rest) for flow, *rest in zip(flows, priorities, to, strict=True)]
+
+
 def workloads(
-    flows: tuple[Flow, ...], scenario: Scenario, receiver: str, job: str, out: str, *, stagger_s: float = STAGGER_S
+    flows: tuple[Flow, ...],
+    scenario: Scenario,
+    receiver: str,
+    job: str,
+    out: str,
+    *,
+    stagger_s: float = STAGGER_S,
+    labels: Sequence[Label] | None = None,
 ) -> list[str]:
     """Lines that start the traffic between the hosts `sender` and `receiver`, whose address this is."""
     interval_ns, end_ns = round(scenario.interval_s * 1e9), round(scenario.duration_s * 1e9)
-    known = bands(flows)
-    priorities = [(ACCESS_HANDLE << 16 | known[flow.access_delay_ns]) if flow.access_delay_ns else 0 for flow in flows]
-    datagrams = " ".join(f"{flow.of_class + 1}:{priorities[n]}" for n, flow in enumerate(flows))
+    labels = _labels(flows) if labels is None else labels
+    datagrams = " ".join(label.datagrams for label in labels)
     streams = []
-    for number, (flow, start_ns) in enumerate(zip(flows, _starts_ns(flows, scenario.seed, stagger_s), strict=True)):
+    for number, (flow, start_ns) in enumerate(zip(flows, starts_ns(flows, scenario.seed, stagger_s), strict=True)):
         if flow.numbers["kind"] == "tcp" and start_ns < end_ns:
             size = flow.numbers["bytes"] or 0
             stop_ns = round(1e9 * flow.stop_s)
             cc = KERNEL_CC[flow.numbers["cc"]]
-            words = (number, flow.of_class + 1, priorities[number], start_ns, stop_ns, size, cc)
-            to = f":{ECN_RECEIVER}" if flow.numbers["ecn"] else ""
-            streams.append(":".join(map(str, words)) + to)
+            label = labels[number]
+            words = (number, label.mark, label.priority, start_ns, stop_ns, size, cc)
+            streams.append(":".join(map(str, words)) + (f":{label.to}" if label.to else ""))
     run = [
         f"in_ receiver workload receive {interval_ns} {end_ns} {out}/datagrams {out}/received & jobs=$!",
         f'in_ sender workload datagrams {receiver} {job}/due {datagrams} & jobs="$jobs $!"',
@@ -363,7 +432,8 @@ def workloads(
     return run
 
 
-def _stab(overhead: int) -> str:
+def stab(overhead: int) -> str:
+    """Words of tc by which the kernel counts a packet with this overhead and not with Ethernet's."""
     more = overhead - ETHERNET_BYTES
     return f"stab overhead {more} linklayer ethernet " if more else ""
 
@@ -383,13 +453,18 @@ def due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
     return whole[np.argsort(whole["at_ns"], kind="stable")]
 
 
-def _tc_schedule(
-    line: Line, scenario: Scenario, keys: Mapping[str, Any], bins: tuple[float, ...], kinds: frozenset[str]
+def tc_schedule(
+    line: Line,
+    scenario: Scenario,
+    keys: Mapping[str, Any],
+    bins: tuple[float, ...],
+    kinds: frozenset[str],
+    device: str,
 ) -> str:
     """Commands for tc and their times: read the counters at the ends of the bins, report the capacity to the policy."""
-    lines = [(round(1e9 * t_s), 0, "class show dev r1") for t_s in bins]
+    lines = [(round(1e9 * t_s), 0, f"class show dev {device}") for t_s in bins]
     policy = keys["scheduler"]["policy"]
     if keys["link"]["follow"] and policy in kinds:
-        change = f"qdisc change dev r1 parent 1:1 handle 10: {kind_of(policy)} link"
+        change = f"qdisc change dev {device} parent 1:1 handle 10: {kind_of(policy)} link"
         lines += [(at_ns, 1, f"{change} {bps}bit") for at_ns, bps in line.reports(round(1e9 * scenario.duration_s))]
     return "".join(f"{at_ns} {text}\n" for at_ns, _, text in sorted(lines))

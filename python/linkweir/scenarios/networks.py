@@ -13,7 +13,7 @@ def refuse_network(scenario: Scenario, host: str) -> None:
 
     Args:
         scenario: what the host is asked to do.
-        host: as the declarations call it, such as ``laboratory`` or ``ns3``.
+        host: as the declarations call it, such as ``gateway`` or ``ns3``.
 
     Raises:
         ScenarioError: the scenario has ``[[link]]``, and the host refuses them.
