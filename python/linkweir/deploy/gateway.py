@@ -133,13 +133,13 @@ def gateway_configuration(
     policy = _policy(scheduler["policy"])
     if across is not None:
         among = _policy(across["policy"])
-        link["across"] = _set(across, [*among["params"], *among["class_params"]])
-    text += toml_table("[link]", link) + toml_table("[scheduler]", _set(scheduler, policy["params"]))
+        link["across"] = without_defaults(across, [*among["params"], *among["class_params"]])
+    text += toml_table("[link]", link) + toml_table("[scheduler]", without_defaults(scheduler, policy["params"]))
     for number, (entry, rules) in enumerate(zip(classes, sorted_by.rules, strict=True)):
         rest: list[Any] = [{}] if number == sorted_by.rest else []
         matched = {} if rules is None else {"match": [*rules, *rest]}
         others = {key: value for key, value in entry.items() if key not in ("name", "match", "user", "coded")}
-        others = _set(others, policy["class_params"])
+        others = without_defaults(others, policy["class_params"])
         text += toml_table("[[class]]", {"name": one_word(entry["name"]), **matched, **others})
     for number, peer in enumerate(peers or [{} for _ in users] or [{}], 1):
         user = users[number - 1] if users else {"name": "other" if number == 1 else f"other-{number}"}
