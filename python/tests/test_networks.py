@@ -18,6 +18,7 @@ from command import SCENARIOS, linkweir, strict_json
 import linkweir as lw
 from linkweir import Scenario, ScenarioError
 from linkweir.comparison.plan import prepare
+from linkweir.deploy.bpf import bpf_settings
 from linkweir.deploy.gateway import gateway_configuration
 from linkweir.deploy.ns3 import ns3_program
 from linkweir.deploy.script import tc_scripts
@@ -486,6 +487,11 @@ def test_devices_that_are_no_links_are_refused(device: str, message: str, tmp_pa
     done = linkweir("export", "tc", file, "--device", device)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_settings_for_bpf_are_those_of_one_link() -> None:
+    with pytest.raises(ScenarioError, match=r"link\.name = feeder: is one of 3 links, each with settings of its own"):
+        bpf_settings(Scenario.parse(TEXT))
 
 
 def test_the_script_of_a_network_is_asked_for_by_link() -> None:

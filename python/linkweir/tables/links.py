@@ -21,7 +21,7 @@ def links(run: RunTables) -> list[dict[str, Any]]:
     was absent.
     """
     scenario = run.scenario
-    rows = {
+    rows: dict[str, dict[str, Any]] = {
         link: {"link": link, "policy": scenario.of_link(link).policy, "sent_pkts": 0, "sent_bytes": 0, "gone_pkts": 0}
         for link in scenario.links
     }
