@@ -2,7 +2,7 @@
 """Operations of network calculus on convex service curves and concave arrival curves, in exact fractions.
 
 Both shapes make convolution and deconvolution a merge of straight pieces in the order of their slopes (Le Boudec and
-Thiran 2001, theorem 3.1.6 and section 3.1.9). Service curves of other shapes are replaced by their greatest convex
+Thiran 2001, chapter 3). Service curves of other shapes are replaced by their greatest convex
 minorant, which lies below them and so is a service curve as well.
 """
 
