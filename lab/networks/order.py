@@ -81,13 +81,14 @@ def spaced(scenario: Scenario, folder: Path) -> tuple[Packets, Mapping[str, Depa
     """
     packets = drawn(scenario)
     random = np.random.default_rng([scenario.seed, 0x5ACE])
-    for _ in range(_MOST_ROUNDS):
+    for number in range(1, _MOST_ROUNDS + 1):
         log = _Log(scenario, packets, folder)
         moved = log.meeting()
         if not len(moved):
             return packets, log.departures()
+        # Further with each round: those that come back to back from another link meet again after a small step.
         packets = packets.copy()
-        packets["at_ns"][moved] += random.integers(2 * GUARD_NS, 50 * GUARD_NS, len(moved)).astype(np.uint64)
+        packets["at_ns"][moved] += random.integers(2 * GUARD_NS, 50 * number * GUARD_NS, len(moved)).astype(np.uint64)
         packets = packets[np.argsort(packets["at_ns"], kind="stable")]
     raise RuntimeError(f"{scenario.name}: {len(moved)} packets still meet after {_MOST_ROUNDS} rounds")
 

@@ -54,7 +54,15 @@ def transfers(**more: Any) -> Scenario:
     flows = [
         {**tcp, "name": "long", "class": classes, "path": ["first", "second"], "back": ["return"]},
         {**tcp, "name": "cross", "class": "cross", "path": ["second"], "access_delay": "20ms"},
-        {"name": "upload", "kind": "poisson", "rate": "1.8Mbit", "packet": "1000B", "class": "all", "path": ["return"]},
+        {
+            "name": "upload",
+            "kind": "cbr",
+            "jitter": 0.5,
+            "rate": "1.8Mbit",
+            "packet": "1000B",
+            "class": "all",
+            "path": ["return"],
+        },
     ]
     return series(flows, **more)
 
