@@ -17,8 +17,8 @@ def links(run: RunTables) -> list[dict[str, Any]]:
     """One row per link of a network over warmup .. duration, in the network's order.
 
     Each has the ``link`` and its ``policy``, the means ``capacity_bps`` and ``used_bps``, and sums over its classes:
-    ``sent_pkts``, ``sent_bytes`` and ``gone_pkts``, which were dropped by the queues, lost on the link, or came while it
-    was absent.
+    ``sent_pkts``, ``sent_bytes`` and ``gone_pkts``, which were dropped by the queues, lost on the link, or came while
+    it was absent.
     """
     scenario = run.scenario
     rows: dict[str, dict[str, Any]] = {
