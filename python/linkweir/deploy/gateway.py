@@ -103,7 +103,8 @@ def gateway_configuration(
     refuse_network(scenario, "gateway")
     keys = scenario.native.written()
     scheduler = dict(keys["scheduler"])
-    across, users = scheduler.pop("across", None), []
+    across = scheduler.pop("across", None)
+    users: list[dict[str, Any]] = []
     if across is not None:
         keys["class"], users = peers_of(keys["class"])
         if peers and len(peers) != len(users):

@@ -218,7 +218,7 @@ def _one_of_several() -> Schema:
     return table(keys, ["name"]) | {
         "allOf": [
             {"if": {"required": ["like"]}, "else": complete},
-            *by_policy(of_core(), _class_keys()),
+            *by_policy(of_core(), tuple(rows("scheduler")), _class_keys()),
         ]
     }
 
