@@ -332,10 +332,11 @@ def test_the_bounds_of_classes_refuse_several_links() -> None:
 
 
 def test_a_policy_without_a_bound_is_named_with_its_link() -> None:
-    text = HOUSE.replace('name = "core"\nlike = "up"', 'name = "core"\nlike = "up"\nscheduler = { policy = "codel" }')
+    other = 'scheduler = { policy = "fq_codel" }\nclass = [{ name = "voice" }, { name = "rest" }]'
+    text = HOUSE.replace('name = "core"\nlike = "up"', f'name = "core"\nlike = "up"\n{other}')
     call = house(text=text).ways[0]
     assert call.delay_s is None
-    assert "codel" in call.why_none
+    assert "no bound is known for the policy fq_codel" in call.why_none
     assert call.hops[0].at.delay_s is not None
 
 
