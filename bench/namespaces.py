@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 import time
 from typing import Any
 
@@ -23,6 +24,15 @@ ETHERNET_BYTES = 14  # tbf counts them
 FULL_BYTES = 1500
 FIRST_PORT = 5201
 SETTLE_S = 1.0
+# Arguments: the list of packets, the address.
+SENDER = """
+import csv, socket, sys, time
+target = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+begun = time.monotonic()
+for row in csv.DictReader(open(sys.argv[1])):
+    time.sleep(max(0.0, begun + float(row["t_s"]) - time.monotonic()))
+    target.sendto(bytes(int(row["bytes"]) - 28), (sys.argv[2], 9))
+"""
 
 
 def needed() -> None:
@@ -119,6 +129,13 @@ class Namespaces:
             act("ip", "-n", self.name(self.ends[link][1]), "route", "replace", *back)
 
 
+def start_open(network: Namespaces, number: int) -> subprocess.Popen[str]:
+    """Sends the list of packets of an open source, in real time, to a port where nothing listens."""
+    end = network.address(network.path(number)[-1], 1)
+    words = [sys.executable, "-c", SENDER, network.flows[number]["file"], end]
+    return subprocess.Popen(["ip", "netns", "exec", network.host(number), *words], text=True)
+
+
 def start_flow(network: Namespaces, number: int, duration_s: float, warmup_s: float) -> subprocess.Popen[str]:
     """An iperf3 from the flow's start to the end of the run; what came in the warm-up is left out."""
     flow = network.flows[number]
@@ -136,18 +153,30 @@ def start_flow(network: Namespaces, number: int, duration_s: float, warmup_s: fl
     )
 
 
+def goodput(name: str, child: subprocess.Popen[str]) -> float:
+    """What the receiver of a transfer got, bit/s."""
+    out, _ = child.communicate()
+    answer = json.loads(out)
+    if child.returncode or "error" in answer:
+        raise RuntimeError(f"iperf3 of {name}: {answer.get('error', 'failed')}")
+    return float(answer["end"]["sum_received"]["bits_per_second"])
+
+
 def run(scenario: dict[str, Any]) -> dict[str, float]:
-    """Goodput of each flow, bit/s."""
+    """Goodput of each transfer, bit/s."""
     needed()
     seconds = [quantity(scenario[key]) / 1e9 for key in ("duration", "warmup")]
     with Namespaces(scenario) as network:
         time.sleep(SETTLE_S)
-        running = [start_flow(network, number, *seconds) for number in range(len(network.flows))]
-        found = {}
-        for flow, child in zip(network.flows, running, strict=True):
-            out, _ = child.communicate()
-            answer = json.loads(out)
-            if child.returncode or "error" in answer:
-                raise RuntimeError(f"iperf3 of {flow['name']}: {answer.get('error', 'failed')}")
-            found[flow["name"]] = answer["end"]["sum_received"]["bits_per_second"]
-    return found
+        transfers, sources = {}, []
+        for number, flow in enumerate(network.flows):
+            if flow["kind"] == "tcp":
+                transfers[flow["name"]] = start_flow(network, number, *seconds)
+            else:
+                sources.append(start_open(network, number))
+        try:
+            return {name: goodput(name, child) for name, child in transfers.items()}
+        finally:
+            for source in sources:
+                source.kill()
+                source.wait()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Networks of several links in Linkweir and in ns-3, the same packets from every open source on both sides.
+"""Networks of several links in Linkweir and in ns-3, with the same packets from every open source.
 
 Three networks: `parking` (three bottlenecks), `geo` (acknowledgements wait in a return link), `tree` (a feeder, eight
 beams); bench/scenarios/network-*.toml. Each is run in three forms. `open`: a Poisson source takes the place of each
@@ -38,7 +38,7 @@ from peers import UnavailableError
 GOODPUT_BOUND, DELAY_BOUND = 2.0, 5.0
 # Linkweir's percentiles are from histograms whose buckets are 1/128 wide.
 OPEN_DELAY_BOUND = 100 / 128
-COLUMNS = ["flow", "Mbit/s", "ns-3", "differs %", "p95 ms", "ns-3", "differs %", "outside"]
+COLUMNS = ["flow", "Mbit/s", "ns-3", "differs %", "error %", "p95 ms", "ns-3", "differs %", "outside"]
 LINK_COLUMNS = ["link", "class", "packets", "ns-3", "dropped", "ns-3", "wait p95 ms", "ns-3"]
 
 
@@ -113,6 +113,28 @@ def mean_over(pairs, side, names, key):
     return statistics.fmean(pair[side][0][name][key] for pair in pairs for name in names)
 
 
+def error_of(pairs, names):
+    """Standard error of the difference in goodput, in percent of ns-3's; none for one seed."""
+    if len(pairs) < 2:
+        return None
+    sums = [[sum(pair[side][0][name]["goodput_bps"] for name in names) for side in (0, 1)] for pair in pairs]
+    differences = [ours - theirs for ours, theirs in sums]
+    return statistics.stdev(differences) / len(pairs) ** 0.5 / statistics.fmean(theirs for _, theirs in sums) * 100
+
+
+def outside_of(row, form):
+    """Which values are outside their bounds; open sources must deliver the same packets."""
+    if form == "open":
+        ours, theirs = row["packets"]
+        outside = {"packets": ours != theirs, "p95": abs(row["p95_differs"]) > OPEN_DELAY_BOUND}
+    else:
+        outside = {
+            "goodput": abs(row["goodput_differs"]) > GOODPUT_BOUND,
+            "p95": abs(row["p95_differs"]) > DELAY_BOUND,
+        }
+    return [key for key, far in outside.items() if far]
+
+
 def flow_rows(pairs, form):
     """Means over the seeds for each group of flows, with what is outside its bound."""
     groups = {}
@@ -124,17 +146,14 @@ def flow_rows(pairs, form):
         delay = [mean_over(pairs, side, names, "p95_s") for side in (0, 1)]
         row = {
             "flow": group,
+            "packets": [sum(pair[side][0][name]["packets"] for pair in pairs for name in names) for side in (0, 1)],
             "goodput_bps": goodput,
             "goodput_differs": differs(*goodput),
+            "error": error_of(pairs, names),
             "p95_s": delay,
             "p95_differs": differs(*delay),
         }
-        bounds = {
-            "goodput": 0.0 if form == "open" else GOODPUT_BOUND,
-            "p95": OPEN_DELAY_BOUND if form == "open" else DELAY_BOUND,
-        }
-        row["outside"] = [key for key, bound in bounds.items() if abs(row[f"{key}_differs"]) > bound]
-        rows.append(row)
+        rows.append({**row, "outside": outside_of(row, form)})
     return rows
 
 
@@ -165,6 +184,7 @@ def flow_cells(row):
         f"{ours / 1e6:.3f}",
         f"{theirs / 1e6:.3f}",
         f"{row['goodput_differs']:+.2f}",
+        report.cell(row["error"], 2),
         f"{ours_s * 1e3:.2f}",
         f"{theirs_s * 1e3:.2f}",
         f"{row['p95_differs']:+.2f}",

@@ -11,22 +11,20 @@ import tempfile
 from pathlib import Path
 
 import namespaces
-import ns3_network
 import report
-from network_scenarios import scenario_of
+from network_scenarios import recorded, scenario_of
 
 COLUMNS = ["flow", "Linkweir, Mbit/s", "ns-3", "kernel"]
 
 
-def scenario(seed):
-    """The parking lot with starts drawn from the seed."""
-    found = scenario_of("queues", "cubic", seed)
+def scenario(seed, scratch):
+    """The parking lot with packets of open sources in lists, and starts of transfers drawn from the seed."""
+    found = recorded(scenario_of("queues", "cubic", seed), scratch)
     draw = random.Random(seed)
-    flows = []
-    for flow in ns3_network.copies(found):
-        kept = {key: value for key, value in flow.items() if key not in ("count", "stagger", "start_ns")}
-        flows.append({**kept, "start": f"{draw.randrange(1000)}ms"})
-    return {**found, "flow": flows}
+    for flow in found["flow"]:
+        if flow["kind"] == "tcp":
+            flow["start"] = f"{draw.randrange(1000)}ms"
+    return found
 
 
 def goodput_of(flows):
@@ -39,11 +37,12 @@ def compare(rounds, run_linkweir, run_ns3):
     for seed in range(1, rounds + 1):
         print(f"kernel: round {seed} of {rounds}", file=sys.stderr)
         with tempfile.TemporaryDirectory() as name:
-            one, scratch = scenario(seed), Path(name)
+            scratch = Path(name)
+            one = scenario(seed, scratch)
             ours, theirs = run_linkweir(one, scratch)[0], run_ns3(one, scratch)[0]
             runs.append([goodput_of(ours), goodput_of(theirs), namespaces.run(one)])
     groups = {}
-    for name in runs[0][0]:
+    for name in runs[0][2]:
         groups.setdefault(name.rpartition("-")[0], []).append(name)
     return [
         {

@@ -3,8 +3,8 @@
 
 A vector is one random life of a scheduler (random parameters and a random sequence of operations) with the model's
 answers. Its first line is its recipe (policy, profile, seed). The generator of random numbers is written out here, so
-that the same recipe gives the same bytes everywhere. lives/ draws the parameters of each policy. The folder `queues`
-has the lives of queues.py.
+that the same recipe gives the same bytes everywhere. lives/ draws the parameters of each policy. The folders
+`queues` and `across` have the lives of queues.py and across.py.
 
 Git has only the list of each folder, SHA256SUMS. vectors/make.sh makes the files where they are missing, and fails if
 their bytes are not those listed.
@@ -22,7 +22,7 @@ from dataplane import POLICIES, DataPlane
 from lives.waiting import DAY_NS
 
 VECTORS = pathlib.Path(__file__).resolve().parent.parent / "vectors"
-FOLDERS = (*POLICIES, "queues")
+FOLDERS = (*POLICIES, "across", "queues")
 LARGEST_BYTES = 60_000
 KBIT, MBIT, GBIT = 10**3, 10**6, 10**9
 
@@ -326,8 +326,8 @@ class Life:
 
 def files(folder):
     """The random vectors of a folder of vectors/: their texts by their names."""
-    if folder == "queues":
-        return importlib.import_module("queues").files()
+    if folder in ("across", "queues"):
+        return importlib.import_module(folder).files()
     return {
         f"random-{name}-{seed}.vec": Life(folder, name, seed).live()
         for name, count in lives_of(folder).FILES.items()
@@ -363,7 +363,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="only compare with SHA256SUMS what would be written")
     parser.add_argument("--make", action="store_true", help="write the vectors, and leave SHA256SUMS as it is")
-    parser.add_argument("folders", nargs="*", choices=[*FOLDERS, []], metavar="FOLDER", help="policy, or queues")
+    parser.add_argument("folders", nargs="*", choices=[*FOLDERS, []], metavar="FOLDER", help="policy, queues or across")
     arguments = parser.parse_args()
     differ = []
     for folder in arguments.folders or FOLDERS:

@@ -38,6 +38,7 @@ _FORMS = {
     "rules": "list[dict[str, Any]]",
     "names": "list[str]",
     "code_point": "str | int",
+    "across": "dict[str, Any]",
     "per_terminal": "float | list[float] | dict[str, float]",
 }
 _NAMES = {"": "Top", "class": "Class", "link.beam.rain": "Rain", "place": "Place"}

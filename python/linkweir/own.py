@@ -66,7 +66,20 @@ _MOST = {
     "packets": "4294967295",
     "fraction": "100%",
 }
-_TAKEN = ("policy", "name", "count", "limit", "limit_bytes", "max_age", "full", "least", "flows")
+_TAKEN = (
+    "policy",
+    "name",
+    "count",
+    "limit",
+    "limit_bytes",
+    "max_age",
+    "full",
+    "least",
+    "flows",
+    "user",
+    "coded",
+    "across",
+)
 
 
 @dataclass(frozen=True)

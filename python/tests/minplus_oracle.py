@@ -105,3 +105,15 @@ def smooth_needs(weight: int, packet: int, rivals: list[tuple[int, int]], number
                 total, sent = total + packet, sent + 1
                 if sent == number:
                     return total
+
+
+def in_series(first: Corners, second: Corners, t: Fraction) -> Fraction:
+    """Convolution of two continuous curves at t: the least over all splits of t at which it may be."""
+    splits = {Fraction(0), t} | {c[0] for c in first if c[0] <= t} | {t - c[0] for c in second if c[0] <= t}
+    return min(value(first, s) + value(second, t - s) for s in splits)
+
+
+def output(arrivals: Corners, service: Corners, t: Fraction) -> Fraction:
+    """Deconvolution at t, of curves whose difference falls in the end: the most over all places at which it may be."""
+    places = {Fraction(0)} | {c[0] for c in service} | {c[0] - t for c in arrivals if c[0] >= t}
+    return max(value(arrivals, t + u) - value(service, u) for u in places)

@@ -131,18 +131,18 @@ keys! {
     ),
     Edit(
         "crates/linkweir-sim/src/scenario/traffic.rs",
-        "        Source::OnOff => on_off(section, link)?,\n",
+        "        Source::OnOff => on_off(section, path)?,\n",
         """        Source::Ticks => Traffic::Ticks {
             every_ns: section.demand(&TICKS_EVERY)?,
-            packet: packet(section, TICKS_PACKET.name, link)?,
+            packet: packet(section, TICKS_PACKET.name, path)?,
         },
-        Source::OnOff => on_off(section, link)?,
+        Source::OnOff => on_off(section, path)?,
 """,
     ),
     behind(
         "crates/linkweir-sim/src/engine/build.rs",
-        "            | Traffic::Poisson { packet, .. }\n",
-        "            | Traffic::Ticks { packet, .. }\n",
+        "        | Traffic::Poisson { packet, .. }\n",
+        "        | Traffic::Ticks { packet, .. }\n",
     ),
     behind(
         "crates/linkweir-sim/src/metrics/flow.rs",

@@ -74,6 +74,7 @@ def test_an_answer_goes_where_it_is_wanted(
         ("core.py --queues 65537", "argument --queues: 65537: must be a whole number from 1 to 65536"),
         ("codes.py --repetitions 101", "argument --repetitions: 101: must be a whole number from 1 to 100"),
         ("peers.py --duration nan", "argument --duration: nan: must be a number from 0.01 to 1000000"),
+        ("network.py --seeds 0", "argument --seeds: 0: must be a whole number from 1 to 1000"),
         ("gateway.py --rounds 1.5", "argument --rounds: 1.5: must be a whole number from 1 to 1000"),
         ("emulator.py --part 1", "argument --part: 1: must be a number from 2 to 3600"),
         ("overload.py --seconds 10", "argument --seconds: 10: must be a whole number from 11 to 3600"),

@@ -15,7 +15,7 @@ import minplus_oracle as oracle
 import pytest
 from typer.testing import CliRunner
 
-from linkweir.bounds import capacity, policies
+from linkweir.bounds import capacity
 from linkweir.bounds.answer import bounds, envelope, framing_of
 from linkweir.bounds.arrivals import empirical
 from linkweir.bounds.attack import Sender, climb, packets
@@ -83,20 +83,20 @@ def test_drr_as_on_the_page() -> None:
         assert service.first(bits) == Fraction(1, 1000) + (bits + first + each * done) / Fraction(10**7)
 
 
-def test_round_robins_agree_with_visits_played_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_round_robins_agree_with_visits_played_one_by_one() -> None:
     """The instant at which each bit, or packet, of a class has left at the latest."""
     rng = random.Random(24)
-    monkeypatch.setattr(policies, "MOST_VISITS", 20)  # as many as are looked at
+    visits = 20  # as many as are looked at
     for _ in range(1000):
         link = rate_latency(Fraction(rng.randint(1, 50), rng.randint(1, 7)), Fraction(rng.randint(0, 9), 7))
         latency, rate = link.starts[-1], link.rate
         own, *rivals = [(rng.randint(3, 12), rng.randint(1, 3), rng.randint(3, 12)) for _ in range(rng.randint(2, 4))]
         first = sum(q + length - grain for q, grain, length in rivals)
-        service = compose(shared(own[0], own[2] - own[1], first, sum(q for q, _, _ in rivals)), link)
+        service = compose(shared(own[0], own[2] - own[1], first, sum(q for q, _, _ in rivals), visits), link)
         for bits in rng.sample(range(1, 40), 2):
             assert service.first(bits) == latency + oracle.drr_needs(*own, rivals, bits) / rate
         weights = [(rng.randint(1, 6), rng.randint(1, 9)) for _ in rivals]
-        service = compose(smooth(own[0], own[2], weights), link)
+        service = compose(smooth(own[0], own[2], weights, visits), link)
         for number in rng.sample(range(1, 16), 2):
             needs = oracle.smooth_needs(own[0], own[2], weights, number)
             assert service.first(number * own[2]) == latency + needs / rate

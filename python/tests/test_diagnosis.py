@@ -410,6 +410,7 @@ def test_reservations_are_judged_the_same_in_blocks_of_bins(monkeypatch: pytest.
 
 
 EXPECTED = {
+    "calls-and-downloads": {"delay": "50 packets are more than a second of a download's part; only the download waits"},
     "geo-beam-rain": {
         "delay": "in this storm 60 packets are more than a second of what faded terminals are given",
     },

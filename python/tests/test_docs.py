@@ -55,6 +55,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("bench/README.md", "bench/*.py"): "measures for minutes, on a machine that does nothing else",
     ("docs/reference/report.md", "linkweir view *"): WINDOW,
     ("docs/records/bounds.md", "bench/bounds.py *"): "searches for hours",
+    ("docs/records/bounds.md", "bench/bounds_network.py *"): "searches for half an hour",
     ("docs/records/bounds.md", "bench/memory.py *"): "needs recorded traces that are not ours to distribute",
     ("docs/records/voice.md", "bench/voice.py *"): "needs recorded traces that are not ours to distribute",
     ("docs/records/agreement.md", "make agreement"): LABORATORY,

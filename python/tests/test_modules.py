@@ -20,6 +20,7 @@ READER = {
     f"linkweir_config::{name}"
     for name in (
         "Fault",
+        "across",
         "fault",
         "keys",
         "limits",

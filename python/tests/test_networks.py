@@ -17,8 +17,8 @@ from command import SCENARIOS, linkweir, strict_json
 
 import linkweir as lw
 from linkweir import Scenario, ScenarioError
-from linkweir.bounds.answer import bounds
 from linkweir.comparison.plan import prepare
+from linkweir.deploy.bpf import bpf_settings
 from linkweir.deploy.gateway import gateway_configuration
 from linkweir.deploy.ns3 import ns3_program
 from linkweir.deploy.script import tc_scripts
@@ -225,6 +225,25 @@ def test_many_networks_run_at_once(result: lw.Result) -> None:
     assert second.summary["links"][1]["capacity_bps"] == pytest.approx(2e6)
 
 
+def test_the_log_of_packets_has_the_steps_on_each_link(tmp_path: Path) -> None:
+    lw.run(NETWORK | {"log": "packets"}, out=tmp_path / "run")
+    done = linkweir("log", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^ +\d+ sent \(beam\)$", done.stdout, re.MULTILINE)
+    assert re.search(r"^ +\d+ delivered$", done.stdout, re.MULTILINE)
+    wireshark = linkweir("log", tmp_path / "run", "--pcapng", tmp_path / "log.pcapng")
+    assert wireshark.returncode == 2
+    assert "its run has several links, and the form for Wireshark has one" in wireshark.stderr
+
+
+def test_calls_over_several_links_are_rated(tmp_path: Path) -> None:
+    call = {"name": "talk", "kind": "voice", "codec": "g711", "dscp": "EF", "path": ["feeder", "beam"]}
+    done = lw.run(NETWORK | {"duration": "30s", "flow": [*NETWORK["flow"], call]}, out=tmp_path / "run")
+    (rated,) = lw.quality.voice(done).to_pylist()
+    assert (rated["flow"], rated["mos"] > 4) == ("talk", True)
+    assert "Calls" in (tmp_path / "run/report.html").read_text()
+
+
 # --- the report ------------------------------------------------------------------------------------------------------
 
 
@@ -428,7 +447,6 @@ REFUSING = {
     "laboratory": lambda scenario: world(scenario, frozenset({"pss"})),
     "gateway": lambda scenario: gateway_configuration(scenario, []),
     "ns3": ns3_program,
-    "bounds": bounds,
 }
 
 
@@ -469,6 +487,11 @@ def test_devices_that_are_no_links_are_refused(device: str, message: str, tmp_pa
     done = linkweir("export", "tc", file, "--device", device)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_settings_for_bpf_are_those_of_one_link() -> None:
+    with pytest.raises(ScenarioError, match=r"link\.name = feeder: is one of 3 links, each with settings of its own"):
+        bpf_settings(Scenario.parse(TEXT))
 
 
 def test_the_script_of_a_network_is_asked_for_by_link() -> None:

@@ -167,7 +167,7 @@ def words_of(cell: str) -> list[int | str]:
 FROM_FILES = ["trace", *traces.KEYS, "fading", "delays", "attenuation", "file"]
 UNTRIED = {
     *FROM_FILES,
-    *("satellite", "beam", "rain", "constellation", "link", "scheduler", "class", "flow", "policy"),
+    *("satellite", "beam", "rain", "constellation", "link", "scheduler", "class", "flow", "policy", "across", "coded"),
     *("delays_start", "delays_shift", "delays_before", "lengths", "only", "start", "log_rows", "exceeded", "name"),
     *("mtu", "reservoir", "cushion", "history", "safety"),
     *("dscp", "path", "back"),  # of a network

@@ -2,6 +2,7 @@
 //! The scheduler core for Rust: what its policies are ([`policies`]), a safe wrapper of one ([`CorePolicy`]), and the
 //! packet queues around it ([`Mux`]), without any input or output.
 
+mod across;
 mod core_policy;
 mod distribution;
 mod ffi;
@@ -14,6 +15,7 @@ mod policy;
 mod recorded_calls;
 mod waiting;
 
+pub use across::{Across, Event, Nested, Settings};
 pub use core_policy::{check, in_range, refused, state_size, Adjust, CorePolicy, Fault, Snapshot};
 pub use distribution::Distribution;
 pub use ffi::Queue;

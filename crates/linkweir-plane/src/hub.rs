@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A link that peers share. One policy chooses among peers; each peer's own policy chooses among its classes.
 //!
-//! The policy across peers sees each peer as one queue. The backlog is that of all its classes. The head is the packet that
-//! its own policy would send next. The rate is that of the channel to it: 0 without a session or in an outage, which blocks
-//! this peer and no other. If the policy drops, it drops that head, so only policies that drop heads can be used here
-//! ([`linkweir_core::PolicyInfo::nests`]).
+//! The policy across peers sees each peer as one queue ([`linkweir_core::Across`]). The rate is that of the channel to it: 0
+//! without a session or in an outage, which blocks this peer and no other. The hub adds what a link has and a policy has not:
+//! pacing, capacities that expire, and sessions.
 //!
 //! A packet occupies the link for its length over the channel's rate when it began, as in the simulator's beam, or shorter
 //! if the channel becomes faster meanwhile. If all peers have one rate, this is a link of that rate. Each departure looks
 //! at every peer once, because a peer's next packet may change as time passes.
 
 use linkweir_config::signal::Instant;
-use linkweir_core::{CorePolicy, Fault, Pick, Policy, Queue, Verdict, View, MOST_DROPS};
+use linkweir_core::{Across, Fault, Pick, Queue, Settings, Verdict, MOST_DROPS};
 
 use crate::bytes::superpacket::Packet;
-use crate::link::{differs, Event, Link, Next, LEAST_BPS};
+use crate::link::{differs, Link, Next, LEAST_BPS};
 use crate::pace::{Occupied, OWED_NS};
 use crate::setup::Scheduler;
 
@@ -24,8 +23,9 @@ const MIN_RETRY_NS: u64 = 100_000;
 /// The scheduler of a link that peers share.
 #[derive(Debug)]
 pub struct Hub {
-    policy: CorePolicy,
-    view: HubView,
+    across: Across,
+    /// Measured rate of the interface below, bit/s; none before the first measurement.
+    below_bps: Option<u64>,
     occupied: Occupied,
     /// The peer of the packet in service, and its bytes.
     in_service: Option<(usize, u32)>,
@@ -33,44 +33,6 @@ pub struct Hub {
     airtime_ns: Vec<f64>,
     /// No packet of any peer is too old before this time, ns.
     aged_ns: u64,
-}
-
-/// The view for the policy across peers.
-#[derive(Debug)]
-struct HubView {
-    queues: Vec<Queue>,
-    now_ns: u64,
-    link_bps: u64,
-    /// Measured rate of the interface below, bit/s; none before the first measurement.
-    below_bps: Option<u64>,
-    /// Packets in all queues.
-    waiting_pkts: u64,
-}
-
-impl HubView {
-    fn as_view(&self) -> View<'_> {
-        View {
-            now_ns: self.now_ns,
-            link_bps: self.link_bps,
-            queues: &self.queues,
-        }
-    }
-
-    /// Moves the time on. It never goes back.
-    fn clock(&mut self, now_ns: u64) {
-        self.now_ns = self.now_ns.max(now_ns);
-    }
-
-    /// Sets the link's rate: that of the fastest channel. While all are blocked it stays as it was.
-    fn rate(&mut self) {
-        let greatest = self.queues.iter().map(|queue| queue.rate_bps).max();
-        if let Some(greatest_bps) = greatest.filter(|bps| *bps > 0) {
-            let known_bps = self
-                .below_bps
-                .map_or(greatest_bps, |bps| bps.min(greatest_bps));
-            self.link_bps = known_bps.max(LEAST_BPS);
-        }
-    }
 }
 
 impl Hub {
@@ -84,35 +46,22 @@ impl Hub {
         nominal_bps: u64,
         queues: Vec<Queue>,
     ) -> Result<Hub, Fault> {
-        let view = HubView {
-            waiting_pkts: queues
-                .iter()
-                .map(|queue| u64::from(queue.backlog_pkts))
-                .sum(),
-            queues,
-            now_ns,
-            link_bps: nominal_bps,
-            below_bps: None,
-        };
-        let Scheduler {
-            info,
-            params,
-            qparams,
-        } = scheduler;
+        let npeers = queues.len();
+        let across = Across::new(now_ns, nominal_bps, queues, settings(scheduler))?;
         Ok(Hub {
-            policy: CorePolicy::new(info, &view.as_view(), params, qparams)?,
+            across,
+            below_bps: None,
             occupied: Occupied::new(),
             in_service: None,
-            airtime_ns: vec![0.0; view.queues.len()],
+            airtime_ns: vec![0.0; npeers],
             aged_ns: now_ns,
-            view,
         })
     }
 
     /// Continues for a hub that had other peers, or these in another order; `places` gives the former number of each.
     pub fn take_over(&mut self, before: Hub, places: &[Option<usize>]) {
         self.occupied = before.occupied;
-        self.view.below_bps = before.view.below_bps;
+        self.below_bps = before.below_bps;
         let now_at = |old: usize| places.iter().position(|place| *place == Some(old));
         let in_service = before.in_service;
         self.in_service = in_service.and_then(|(old, bytes)| Some((now_at(old)?, bytes)));
@@ -131,42 +80,12 @@ impl Hub {
     /// As [`Hub::update`], with the packet that goes next.
     fn report(&mut self, now_ns: u64, at: usize, link: &mut Link, head: Option<Queue>) {
         self.aged_ns = self.aged_ns.min(link.aged_ns().unwrap_or(u64::MAX));
-        let Hub { policy, view, .. } = self;
-        view.clock(now_ns);
-        if view.waiting_pkts == 0 && self.occupied.free_ns() <= now_ns {
+        self.across.clock(now_ns);
+        if self.across.waiting_pkts() == 0 && self.occupied.free_ns() <= now_ns {
             self.occupied.idle();
         }
         for event in link.events() {
-            let queue = &mut view.queues[at];
-            if let Event::Enqueued(bytes) = event {
-                view.waiting_pkts += 1;
-                queue.backlog_pkts += 1;
-                queue.backlog_bytes += u64::from(bytes);
-            } else {
-                let (Event::Enqueued(bytes) | Event::Sent(bytes) | Event::Dropped(bytes)) = event;
-                view.waiting_pkts -= 1;
-                queue.backlog_pkts -= 1;
-                queue.backlog_bytes -= u64::from(bytes);
-            }
-            // Each event is shown with the head there is after the last of them. If none is left, a packet that was enqueued
-            // and dropped since is shown as its own head.
-            match (head, event) {
-                (Some(head), _) => {
-                    queue.head_bytes = head.head_bytes;
-                    queue.head_arrival_ns = head.head_arrival_ns;
-                }
-                (None, Event::Enqueued(bytes)) => {
-                    queue.head_bytes = bytes;
-                    queue.head_arrival_ns = view.now_ns;
-                }
-                (None, _) => {}
-            }
-            let view = view.as_view();
-            match event {
-                Event::Enqueued(bytes) => policy.enqueued(&view, at, bytes),
-                Event::Sent(bytes) => policy.sent(&view, at, bytes),
-                Event::Dropped(bytes) => policy.dropped(&view, at, bytes),
-            }
+            self.across.happened(at, event, head);
         }
     }
 
@@ -178,7 +97,7 @@ impl Hub {
         links: &mut [L],
         ecn: impl Fn(&Packet) -> bool,
     ) -> (Next, usize) {
-        self.view.clock(now_ns);
+        self.across.clock(now_ns);
         self.drop_aged(now_ns, links);
         let (next, at) = self.choose(now_ns, links, ecn);
         (
@@ -213,7 +132,7 @@ impl Hub {
         }
         self.refresh(now_ns, links);
         for _ in 0..MOST_DROPS {
-            let at = match self.policy.pick(&self.view.as_view()) {
+            let at = match self.across.pick() {
                 Pick::Queue(at) => at,
                 Pick::Nothing { retry_ns } => {
                     self.occupied.idle();
@@ -222,7 +141,7 @@ impl Hub {
             };
             let link = links[at].as_mut();
             let can_mark = link.head(now_ns, &ecn).is_some_and(|(_, ecn)| ecn);
-            let verdict = self.policy.leaving(&self.view.as_view(), at, can_mark);
+            let verdict = self.across.leaving(at, can_mark);
             let taken = match verdict {
                 Verdict::Drop => {
                     link.drop_head(now_ns);
@@ -230,7 +149,7 @@ impl Hub {
                 }
                 Verdict::Pass | Verdict::Mark => link.take(now_ns, &ecn),
             };
-            let before = self.view.queues[at];
+            let before = self.across.users()[at];
             if taken.is_some() {
                 self.update(now_ns, at, link);
             } else {
@@ -238,7 +157,7 @@ impl Hub {
                 let head = link.head(now_ns, |_| false);
                 self.report(now_ns, at, link, head.map(|(head, _)| head));
             }
-            let after = self.view.queues[at];
+            let after = self.across.users()[at];
             if after.backlog_pkts == before.backlog_pkts {
                 // Without this, a faulty policy that names an empty queue would be called for ever.
                 debug_assert!(false, "nothing came of the pick");
@@ -262,7 +181,7 @@ impl Hub {
     /// Occupies the link, which must be free ([`Hub::free_ns`]), with a packet towards a peer that was in no queue.
     pub fn occupy(&mut self, now_ns: u64, at: usize, bytes: u32, link: &mut Link) {
         debug_assert!(self.occupied.free_ns() <= now_ns, "something is sent");
-        if self.view.waiting_pkts == 0 {
+        if self.across.waiting_pkts() == 0 {
             self.occupied.idle();
         }
         if link.channel_bps(now_ns) > 0 {
@@ -315,35 +234,34 @@ impl Hub {
 
     /// Updates the view: the rate of each peer's channel, its next packet, and the measured rate of the interface below.
     fn refresh<L: AsMut<Link>>(&mut self, now_ns: u64, links: &mut [L]) {
-        let Hub { policy, view, .. } = self;
         let mut changed = false;
         let mut below_bps = None;
-        for (queue, link) in view.queues.iter_mut().zip(links) {
+        for (at, link) in links.iter_mut().enumerate() {
             let link = link.as_mut();
             let rate_bps = link.channel_bps(now_ns);
             below_bps = below_bps.max(link.below_bps(now_ns));
-            if differs(rate_bps, queue.rate_bps) {
-                queue.rate_bps = rate_bps;
-                changed = true;
-            }
-            if let Some((head, _)) = link.head(now_ns, |_| false) {
-                // Another packet may have become the head without an event; policies learn that from `rated`.
-                changed |= (queue.head_arrival_ns, queue.head_bytes)
-                    != (head.head_arrival_ns, head.head_bytes);
-                queue.head_bytes = head.head_bytes;
-                queue.head_arrival_ns = head.head_arrival_ns;
+            let head = link.head(now_ns, |_| false).map(|(head, _)| head);
+            let known_bps = self.across.users()[at].rate_bps;
+            let new_bps = Some(rate_bps).filter(|bps| differs(*bps, known_bps));
+            changed |= self.across.show(at, new_bps, head);
+        }
+        if changed || below_bps != self.below_bps {
+            self.below_bps = below_bps;
+            let link_bps = self.link_bps();
+            if changed || differs(link_bps, self.across.link_bps()) {
+                self.across.rated(link_bps);
             }
         }
-        if changed || below_bps != view.below_bps {
-            view.below_bps = below_bps;
-            let before_bps = view.link_bps;
-            view.rate();
-            if changed || differs(view.link_bps, before_bps) {
-                policy.rated(&view.as_view());
-            } else {
-                view.link_bps = before_bps;
-            }
-        }
+    }
+
+    /// The link's rate: that of the fastest channel, bit/s. While all are blocked it stays as it was.
+    fn link_bps(&self) -> u64 {
+        let rates = self.across.users().iter().map(|peer| peer.rate_bps);
+        let Some(greatest_bps) = rates.max().filter(|bps| *bps > 0) else {
+            return self.across.link_bps();
+        };
+        let below_bps = self.below_bps.unwrap_or(greatest_bps);
+        greatest_bps.min(below_bps).max(LEAST_BPS)
     }
 
     /// When to try again after nothing could be sent.
@@ -367,8 +285,7 @@ impl Hub {
     /// # Errors
     /// A setting that the policy refuses.
     pub fn accepts(&self, scheduler: &Scheduler) -> Result<(), Fault> {
-        self.policy
-            .accepts(&self.view.as_view(), &scheduler.params, &scheduler.qparams)
+        self.across.accepts(&scheduler.params, &scheduler.qparams)
     }
 
     /// Changes the parameters. Queues and credit stay.
@@ -376,9 +293,8 @@ impl Hub {
     /// # Errors
     /// Parameters that the running policy refuses; then nothing has changed.
     pub fn change(&mut self, now_ns: u64, scheduler: &Scheduler) -> Result<(), Fault> {
-        self.view.clock(now_ns);
-        self.policy
-            .change(&self.view.as_view(), &scheduler.params, &scheduler.qparams)
+        self.across.clock(now_ns);
+        self.across.change(&scheduler.params, &scheduler.qparams)
     }
 
     /// Time for which a peer's packets occupied the link, ns.
@@ -389,8 +305,17 @@ impl Hub {
 
     /// The policy's statistics of a peer.
     pub fn observe(&mut self, now_ns: u64, at: usize, values: &mut [i64]) {
-        self.view.clock(now_ns);
-        self.policy.observe(&self.view.as_view(), at, values);
+        self.across.clock(now_ns);
+        self.across.observe(at, values);
+    }
+}
+
+/// The policy and its parameters, as the core takes them.
+fn settings(scheduler: &Scheduler) -> Settings<'_> {
+    Settings {
+        info: scheduler.info,
+        params: &scheduler.params,
+        qparams: &scheduler.qparams,
     }
 }
 

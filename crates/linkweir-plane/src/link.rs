@@ -6,7 +6,7 @@
 
 use linkweir_config::signal::Instant;
 use linkweir_core::{
-    Arrival, CorePolicy, Departure, DropReason, Fault, Limit, Mux, Queue, Recorded, Step,
+    Arrival, CorePolicy, Departure, DropReason, Event, Fault, Limit, Mux, Queue, Recorded, Step,
     MAX_PACKET_BYTES, MOST_DROPS,
 };
 
@@ -48,17 +48,6 @@ pub struct Waiting {
     packet: Packet,
     /// Bytes it takes on the link.
     wire_bytes: u32,
-}
-
-/// An event of a packet in a queue towards a peer, with its bytes on the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// It was enqueued.
-    Enqueued(u32),
-    /// It was sent.
-    Sent(u32),
-    /// It was dropped from its queue.
-    Dropped(u32),
 }
 
 /// Whether a rate differs from a known one by more than 1 %. Smaller changes are not passed on to the

@@ -68,6 +68,10 @@ fn shape<'py>(py: Python<'py>, shape: Shape) -> PyResult<Bound<'py, PyDict>> {
             dict.set_item("words", [word])?;
             quantity(&dict, "quantity_or_word", Kind::Time, 0.0, most)?
         }
+        Shape::SizeOr(word, most) => {
+            dict.set_item("words", [word])?;
+            quantity(&dict, "quantity_or_word", Kind::Size, 1.0, most)?
+        }
         Shape::Policy => "policy",
         Shape::Limit(_) => "limit",
         Shape::Playout => "playout",

@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         }
     };
     let mut totals = Totals::default();
+    #[allow(clippy::disallowed_methods)] // the time of the run, which the simulation does not see
     let began = Instant::now();
     let ended = match &scenario.network {
         Some(network) => run_network(network, threads, &mut totals),

@@ -83,6 +83,7 @@ fn station(name: String, bps: u64, delay_s: f64) -> Station {
         },
         scheduler: Scheduler {
             policy: "fifo".to_owned(),
+            across: None,
             brought: None,
             params: Vec::new(),
             qparams: Vec::new(),
@@ -96,6 +97,8 @@ fn station(name: String, bps: u64, delay_s: f64) -> Station {
             full: Full::Tail,
             least_ppm: 0,
             flows: None,
+            user: None,
+            coded: None,
         }],
         absent: Outages::default(),
     }
@@ -201,6 +204,7 @@ fn main() -> ExitCode {
     };
     let network = shell(seconds * 1_000_000_000, farthest as i64);
     let mut sink = Digest::default();
+    #[allow(clippy::disallowed_methods)] // the time of the run, which the simulation does not see
     let began = Instant::now();
     let outcome = match run_network(&network, threads as usize, &mut sink) {
         Ok(outcome) => outcome,

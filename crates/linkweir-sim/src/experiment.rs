@@ -4,6 +4,7 @@
 //! This is the resolved form. People write scenarios (see [`crate::scenario`]), whose parser checks units, names and
 //! ranges once; an [`Experiment`] needs no further check.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use linkweir_core::{Declaration, Isolation, Limit, Maker};
@@ -87,7 +88,7 @@ pub struct Reorder {
 }
 
 /// One carrier to many terminals, one after another in time: a packet takes as long as the modulation and code of its
-/// terminal lets it. A class is a terminal.
+/// terminal lets it. A user ([`users`]) is a terminal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Beam {
     /// Symbols per second.
@@ -132,7 +133,8 @@ pub enum Weather {
 pub struct Satellite {
     /// The fading.
     pub channel: Channel,
-    /// Users look into the same fading this far apart, ns: user k at k times as much. A class is a user, unless `flows_are_users`.
+    /// Users look into the same fading this far apart, ns: user k at k times as much. Users are those of the classes
+    /// ([`users`]), unless `flows_are_users`.
     pub user_offset_ns: u64,
     /// Coding and repetitions.
     pub harq: Harq,
@@ -165,7 +167,8 @@ pub struct Delays {
     pub to_ground_s: Signal,
     /// Where in both the run starts, ns.
     pub start_ns: u64,
-    /// Flow i is this much times i behind in the first, ns.
+    /// Flow i is this much times i behind in the first, ns. Where a class names its user, it is the number of its user that
+    /// counts.
     pub shift_ns: u64,
     /// Delay to the satellite of flows whose shift is longer than the time passed, for which `to_satellite_s` has no value yet,
     /// seconds.
@@ -254,6 +257,19 @@ pub struct Scheduler {
     pub params: Vec<u64>,
     /// One row per class, one value per per-queue parameter.
     pub qparams: Vec<u64>,
+    /// The policy across users, if there is one; then the policy above is the one inside each user.
+    pub across: Option<Across>,
+}
+
+/// A policy of the core across users ([`users`]), and its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Across {
+    /// Its name.
+    pub policy: String,
+    /// One value per parameter of its table.
+    pub params: Vec<u64>,
+    /// One row per user, one value per per-queue parameter.
+    pub qparams: Vec<u64>,
 }
 
 /// A traffic class: one queue of the scheduler.
@@ -275,6 +291,47 @@ pub struct Class {
     pub least_ppm: u32,
     /// How its flows are isolated from each other, if they are.
     pub flows: Option<Isolation>,
+    /// The user it belongs to: classes of one user share a channel. None: it is a user of its own.
+    pub user: Option<String>,
+    /// How its packets are coded on a satellite link; none: as the link's are.
+    pub coded: Option<Coded>,
+}
+
+/// The length of the packets that are coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coded {
+    /// All have these bytes; shorter ones are filled up.
+    Bytes(u32),
+    /// Each has its own.
+    Each,
+}
+
+/// The user of each class, numbered from 0 in the order of their first classes.
+#[must_use]
+pub fn users(classes: &[Class]) -> Vec<usize> {
+    let mut numbers = BTreeMap::new();
+    let mut count = 0;
+    let mut next = || {
+        count += 1;
+        count - 1
+    };
+    let numbered = classes.iter().map(|class| match &class.user {
+        Some(name) => *numbers.entry(name.as_str()).or_insert_with(&mut next),
+        None => next(),
+    });
+    numbered.collect()
+}
+
+/// The first class of each user.
+#[must_use]
+pub fn first_classes(users: &[usize]) -> Vec<usize> {
+    let mut firsts = Vec::new();
+    for (class, &user) in users.iter().enumerate() {
+        if user == firsts.len() {
+            firsts.push(class);
+        }
+    }
+    firsts
 }
 
 impl Class {

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,8 +14,8 @@ from linkweir.bounds import capacity
 from linkweir.bounds.arrivals import Envelope, Framing, Replayed, of_flow, quantity
 from linkweir.bounds.curve import Curve, add, horizontal, minimum, token_bucket, vertical
 from linkweir.bounds.policies import Queue, Service, Setting, services
+from linkweir.fault import unfit
 from linkweir.scenarios.declared import told
-from linkweir.scenarios.networks import refuse_network
 from linkweir.scenarios.quantity import OptionError
 from linkweir.scenarios.scenario import Scenario
 from linkweir.scenarios.typed import Flow, Link
@@ -61,6 +61,7 @@ def bounds(
 
     Raises:
         OptionError: an envelope names no class, or `worst` is wrong.
+        ScenarioError: the scenario has several links; `network_bounds` computes their bounds.
     """
     setting, why = setting_of(scenario, envelopes or {}, worst)
     if why:
@@ -103,25 +104,47 @@ def _bound(queue: Queue, service: Service) -> Bound:
 
 def setting_of(scenario: Scenario, envelopes: Mapping[str, Curve], worst: str | None) -> tuple[Setting | None, str]:
     """Scheduler, link and arrivals of a scenario, or why no bound is known."""
-    refuse_network(scenario, "bounds")
-    keys, tables = scenario.native.written(), scenario.native.tables()
-    link, classes = tables["link"], _expanded(keys["class"])
+    for name in scenario.links:
+        raise unfit("link.name", name, "bounds of a network are those of its flows' ways; call network_bounds")
+    tables = scenario.native.tables()
+    setting, why = without_arrivals(scenario, worst)
     for name in envelopes:
-        if name not in [c["name"] for c in classes]:
+        if name not in [queue.name for queue in setting.queues]:
             raise OptionError(
-                "--envelope", name, f"is no class of the scenario: {', '.join(c['name'] for c in classes)}"
+                "--envelope", name, f"is no class of the scenario: {', '.join(q.name for q in setting.queues)}"
             )
-    for key, words in told("link", "bounds", keys["link"], "refused"):
-        return None, words.format(key=f"link.{key}")
+    if why:
+        return None, why
+    framing, replayed = framing_of(tables["link"]), scenario.native.replayed
+    queues = [
+        replace(queue, envelope=_envelope(queue.keys, tables["flows"], framing, replayed, envelopes))
+        for queue in setting.queues
+    ]
+    return replace(setting, queues=queues), ""
+
+
+def without_arrivals(scenario: Scenario, worst: str | None = None) -> tuple[Setting, str]:
+    """Scheduler, link and classes of a scenario with one link, and why no bound is known; if so, the capacity is 0."""
+    keys, link = scenario.native.written(), scenario.native.tables()["link"]
+    classes = _expanded(keys["class"])
+    queues = [Queue(c["name"], c, Envelope(token_bucket(0, 0), "", 8, 8)) for c in classes]
+    nominal = quantity(link["nominal_bps"], "rate")
+    why = _refused(keys["link"], keys["scheduler"], classes)
+    curve, reported = (token_bucket(0, 0), (nominal, nominal)) if why else _capacity(scenario, link, nominal, worst)
+    scheduler = keys["scheduler"]
+    return Setting(scheduler["policy"], scheduler, curve, link["ring"], nominal, reported, queues), why
+
+
+def _refused(link: Mapping[str, Any], scheduler: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]) -> str:
+    """The first key with which no bound is known, in a sentence."""
+    for key, words in told("link", "bounds", link, "refused"):
+        return words.format(key=f"link.{key}")
+    for key, words in told("scheduler", "bounds", scheduler, "refused"):
+        return f"scheduler.{key}: {words}"
     for c in classes:
         for key, words in told("class", "bounds", c, "refused"):
-            return None, f"{words.format(key=key)} (class {c['name']})"
-    framing = framing_of(link)
-    replayed = scenario.native.replayed
-    nominal = quantity(link["nominal_bps"], "rate")
-    curve, reported = _capacity(scenario, link, nominal, worst)
-    queues = [Queue(c["name"], c, _envelope(c, tables["flows"], framing, replayed, envelopes)) for c in classes]
-    return Setting(keys["scheduler"]["policy"], keys["scheduler"], curve, link["ring"], nominal, reported, queues), ""
+            return f"{words.format(key=key)} (class {c['name']})"
+    return ""
 
 
 def framing_of(link: Link) -> Framing:
@@ -260,25 +283,26 @@ def as_json(found: list[Bound], scenario: Scenario) -> dict[str, Any]:
         "classes": [
             {
                 "name": b.name,
-                "delay_s": _plain(b.delay_s),
+                "delay_s": plain(b.delay_s),
                 "backlog_bytes": None if b.backlog_bits is None else math.ceil(b.backlog_bits / 8),
                 "limit_pkts": b.limit_pkts,
-                "memory_s": None if b.memory_s is None else _plain(b.memory_s),
+                "memory_s": None if b.memory_s is None else plain(b.memory_s),
                 "why_none": b.why_none or None,
-                "arrival_curve": _points(b.arrivals),
-                "service_curve": _points(b.service),
+                "arrival_curve": points(b.arrivals),
+                "service_curve": points(b.service),
             }
             for b in found
         ],
     }
 
 
-def _plain(value: Fraction | None) -> float | None:
+def plain(value: Fraction | None) -> float | None:
     """A float that is not below the bound."""
     if value is None:
         return None
     return float(value) if Fraction(float(value)) >= value else math.nextafter(float(value), math.inf)
 
 
-def _points(curve: Curve | None) -> list[list[float]] | None:
+def points(curve: Curve | None) -> list[list[float]] | None:
+    """A curve as lists of (start in s, bits, bit/s)."""
     return None if curve is None else [[float(x) for x in segment] for segment in curve.segments]

@@ -15,6 +15,8 @@ from linkweir.scenarios.flows import has_sizes, is_over_tcp, of_no_kind
 from linkweir.scenarios.typed import Flow, FlowReplay
 
 NANOSECOND = Fraction(1, 10**9)
+SYN_OPTIONS_BYTES = 8
+"""What a SYN has besides the headers of a segment."""
 USUAL_BYTES = 1500
 """The packet of a source whose sizes its keys do not list."""
 
@@ -123,7 +125,9 @@ def _sizes(flow: Flow) -> list[int]:
         if isinstance(packet, int):
             return [packet]
         return packet["sizes"] if "sizes" in packet else [packet["min"], packet["max"]]
-    return [flow["mss_bytes"]] if is_over_tcp(flow) else [USUAL_BYTES]
+    if is_over_tcp(flow):  # the last segment of a transfer may have one byte; the SYN has options of 8 bytes
+        return [flow["header_bytes"] + size for size in (1, max(flow["mss_bytes"], SYN_OPTIONS_BYTES))]
+    return [USUAL_BYTES]
 
 
 def _replayed(flow: FlowReplay, framing: Framing, rows: list[tuple[int, int]], count: int) -> Envelope:

@@ -299,7 +299,7 @@ def _mutate(
     span_ns = round(scenario.duration_s * 0.5e9)
     kind = rng.randrange(7 if worst is not None or scenario.capacity_length_s else 6)
     if kind == 0:
-        s = replace(s, start_ns=max(s.start_ns + _step(rng), 0))
+        s = replace(s, start_ns=max(s.start_ns + step(rng), 0))
     elif kind == 1:
         s = replace(s, start_ns=senders[rng.choice(names)].start_ns + rng.choice((-1, 0, 1)))
     elif kind == 2:
@@ -312,13 +312,13 @@ def _mutate(
         least, most = sizes[name]
         s = replace(s, size_bytes=rng.choice((least, most, rng.randint(least, most))))
     elif worst is not None:
-        return replace(case, outage_ns=max(case.outage_ns + _step(rng), 0))
+        return replace(case, outage_ns=max(case.outage_ns + step(rng), 0))
     else:
-        return case.later(_step(rng))
+        return case.later(step(rng))
     return replace(case, senders={**senders, name: replace(s, start_ns=max(s.start_ns, 0))})
 
 
-def _step(rng: random.Random) -> int:
+def step(rng: random.Random) -> int:
     """From a nanosecond to some 10 ms, either way."""
     return round(rng.gauss(0, 1) * 10 ** rng.uniform(0, 7))
 

@@ -113,6 +113,10 @@ class Smooth:
         angles = 2 * math.pi * times_ns / self.period_ns + self.phase
         return self.mean * (1 + self.amplitude * np.cos(angles))
 
+    def most(self) -> float:
+        """The highest rate."""
+        return max(rate for _, rate in self.lines) if self.lines else self.mean * (1 + abs(self.amplitude))
+
     def least_steps(self, end_ns: int) -> tuple[list[int], list[float]]:
         """Steps that lie nowhere above the rate: each has the least rate of its time, rounded down to a whole bit/s."""
         width_ns = max(FINEST_NS, -(-end_ns // MOST_BINS))

@@ -292,8 +292,12 @@ def vertical(arrivals: Curve, service: Curve) -> Fraction | None:
     if arrivals.rate > service.rate:
         return None
     worst = Fraction(0)
-    for t in set(arrivals.starts) | set(service.starts):
-        worst = max(
-            worst, arrivals(t) - service.before(t), arrivals(t) - service(t), arrivals.before(t) - service.before(t)
-        )
+    arrived = served = 0  # both advance only
+    for t in sorted({*arrivals.starts, *service.starts}):
+        while arrived + 1 < len(arrivals.segments) and arrivals.segments[arrived + 1][0] <= t:
+            arrived += 1
+        while served + 1 < len(service.segments) and service.segments[served + 1][0] < t:
+            served += 1
+        before = _at(service.segments[served], t) if t > 0 else Fraction(0)
+        worst = max(worst, _at(arrivals.segments[arrived], t) - before)
     return worst

@@ -18,6 +18,7 @@ from linkweir.scenarios.scenario import Scenario
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+WAY_HEADINGS = ["flow", "path", "worst delay", "of it propagation", "bounded together"]
 MARGIN = Fraction(5, 4)
 """How much further than the distances the curves are drawn."""
 
@@ -53,8 +54,8 @@ def largest_backlog(arrivals: Curve, service: Curve) -> Distance:
     )
 
 
-def page(scenario: Scenario, found: Sequence[Bound]) -> str:
-    """An HTML page that needs no other file."""
+def page(scenario: Scenario, found: Sequence[Bound], ways: Sequence[Sequence[str]] = ()) -> str:
+    """An HTML page that needs no other file; `ways` are the rows of a table of flows over several links."""
     rows = [
         [
             bound.name,
@@ -66,7 +67,8 @@ def page(scenario: Scenario, found: Sequence[Bound]) -> str:
         for bound in found
     ]
     headings = ["class", "worst delay", "worst backlog", "limit that loses nothing", "memory that loses nothing"]
-    body = html_page.table(headings, rows)
+    body = html_page.table(WAY_HEADINGS, ways) if ways else ""
+    body += html_page.table(headings, rows)
     body += "".join(f"<p>{html.escape(f'{b.name}: {b.why_none}')}</p>" for b in found if b.why_none)
     body += (
         '<p class="below">The horizontal line is the longest delay between the curves, the vertical one the largest '

@@ -60,6 +60,8 @@ class Setting:
     reported_bps: tuple[Fraction, Fraction]
     """The smallest and the largest capacity that the scheduler is told."""
     queues: Sequence[Queue]
+    visits: int = MOST_VISITS
+    """Visits of a round robin that are counted one by one."""
 
 
 @dataclass
@@ -194,20 +196,21 @@ def _against(setting: Setting, place: _Place, rivals: Sequence[int], sent: Seque
     """Service of a class when these rivals send as their visits allow, and the others what is given."""
     visit, lost, first, each = _visit(setting, place.queue, [setting.queues[i] for i in rivals])
     left = residual(place.left, sent) if sent else place.left
-    service = Service([_turns(left, visit, lost, first, each)])
+    service = Service([_turns(left, visit, lost, first, each, setting.visits)])
     if setting.policy == "wrr" and setting.keys.get("mode") == "smooth" and _weight(place.queue) <= MOST_VISITS:
         weights = [(_weight(q), q.envelope.most_bits) for q in (setting.queues[i] for i in rivals)]
-        service.curves = [compose(smooth(_weight(place.queue), place.queue.envelope.least_bits, weights), left)]
+        turns = smooth(_weight(place.queue), place.queue.envelope.least_bits, weights, setting.visits)
+        service.curves = [compose(turns, left)]
     if lost > 0 and rivals:
         # what is left of a deficit is less than the next packet, so k visits end before x > k quanta when it has left
-        service.ends.append(_turns(left, visit, 0, first, each))
+        service.ends.append(_turns(left, visit, 0, first, each, setting.visits))
     return service
 
 
 @lru_cache(maxsize=64)
-def _turns(left: Curve, visit: int, lost: int, first: int, each: int) -> Curve:
+def _turns(left: Curve, visit: int, lost: int, first: int, each: int, visits: int) -> Curve:
     """The part of `left` that a class receives; classes with the same keys share the result."""
-    return compose(shared(visit, lost, first, each), left)
+    return compose(shared(visit, lost, first, each, visits), left)
 
 
 def _outputs(
@@ -284,7 +287,7 @@ def _bytes(queue: Queue, key: str) -> int:
     return int(quantity(value, "size")) if isinstance(value, str) else int(value)
 
 
-def shared(visit: Number, lost: Number, first: Number, each: Number) -> Curve:
+def shared(visit: Number, lost: Number, first: Number, each: Number, visits: int = MOST_VISITS) -> Curve:
     """Bits of a class of a round robin, against the bits of all classes of its level.
 
     While the class is backlogged and has sent x bits, at most floor((x + lost) / visit) of its visits are complete, so
@@ -299,7 +302,7 @@ def shared(visit: Number, lost: Number, first: Number, each: Number) -> Curve:
     done = lost // visit
     x, total = Fraction(0), first + each * done
     segments = [(Fraction(0), Fraction(0), Fraction(0))] if total > 0 else []
-    for _ in range(MOST_VISITS):
+    for _ in range(visits):
         segments.append((total, x, Fraction(1)))
         following = (done + 1) * visit - lost
         total += following - x
@@ -310,7 +313,7 @@ def shared(visit: Number, lost: Number, first: Number, each: Number) -> Curve:
     return Curve.of(segments)
 
 
-def smooth(weight: int, packet_bits: int, rivals: Sequence[tuple[int, int]]) -> Curve:
+def smooth(weight: int, packet_bits: int, rivals: Sequence[tuple[int, int]], visits: int = MOST_VISITS) -> Curve:
     """As `shared`, for wrr's mode smooth: `rivals` have weights and largest packets.
 
     When the class sends the i-th packet of its cycle k + 1, a rival of weight w has been served at most k + 1 times w,
@@ -325,7 +328,7 @@ def smooth(weight: int, packet_bits: int, rivals: Sequence[tuple[int, int]]) -> 
     gaps = [sum(bits for w, bits in rivals if w >= i) for i in range(1, min(weight, max(w for w, _ in rivals)) + 1)]
     total, sent = each, 0  # in the cycle in which the class became backlogged, rivals may all be served
     segments = [(0, 0, 0)]
-    for _ in range(max(1, MOST_VISITS // len(gaps))):
+    for _ in range(max(1, visits // len(gaps))):
         for i, gap in enumerate(gaps, start=1):
             total += gap
             run = packet_bits if i < len(gaps) else (weight - i + 1) * packet_bits

@@ -18,17 +18,53 @@ from linkweir.scenarios.quantity import OptionError
 from linkweir.scenarios.scenario import Scenario
 
 
-def compute(scenario: Scenario, envelopes: list[str], worst: str | None) -> tuple[list[Bound], dict[str, Any]]:
-    """The bounds, and the same for JSON."""
-    framing = framing_of(scenario.native.tables()["link"])
-    curves: dict[str, Curve] = {}
-    for text in envelopes:
-        name, curve = envelope(text, framing)
-        if name in curves:
-            raise OptionError("--envelope", text, f"{name} has an envelope already; put commas between its pairs")
-        curves[name] = curve
-    found = bounds(scenario, envelopes=curves, worst=worst)
-    return found, as_json(found, scenario)
+class OfOneLink:
+    """The bounds of a scenario's classes."""
+
+    of = "class"
+
+    def __init__(self, scenario: Scenario, envelopes: list[str], worst: str | None) -> None:
+        framing = framing_of(scenario.native.tables()["link"])
+        curves: dict[str, Curve] = {}
+        for text in envelopes:
+            name, curve = envelope(text, framing)
+            if name in curves:
+                raise OptionError("--envelope", text, f"{name} has an envelope already; put commas between its pairs")
+            curves[name] = curve
+        self.scenario = scenario
+        self.worst = worst
+        self.found = bounds(scenario, envelopes=curves, worst=worst)
+        self.plain = as_json(self.found, scenario)
+
+    def show(self) -> None:
+        """Prints a table."""
+        show(self.found)
+
+    def write_page(self, path: Path) -> None:
+        """Writes the page with the curves."""
+        from linkweir.bounds.page import page
+
+        write_whole(path, page(self.scenario, self.found))
+
+    def attack(self, runs: int, out: Path) -> list[dict[str, Any]]:
+        """The worst cases that a search finds."""
+        attacks, broken = attack(self.scenario, self.found, runs, worst=self.worst)
+        refuse_broken(broken)
+        return [
+            {
+                "name": a.name,
+                "found_s": a.found_s,
+                "tightness": a.tightness,
+                "scenario": str(write(self.scenario, self.found, a, out, self.worst)),
+            }
+            for a in attacks
+        ]
+
+
+def refuse_broken(sentences: list[str]) -> None:
+    """Ends the command if a bound was exceeded."""
+    if sentences:
+        raise RuntimeError(f"a bound was exceeded, which is a defect of Linkweir: {sentences[0]}")
 
 
 def show(found: list[Bound]) -> None:
@@ -52,35 +88,10 @@ def show(found: list[Bound]) -> None:
         console.print(f"{who}: {why}", highlight=False, markup=False)
 
 
-def write_page(scenario: Scenario, found: list[Bound], path: Path) -> None:
-    """Writes the page with the curves."""
-    from linkweir.bounds.page import page
-
-    write_whole(path, page(scenario, found))
-
-
-def try_to_exceed(
-    scenario: Scenario, found: list[Bound], runs: int, worst: str | None, out: Path
-) -> list[dict[str, Any]]:
-    """The worst cases that a search finds, written as scenarios; a bound that is exceeded is a defect."""
-    attacks, broken = attack(scenario, found, runs, worst=worst)
-    if broken:
-        raise RuntimeError(f"a bound was exceeded, which is a defect of Linkweir: {broken[0]}")
-    return [
-        {
-            "name": a.name,
-            "found_s": a.found_s,
-            "tightness": a.tightness,
-            "scenario": str(write(scenario, found, a, out, worst)),
-        }
-        for a in attacks
-    ]
-
-
-def show_attacks(rows: list[dict[str, Any]]) -> None:
-    """Prints the worst delay found of each class, its part of the bound, and the scenario that shows it."""
+def show_attacks(rows: list[dict[str, Any]], of: str) -> None:
+    """Prints the worst delay found of each class or flow, its part of the bound, and the scenario that shows it."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("class", "worst delay found", "of the bound", "scenario"):
+    for heading in (of, "worst delay found", "of the bound", "scenario"):
         table.add_column(heading)
     for row in rows:
         table.add_row(row["name"], f"{row['found_s'] * 1e3:.3f} ms", f"{row['tightness']:.1%}", row["scenario"])

@@ -274,7 +274,8 @@ def _bounds(
         typer.Option(
             "--envelope",
             metavar="CLASS=BURST:RATE",
-            help="What a class sends at most, a burst and a rate, such as ef=15kB:2Mbit; repeat.",
+            help="What a class sends at most, a burst and a rate, such as ef=15kB:2Mbit; repeat. With several links, "
+            "name a flow, or LINK.CLASS.",
         ),
     ] = None,
     worst: Annotated[
@@ -286,7 +287,11 @@ def _bounds(
     attack: Annotated[
         int,
         typer.Option(
-            "--attack", metavar="N", min=0, max=1000000, help="Search the worst case in N simulations for each class."
+            "--attack",
+            metavar="N",
+            min=0,
+            max=1000000,
+            help="Search the worst case in N simulations for each class, or each flow over several links.",
         ),
     ] = 0,
     out: Annotated[
@@ -300,26 +305,30 @@ def _bounds(
     trace_key: TraceKeys = None,
     as_json: _Json = False,
 ) -> None:
-    """Compute the worst delay and backlog of each class, or say why there is none."""
-    from linkweir.commands.bounds import compute, show, show_attacks, try_to_exceed, write_page
+    """Compute the worst delay and backlog of each class, or say why there is none.
+
+    With several links, of each flow from end to end.
+    """
+    from linkweir.commands.bounds import OfOneLink, show_attacks
+    from linkweir.commands.bounds_network import OfNetwork
     from linkweir.scenarios.quantity import OptionError
 
     sound = linkweir.Scenario.load(scenario, trace=trace, trace_keys=trace_keys(trace_key, trace))
     try:
-        found, plain = compute(sound, envelope or [], worst)
+        found = (OfNetwork if sound.is_network else OfOneLink)(sound, envelope or [], worst)
     except OptionError as fault:
         typer.echo(f"linkweir bounds: {fault}", err=True)
         raise typer.Exit(BAD_INPUT) from None
-    attacks = try_to_exceed(sound, found, attack, worst, out) if attack else []
+    attacks = found.attack(attack, out) if attack else []
     if report is not None:
-        write_page(sound, found, report)
+        found.write_page(report)
     if as_json:
-        emit_json({**plain, "attacks": attacks} if attack else plain)
+        emit_json({**found.plain, "attacks": attacks} if attack else found.plain)
         return
     show_told([(sound.readings, sound.notes)])
-    show(found)
+    found.show()
     if attack:
-        show_attacks(attacks)
+        show_attacks(attacks, found.of)
 
 
 @app.command("init")

@@ -36,6 +36,10 @@ def log(
         raise DirectoryError(f'{directory}: has no log of packets; run its scenario with log = "packets"')
     if file is None:
         _count(result)
+    elif result.scenario.is_network:
+        raise DirectoryError(
+            f"{directory}: its run has several links, and the form for Wireshark has one; read the table packets"
+        )
     else:
         if file.exists() and not force:
             raise DirectoryError(f"{file}: exists already; name another file, or overwrite it with --force")
@@ -53,11 +57,13 @@ def log(
 
 
 def _count(result: Result) -> None:
-    counts: Counter[tuple[str, str]] = Counter()
-    for batch in result.batches("packets", ["event", "reason"]):
-        counts.update(zip(batch["event"].to_pylist(), batch["reason"].to_pylist(), strict=True))
-    for (event, reason), count in counts.items():
-        emit(f"{count:>12} {event}{f': {reason}' if reason else ''}\n")
+    counts: Counter[tuple[str, ...]] = Counter()
+    columns = ["event", "reason", *(["link"] if result.scenario.is_network else [])]
+    for batch in result.batches("packets", columns):
+        counts.update(zip(*(batch[name].to_pylist() for name in columns), strict=True))
+    for (event, reason, *link), count in counts.items():
+        place = f" ({link[0]})" if link and link[0] else ""
+        emit(f"{count:>12} {event}{f': {reason}' if reason else ''}{place}\n")
 
 
 def _rows(result: Result) -> Iterator[dict[str, Any]]:

@@ -71,7 +71,16 @@ def _isolating() -> frozenset[str]:
 
 def _class_keys(policy: str) -> list[str]:
     """The keys of a class that are no parameters of the policy."""
-    return [key for key in rows("class") if key != "flows" or policy in _isolating()]
+    lacks = (
+        *(() if policy in _isolating() else ("flows",)),
+        *(() if policy not in IN_SIMULATOR else ("across",)),
+    )
+    return [key for key in rows("class") if key not in lacks]
+
+
+def _scheduler_keys(policy: str) -> list[str]:
+    """The keys of the scheduler that are no parameters of the policy."""
+    return [key for key in rows("scheduler") if key != "across" or policy not in IN_SIMULATOR]
 
 
 def known_policies() -> list[str]:
@@ -87,7 +96,7 @@ def listed_policies() -> list[str]:
 def keys_of(policy: str) -> dict[str, list[str]]:
     """The keys that ``scheduler`` and each ``class`` of a scenario of this policy, a built-in one, may have."""
     of_scheduler, of_classes = _parameters()[policy]
-    return {"scheduler": ["policy", *of_scheduler], "class": [*_class_keys(policy), *of_classes]}
+    return {"scheduler": [*_scheduler_keys(policy), *of_scheduler], "class": [*_class_keys(policy), *of_classes]}
 
 
 def fit(scenario: Scenario, policy: str, nominal_bps: float, brought: str | None = None) -> Fitted:
@@ -105,7 +114,8 @@ def fit(scenario: Scenario, policy: str, nominal_bps: float, brought: str | None
     changes: dict[Key, Any] = {("scheduler", "policy"): policy}
     notes = []
     before, after = (_parameters().get(name, ({}, {})) for name in (own, policy))
-    dropped = [key for key in _scheduler(scenario) if key != "policy" and not _same(key, before[0], after[0])]
+    keys = _scheduler_keys(policy)
+    dropped = [key for key in _scheduler(scenario) if key not in keys and not _same(key, before[0], after[0])]
     changes |= {("scheduler", key): None for key in dropped}
     if dropped:
         notes.append(f"left out: {_listed(dropped)} of the scheduler")

@@ -30,6 +30,9 @@ def bpf_settings(scenario: Scenario) -> Configuration:
     Raises:
         ScenarioError: a BPF discipline has nothing like it.
     """
+    if scenario.is_network:
+        message = f"is one of {len(scenario.links)} links, each with settings of its own; give scenario.of_link(NAME)"
+        raise unfit("link.name", scenario.links[0], message)
     keys = scenario.native.written()
     scheduler, classes = keys["scheduler"], classes_of(keys)
     if scheduler["policy"] not in POLICIES:

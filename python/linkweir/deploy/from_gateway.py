@@ -11,6 +11,7 @@ from linkweir import _native, traces
 from linkweir.deploy.found import Found
 from linkweir.deploy.gateway import MODES
 from linkweir.deploy.left_out import VOICE_AGE, lacks_age_of_voice
+from linkweir.deploy.users import users_of
 from linkweir.fault import unfit
 from linkweir.scenarios.declared import rows
 
@@ -58,15 +59,24 @@ def from_gateway(
             notes.append(
                 f"class[{number}].max_age: the gateway drops EF after {VOICE_AGE}; write max_age to have it here"
             )
+    across = keys.get("link", {}).get("across")
+    shared = across is not None and len(peers) > 1
     if len(peers) > 1:
-        notes += [f"peer[{number}].{key}: is of this peer only" for number, key in _of_peers(peers)]
-    return Found(link, dict(keys["scheduler"]), [dict(entry) for entry in keys["class"]], tuple(notes))
+        kept = ("across",) if shared else ()
+        notes += [f"peer[{number}].{key}: is of this peer only" for number, key in _of_peers(peers) if key not in kept]
+    scheduler, classes = dict(keys["scheduler"]), [dict(entry) for entry in keys["class"]]
+    if shared:
+        scheduler["across"] = dict(across)
+        classes, lost = users_of(classes, peers)
+        notes += lost
+    elif across is not None:
+        notes.append("link.across: the policy among peers; there is one")
+    return Found(link, scheduler, classes, tuple(notes))
 
 
 def _link(given: Mapping[str, Any], rate_elsewhere: bool) -> tuple[dict[str, Any], list[str]]:
     link = {key: given[key] for key in _OF_A_LINK if key in given}
     notes = [f"link.{key}: how the gateway learns the rate" for key in _LEARNED if key in given]
-    notes += ["link.across: the policy among peers; a scenario has one link"] * ("across" in given)
     if not any(key in link for key in ("rate", "trace")):
         feedback = given.get("feedback")
         known = [given.get("nominal"), feedback.get("ceiling") if isinstance(feedback, Mapping) else None]

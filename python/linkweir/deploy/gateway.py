@@ -12,6 +12,7 @@ from linkweir import _native
 from linkweir.deploy import left_out
 from linkweir.deploy.copies import classes_of
 from linkweir.deploy.matching import sorting
+from linkweir.deploy.users import peers_of
 from linkweir.fault import unfit
 from linkweir.scenarios.networks import refuse_network
 from linkweir.scenarios.scenario import Scenario
@@ -101,7 +102,13 @@ def gateway_configuration(
         raise unfit("--mode", mode, f"must be one of {', '.join(MODES)}")
     refuse_network(scenario, "gateway")
     keys = scenario.native.written()
-    scheduler, classes = keys["scheduler"], classes_of(keys)
+    scheduler = dict(keys["scheduler"])
+    across, users = scheduler.pop("across", None), []
+    if across is not None:
+        keys["class"], users = peers_of(keys["class"])
+        if peers and len(peers) != len(users):
+            raise unfit("--peer", len(peers), f"must be {len(users)} peers, one for each user, or none")
+    classes = classes_of(keys)
     known = [policy["name"] for policy in _native.policies()]
     if scheduler["policy"] not in known:
         raise unfit("scheduler.policy", scheduler["policy"], f"must be one of {', '.join(known)} in the gateway")
@@ -123,17 +130,26 @@ def gateway_configuration(
     said = [*notes, *(f"warning: {warning}" for warning in warnings)]
     text = "".join(f"# {line}\n" for line in _head(scenario.name, said))
     text += toml_table("[gateway]", _own(mode, own or {}))
-    policy = next(policy for policy in _native.policies() if policy["name"] == scheduler["policy"])
+    policy = _policy(scheduler["policy"])
+    if across is not None:
+        among = _policy(across["policy"])
+        link["across"] = without_defaults(across, [*among["params"], *among["class_params"]])
     text += toml_table("[link]", link) + toml_table("[scheduler]", without_defaults(scheduler, policy["params"]))
     for number, (entry, rules) in enumerate(zip(classes, sorted_by.rules, strict=True)):
         rest: list[Any] = [{}] if number == sorted_by.rest else []
         matched = {} if rules is None else {"match": [*rules, *rest]}
-        others = {key: value for key, value in entry.items() if key not in ("name", "match")}
+        others = {key: value for key, value in entry.items() if key not in ("name", "match", "user", "coded")}
         others = without_defaults(others, policy["class_params"])
         text += toml_table("[[class]]", {"name": one_word(entry["name"]), **matched, **others})
-    for number, peer in enumerate(peers or [{}], 1):
-        text += toml_table("[[peer]]", _peer(peer, mode, "other" if number == 1 else f"other-{number}"))
+    for number, peer in enumerate(peers or [{} for _ in users] or [{}], 1):
+        user = users[number - 1] if users else {"name": "other" if number == 1 else f"other-{number}"}
+        own_row = {"across": user["across"]} if "across" in user else {}
+        text += toml_table("[[peer]]", _peer(peer, mode, one_word(user["name"])) | own_row)
     return Configuration(text.rstrip("\n") + "\n", tuple(notes), tuple(warnings))
+
+
+def _policy(name: str) -> Mapping[str, Any]:
+    return next(policy for policy in _native.policies() if policy["name"] == name)
 
 
 def _head(name: str, notes: Sequence[str]) -> list[str]:

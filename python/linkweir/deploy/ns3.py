@@ -12,7 +12,7 @@ from typing import Any
 from linkweir import _native
 from linkweir.deploy.copies import classes_of
 from linkweir.fault import unfit
-from linkweir.scenarios.declared import rows, table_of, told, traffic_kinds, treated
+from linkweir.scenarios.declared import refuse_scheduler, rows, table_of, told, traffic_kinds, treated
 from linkweir.scenarios.networks import refuse_network
 from linkweir.scenarios.scenario import Scenario
 from linkweir.scenarios.typed import Flow, Link
@@ -54,6 +54,7 @@ def ns3_program(scenario: Scenario, inputs: Path | None = None) -> Program:
     scheduler, link, classes = keys["scheduler"], keys["link"], classes_of(keys)
     known = {policy["name"]: policy for policy in _native.policies()}
     policy = known.get(scheduler["policy"]) if isinstance(scheduler["policy"], str) else None
+    refuse_scheduler("ns3", scheduler)
     if policy is None:
         raise unfit("scheduler.policy", scheduler["policy"], f"must be one of {', '.join(known)} in ns-3")
     if len(classes) > 63:

@@ -16,7 +16,7 @@ from linkweir.deploy.filters import Filters
 from linkweir.deploy.matching import Sorting, sorting
 from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE, SHAPED, exact, kind_of, policy_lines
 from linkweir.fault import unfit
-from linkweir.scenarios.declared import rows, told, treated
+from linkweir.scenarios.declared import refuse_scheduler, rows, told, treated
 from linkweir.scenarios.scenario import Scenario
 
 _DEVICE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,14}")
@@ -67,6 +67,7 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper
         raise unfit("link.name", scenario.links[0], message)
     keys = scenario.native.written()
     link, scheduler = keys["link"], keys["scheduler"]
+    refuse_scheduler("tc", scheduler)
     classes, changed = _carried(classes_of(keys), link)
     hashed = scheduler["policy"] == "fq_codel"
     sorted_by = Sorting((None,) * len(classes), 0) if hashed else sorting(classes, keys["class"])

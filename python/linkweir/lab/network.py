@@ -56,6 +56,7 @@ from linkweir.lab.world import (
     tc_schedule,
     workloads,
 )
+from linkweir.scenarios.declared import refuse_scheduler
 from linkweir.scenarios.scenario import Scenario
 
 MOST_LINKS = 32
@@ -187,6 +188,7 @@ def check_network(scenario: Scenario, routed: Sequence[Routed]) -> None:
     for name in scenario.links:
         keys = scenario.of_link(name).native.written()
         check_link(keys["link"], f"link.{name}")
+        refuse_scheduler("laboratory", keys["scheduler"], f"link.{name}.scheduler")
         check_classes(keys["class"], f"link.{name}.class")
         for key in ("loss", "reorder"):
             if keys["link"].get(key):

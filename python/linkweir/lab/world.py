@@ -31,7 +31,7 @@ from linkweir.fault import unfit
 from linkweir.lab.arrivals import arrivals
 from linkweir.lab.line import Line
 from linkweir.lab.signal import Signal
-from linkweir.scenarios.declared import table_of, told, traffic_kinds
+from linkweir.scenarios.declared import refuse_scheduler, table_of, told, traffic_kinds
 from linkweir.scenarios.scenario import Scenario
 from linkweir.scenarios.typed import Flow as FlowNumbers
 
@@ -192,6 +192,7 @@ def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
     if classes > MARKS:
         message = f"must be at most {MARKS} classes: the laboratory marks each with a DSCP of its own"
         raise unfit("class", classes, message)
+    refuse_scheduler("laboratory", keys["scheduler"])
     check_classes(keys["class"])
     check_sources(keys["flow"])
 

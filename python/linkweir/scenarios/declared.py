@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from linkweir import _native
+from linkweir.fault import unfit
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,21 @@ def told(path: str, host: str, table: Mapping[str, Any], *names: str) -> Iterato
         value = table.get(key)
         if rows(path)[key].matters(value):
             yield key, words
+
+
+def refuse_scheduler(host: str, scheduler: Mapping[str, Any], place: str = "scheduler") -> None:
+    """Refuses keys of the scheduler that a host has nothing like.
+
+    Args:
+        host: whose decisions count.
+        scheduler: the table as `native.written()` has it.
+        place: where its keys are.
+
+    Raises:
+        ScenarioError: there is such a key.
+    """
+    for key, words in told("scheduler", host, scheduler, "refused"):
+        raise unfit(f"{place}.{key}", "...", words)
 
 
 def _row(key: _native._Key) -> Row:

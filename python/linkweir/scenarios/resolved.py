@@ -63,8 +63,8 @@ class ResolvedScenario:
         tables = scenario.native.tables()
         self.flows: list[Flow] = tables["flows"]
         self.entries: list[Entry] = []
-        if scenario.is_network:
-            return  # each link has its own; see `Scenario.of_link`
+        if scenario.is_network:  # each link has its own; see `Scenario.of_link`
+            return
         self.link: Link = tables["link"]
         self.scheduler: Scheduler = tables["scheduler"]
         senders: dict[str, list[Flow]] = {}

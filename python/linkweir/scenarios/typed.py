@@ -226,6 +226,7 @@ class Scheduler(TypedDict):
     """The table `scheduler`."""
 
     policy: str | dict[str, Any]
+    across: dict[str, Any] | None
     params: dict[str, Any]
 
 
@@ -243,6 +244,9 @@ class Class(TypedDict):
     full: str | None
     least: float | None
     flows: str | None
+    user: str | None
+    coded: str | None
+    across: dict[str, Any] | None
     params: dict[str, Any]
 
 

@@ -10,17 +10,18 @@ from linkweir.tables import bins
 if TYPE_CHECKING:
     from linkweir.tables.run_tables import RunTables
 
-_GONE = ("dropped_limit_pkts", "dropped_policy_pkts", "dropped_age_pkts", "lost_link_pkts")
+_GONE = ("dropped_limit_pkts", "dropped_policy_pkts", "dropped_age_pkts", "lost_link_pkts", "absent_pkts")
 
 
 def links(run: RunTables) -> list[dict[str, Any]]:
     """One row per link of a network over warmup .. duration, in the network's order.
 
     Each has the ``link`` and its ``policy``, the means ``capacity_bps`` and ``used_bps``, and sums over its classes:
-    ``sent_pkts``, ``sent_bytes`` and ``gone_pkts``, which were dropped by the queues or lost on the link.
+    ``sent_pkts``, ``sent_bytes`` and ``gone_pkts``, which were dropped by the queues, lost on the link, or came while
+    it was absent.
     """
     scenario = run.scenario
-    rows = {
+    rows: dict[str, dict[str, Any]] = {
         link: {"link": link, "policy": scenario.of_link(link).policy, "sent_pkts": 0, "sent_bytes": 0, "gone_pkts": 0}
         for link in scenario.links
     }
@@ -28,7 +29,7 @@ def links(run: RunTables) -> list[dict[str, Any]]:
         mine = rows[row["link"]]
         mine["sent_pkts"] += row["sent_pkts"]
         mine["sent_bytes"] += row["sent_bytes"]
-        mine["gone_pkts"] += sum(row[key] for key in _GONE)
+        mine["gone_pkts"] += sum(row.get(key) or 0 for key in _GONE)
     means = bins.means_by(
         run.batches("link", ["link", "t_s", "capacity_bps", "used_bps"]),
         "link",

@@ -38,7 +38,7 @@ TABLES = (
 )
 """Names of the tables, of which a run has those for which there is something to say."""
 OF_LINKS = ("series", "link", "levels", "classes", "delays", "channel", "carrier", "terminals")
-"""Tables that begin with a column ``link`` in a run over several links."""
+"""Tables of a link, which begin with a column ``link`` in a run over several."""
 THERE = "there"
 """The direction of packets in table `hops` that are not acknowledgements."""
 _GROUP_ROWS = 65_536

@@ -76,6 +76,8 @@ pub enum Shape {
     Rules,
     /// A time up to the longest, ns, or a word.
     TimeOr(&'static str, f64),
+    /// A size up to the largest, bytes, or a word.
+    SizeOr(&'static str, f64),
     /// A bare number for all terminals, one for each, or the ends from which each is drawn.
     PerTerminal(f64, f64),
     /// The name of a policy, or a file with one.
@@ -166,6 +168,12 @@ impl Shape {
                 format!(
                     "{}, or {word}",
                     Shape::Quantity(Kind::Time, 0.0, most).cell()
+                )
+            }
+            Shape::SizeOr(word, most) => {
+                format!(
+                    "{}, or {word}",
+                    Shape::Quantity(Kind::Size, 1.0, most).cell()
                 )
             }
             Shape::PerTerminal(least, most) => format!("{least} .. {most}"),

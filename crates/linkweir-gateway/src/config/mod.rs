@@ -214,7 +214,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
 
     let mut sections = top.tables("class", CLASSES)?;
     let mut peer_sections = top.tables("peer", PEERS)?;
-    let (peers, rows, across_sections) = peers::read(
+    let (peers, of_peers) = peers::read(
         &mut peer_sections,
         own.mode,
         own.listen,
@@ -256,7 +256,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     }
     let across = link.across.as_ref();
     let across = across
-        .map(|across| across.scheduler(peers::fastest_bps(&peers), rows, &across_sections))
+        .map(|across| across::scheduler(across, peers::fastest_bps(&peers), &of_peers))
         .transpose()?;
     for class in &mut classes {
         limit_by_time(&mut class.limit, full_bytes.into(), greatest_bps(&peers));
@@ -435,9 +435,9 @@ impl<'s, 'i> Shared<'s, 'i> {
             Some(entry) => Some(entry.whole(Kind::Size, BELOW_BYTES)? as u32),
             None => None,
         };
-        let across = Across::read(&mut link)?;
-        if let (Some(across), Some(capacity)) = (&across, &capacity) {
-            across.fits(capacity, &link)?;
+        let across = across::read(&mut link)?;
+        if let (Some(_), Some(capacity)) = (&across, &capacity) {
+            across::fits(capacity, &link)?;
         }
         link.finish()?;
         Ok(Shared {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use ipnet::IpNet;
+use linkweir_config::across::OfUser;
 use linkweir_config::matching::nets;
 use linkweir_config::reader::Section;
 use linkweir_config::units::Kind;
@@ -53,7 +54,7 @@ pub struct Peer {
 }
 
 /// Peers, and of each its parameters of the policy among peers and their table.
-type Read<'s, 'i> = (Vec<Peer>, Vec<Vec<u64>>, Vec<Option<Section<'s, 'i>>>);
+type Read<'s, 'i> = (Vec<Peer>, Vec<OfUser<'s, 'i>>);
 
 /// Reads all peers; `link` is the capacity of those that do not give their own, `across` the policy among them.
 /// What traces were taken for is added to `told`.
@@ -62,12 +63,12 @@ pub(super) fn read<'s, 'i>(
     mode: Mode,
     listen: SocketAddr,
     link: Option<&Capacity>,
-    across: Option<&Across<'_, '_>>,
+    across: Option<&Across<'s, 'i>>,
     told: &mut Vec<String>,
 ) -> Result<Read<'s, 'i>, Fault> {
     let mut peers: Vec<Peer> = Vec::new();
     let mut known = Known::default();
-    let (mut rows, mut tables) = (Vec::new(), Vec::new());
+    let mut of_peers = Vec::new();
     for section in sections {
         section.renamed(&WIREGUARD)?;
         let entry = section.need("name", "\"ground\"")?;
@@ -135,12 +136,10 @@ pub(super) fn read<'s, 'i>(
                 ));
             }
         };
-        if let Some(across) = across {
-            across.fits(&capacity, section)?;
+        if across.is_some() {
+            across::fits(&capacity, section)?;
         }
-        let (row, table) = across::of_peer(across, section)?;
-        rows.push(row);
-        tables.push(table);
+        of_peers.push(across::of_peer(across, section)?);
         section.known()?;
         peers.push(Peer {
             name,
@@ -158,7 +157,7 @@ pub(super) fn read<'s, 'i>(
             probing,
         });
     }
-    Ok((peers, rows, tables))
+    Ok((peers, of_peers))
 }
 
 /// The numbers of the peers read so far, by what only one of them may have.

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::setup::tests::Links;
-use linkweir_core::{Limit, Mux, PolicyInfo};
+use linkweir_core::{CorePolicy, Limit, Mux, Nested, Policy, PolicyInfo, View};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -61,7 +61,7 @@ impl Shared {
     fn is_true(&mut self) {
         for (at, link) in self.links.iter_mut().enumerate() {
             let mut waits = link.0.as_queue(self.now_ns);
-            let seen = self.hub.view.queues[at];
+            let seen = self.hub.across.users()[at];
             waits.rate_bps = seen.rate_bps;
             if waits.backlog_pkts == 0 {
                 (waits.head_bytes, waits.head_arrival_ns) = (seen.head_bytes, seen.head_arrival_ns);
@@ -159,7 +159,7 @@ fn a_reload_in_a_fade_is_not_refused() {
         link.0.set_capacity(0, 1_000_000);
     }
     shared.next();
-    assert_eq!(shared.hub.view.link_bps, 1_000_000);
+    assert_eq!(shared.hub.across.link_bps(), 1_000_000);
     // The channels are known to have carried 8 Mbit/s.
     for (bps, refused) in [(7_000_000, false), (9_000_000, true)] {
         let mut across = running.across.clone().unwrap();
@@ -227,7 +227,11 @@ fn peers_with_one_class_are_served_as_queues_of_the_policy() {
     let mut names = Vec::new();
     for info in nesting {
         names.push(info.name);
-        compare(info);
+        let queues = |view: &View<'_>, across: &Scheduler| -> Box<dyn Policy> {
+            let made = CorePolicy::new(info, view, &across.params, &across.qparams);
+            Box::new(made.unwrap())
+        };
+        compare(info, (FIFO, 1), queues);
     }
     for (name, nests) in [
         ("pf", true),
@@ -238,6 +242,32 @@ fn peers_with_one_class_are_served_as_queues_of_the_policy() {
         ("fq_codel", false),
     ] {
         assert_eq!(names.contains(&name), nests, "{name}");
+    }
+}
+
+/// A peer with two queues is a user of the simulator, whose queues are all in one place: the hub does what
+/// [`linkweir_core::Nested`] does there.
+#[test]
+fn peers_with_two_classes_are_served_as_users_are_in_the_simulator() {
+    const STRICT: &str = "[scheduler]\npolicy = \"strict\"\n[[class]]\nname = \"call\"\nmatch = [{ dscp = \"EF\" }]\nlevel = 0\nlimit = \"9000p\"\nmax_age = \"3600s\"\nfull = \"tail\"\n\
+                          [[class]]\nname = \"data\"\nlevel = 1\nlimit = \"9000p\"\n";
+    let strict = linkweir_core::policy("strict").unwrap();
+    let level = strict.qparam("level").unwrap();
+    let mut rows = strict.default_qparams(6);
+    for (class, row) in rows.chunks_mut(strict.qparams.len()).enumerate() {
+        row[level] = class as u64 % 2;
+    }
+    for info in linkweir_core::policies().iter().filter(|info| info.nests()) {
+        let users = |view: &View<'_>, across: &Scheduler| -> Box<dyn Policy> {
+            let inside = Settings {
+                info: strict,
+                params: &strict.default_params(),
+                qparams: &rows,
+            };
+            let made = Nested::new(view, &[0, 0, 1, 1, 2, 2], settings(across), inside);
+            Box::new(made.unwrap())
+        };
+        compare(info, (STRICT, 2), users);
     }
 }
 
@@ -285,9 +315,14 @@ fn own_keys(info: &PolicyInfo, at: usize) -> String {
 }
 
 /// A channel of the hub and of the plain queues fails, or comes back.
-fn change_channel(shared: &mut Shared, mux: &mut Mux<CorePolicy, u8>, at: usize, bps: u64) {
+fn change_channel(shared: &mut Shared, mux: &mut Mux<Box<dyn Policy>, u8>, at: usize, bps: u64) {
     shared.set_capacity(at, bps);
-    mux.set_rate(shared.now_ns, at, bps);
+    let classes = mux.nclasses() / RATES.len();
+    let rates = mux.queues().iter().map(|queue| queue.rate_bps).enumerate();
+    let rates: Vec<u64> = rates
+        .map(|(class, before)| if class / classes == at { bps } else { before })
+        .collect();
+    mux.set_rates(shared.now_ns, rates);
     // The hub gives the policy the greatest rate of its peers as the link's.
     let rates = mux.queues().iter().map(|queue| queue.rate_bps);
     let greatest = rates.max().unwrap();
@@ -297,21 +332,26 @@ fn change_channel(shared: &mut Shared, mux: &mut Mux<CorePolicy, u8>, at: usize,
     shared.hub.refresh(shared.now_ns, &mut shared.links);
 }
 
-fn compare(info: &'static PolicyInfo) {
+fn compare(
+    info: &'static PolicyInfo,
+    (inside, classes): (&str, usize),
+    start: impl FnOnce(&View<'_>, &Scheduler) -> Box<dyn Policy>,
+) {
     let peers = [0, 1, 2].map(|at| own_keys(info, at));
     let peers: Vec<&str> = peers.iter().map(String::as_str).collect();
-    let config = config(&format!("{{ policy = \"{}\" }}", info.name), FIFO, &peers);
+    let config = config(&format!("{{ policy = \"{}\" }}", info.name), inside, &peers);
     let mut shared = Shared::new(&config);
     let across = config.across.as_ref().unwrap();
-    let limits = [Limit {
+    let limit = Limit {
         pkts: Some(9000),
         ..Limit::NONE
-    }; 3];
-    let mut mux = Mux::new(0, RATES[0], &limits, |view| {
-        CorePolicy::new(info, view, &across.params, &across.qparams)
-    })
-    .unwrap();
-    mux.set_rates(0, RATES);
+    };
+    let limits = vec![limit; 3 * classes];
+    let mux = Mux::new(0, RATES[0], &limits, |view| {
+        Ok::<_, ()>(start(view, across))
+    });
+    let mut mux: Mux<Box<dyn Policy>, u8> = mux.unwrap();
+    mux.set_rates(0, (0..3 * classes).map(|class| RATES[class / classes]));
     let mut random = Pcg64::seed_from_u64(7);
     let (mut sent, mut dropped) = (0, 0);
     let mut free_ns = 0;
@@ -320,11 +360,20 @@ fn compare(info: &'static PolicyInfo) {
         for _ in 0..draw(4) {
             let at = draw(3) as usize;
             let bytes = 40 + draw(30) as u32 * 50;
-            let number = step as u8;
-            shared.arrive(at, 0, bytes, number);
-            mux.enqueue(shared.now_ns, at, bytes, number, |_, _, _| {
-                panic!("no limit")
-            });
+            let class = if classes > 1 {
+                draw(classes as u64) as usize
+            } else {
+                0
+            };
+            let number = (step * classes as u64 + class as u64) as u8;
+            shared.arrive(at, class, bytes, number);
+            mux.enqueue(
+                shared.now_ns,
+                at * classes + class,
+                bytes,
+                number,
+                |_, _, _| panic!("no limit"),
+            );
         }
         // A channel may fail, and come back.
         if draw(50) == 0 {
@@ -345,7 +394,7 @@ fn compare(info: &'static PolicyInfo) {
                 (Next::Send(packet, _), Some(departure)) => {
                     assert_eq!(
                         (at, packet[0]),
-                        (departure.class, departure.item),
+                        (departure.class / classes, departure.item),
                         "{} at step {step}",
                         info.name
                     );
@@ -364,7 +413,8 @@ fn compare(info: &'static PolicyInfo) {
     assert_eq!(hub_waiting, waiting, "{}", info.name);
     assert!(sent > 1000, "{}: {sent} sent", info.name);
     let drops: u64 = (0..3)
-        .map(|at| shared.links[at].0.mux().counters(0).dropped_policy_pkts)
+        .flat_map(|at| (0..classes).map(move |class| (at, class)))
+        .map(|(at, class)| shared.links[at].0.mux().counters(class).dropped_policy_pkts)
         .sum();
     assert_eq!(drops, dropped, "{}", info.name);
     let has_timeout = info.qparam("timeout").is_some();
@@ -538,7 +588,7 @@ fn a_measured_rate_below_expires() {
     let mut shared = Shared::new(&config);
     let capacity = |shared: &mut Shared, now_ns| {
         shared.hub.refresh(now_ns, &mut shared.links);
-        shared.hub.view.link_bps
+        shared.hub.across.link_bps()
     };
     assert_eq!(capacity(&mut shared, 0), 8_000_000);
     for link in &mut shared.links {

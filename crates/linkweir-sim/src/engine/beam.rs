@@ -4,7 +4,7 @@
 //! At every tick, each terminal's Es/N0 is that of the clear sky less the attenuation by rain, and selects its modulation and
 //! code. All rates are reported to the scheduler at once.
 
-use crate::experiment::{Beam, ClearSky, Experiment, Weather};
+use crate::experiment::{users, Beam, ClearSky, Experiment, Weather};
 use crate::metrics::beam::{ChannelRecorder, ChannelState};
 use crate::random::Random;
 use crate::satellite::modcod::{Adaptation, ModCod};
@@ -32,6 +32,8 @@ pub(super) struct Terminals {
     /// Places on the ladder of modulations and codes; none in an outage.
     modcods: Vec<Option<usize>>,
     rates_bps: Vec<u64>,
+    /// The terminal of each class.
+    users: Vec<usize>,
     begun: bool,
     recorder: ChannelRecorder,
 }
@@ -46,7 +48,8 @@ enum Fade {
 
 impl Terminals {
     pub(super) fn new(beam: &Beam, experiment: &Experiment) -> Terminals {
-        let n = experiment.classes.len();
+        let users = users(&experiment.classes);
+        let n = terminals(&users);
         let mut random = Random::new(beam.seed, CLEAR_SKY_STREAM);
         let clear_sky_db: Vec<f64> = match &beam.clear_sky {
             ClearSky::Same(db) => vec![*db; n],
@@ -68,7 +71,8 @@ impl Terminals {
             tick_ns: beam.tick_ns,
             adaptation: beam.adaptation.clone(),
             fade,
-            recorder: ChannelRecorder::new(experiment, &clear_sky_db),
+            recorder: ChannelRecorder::new(experiment, &users, &clear_sky_db),
+            users,
             clear_sky_db,
             modcods: vec![None; n],
             rates_bps: vec![0; n],
@@ -117,6 +121,11 @@ impl Terminals {
     }
 }
 
+/// How many terminals there are.
+fn terminals(users: &[usize]) -> usize {
+    users.iter().max().map_or(0, |last| last + 1)
+}
+
 /// bit/s, to the nearest.
 fn rate_bps(symbol_rate_bd: f64, modcod: Option<&ModCod>) -> u64 {
     modcod.map_or(0, |modcod| {
@@ -150,8 +159,11 @@ impl BeamLink {
         let now_ns = at.now_ns;
         let again_ns = now_ns.saturating_add(self.terminals.tick_ns);
         if self.terminals.tick(now_ns) {
-            let rates_bps = &self.terminals.rates_bps;
-            at.mux.set_rates(now_ns, rates_bps.iter().copied());
+            let Terminals {
+                rates_bps, users, ..
+            } = &self.terminals;
+            let of_classes_bps = users.iter().map(|user| rates_bps[*user]);
+            at.mux.set_rates(now_ns, of_classes_bps);
             at.device.carrier()?.set_rates(now_ns, rates_bps);
             self.start_device(at);
         }
@@ -206,7 +218,7 @@ impl Medium for BeamLink {
 /// Checks the assumptions of the engine.
 pub(super) fn validate(beam: &Beam, experiment: &Experiment) -> Result<(), String> {
     let refuse = |ok: bool, message: &str| if ok { Ok(()) } else { Err(message.to_owned()) };
-    let classes = experiment.classes.len();
+    let terminals = terminals(&users(&experiment.classes));
     let link = &experiment.link;
     refuse(
         link.satellite.is_none() && link.ring == 1 && !link.follow,
@@ -219,13 +231,13 @@ pub(super) fn validate(beam: &Beam, experiment: &Experiment) -> Result<(), Strin
     )?;
     if let ClearSky::Each(all) = &beam.clear_sky {
         refuse(
-            all.len() == classes,
+            all.len() == terminals,
             "every terminal needs an Es/N0 of its own, or all the same",
         )?;
     }
     if let Weather::Recorded(attenuation) = &beam.weather {
         refuse(
-            [1, classes].contains(&attenuation.columns()),
+            [1, terminals].contains(&attenuation.columns()),
             "a beam's attenuation needs one column for all terminals or one for each",
         )?;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Checks an experiment, and makes its flows and the delay lines they share.
 
-use crate::experiment::{Capacity, Experiment, Sizes, Traffic};
+use crate::experiment::{users, Capacity, Experiment, Sizes, Traffic};
 use crate::random::Random;
 use crate::tcp;
 use crate::traffic::{Greedy, Replay, Source};
@@ -14,7 +14,7 @@ use super::flow::{Flow, Kind};
 use super::line::DelayLine;
 use super::packet::Packet;
 use super::station::{Role, StationPlan};
-use super::{beam, event};
+use super::{beam, codes, event};
 
 /// The flows of an experiment and the lines of its connections.
 pub(super) struct Flows {
@@ -31,6 +31,7 @@ impl Flows {
         let link = &experiment.link;
         let delays = link.satellite.as_ref().and_then(|s| s.delays.as_ref());
         let behind = delays.map(|delays| (Behind::new(delays), delays.shift_ns));
+        let users = shared_users(experiment);
         let mut access_delays = Vec::new();
         let mut ack_delays = Vec::new();
         let mut flows = Vec::with_capacity(experiment.flows.len());
@@ -46,7 +47,8 @@ impl Flows {
             let stop_ns = flow.stop_ns.min(experiment.duration_ns);
             let access = match &behind {
                 Some((behind, shift_ns)) => {
-                    Access::Varying(behind.lag(shift_ns.saturating_mul(index as u64)))
+                    let place = users.as_ref().map_or(index, |users| users[flow.class]);
+                    Access::Varying(behind.lag(shift_ns.saturating_mul(place as u64)))
                 }
                 None => Access::Fixed(flow.access_delay_ns),
             };
@@ -115,6 +117,13 @@ impl Flows {
     }
 }
 
+/// The user of each class, if any class names one.
+fn shared_users(experiment: &Experiment) -> Option<Vec<usize>> {
+    let classes = &experiment.classes;
+    let any = classes.iter().any(|class| class.user.is_some());
+    any.then(|| users(classes))
+}
+
 /// The line with this delay: flows of the same delay share one; each flow whose delay varies has its own.
 fn line_of(delays: &mut Vec<Option<u64>>, delay_ns: Option<u64>) -> u32 {
     let shared = delay_ns.and_then(|_| delays.iter().position(|d| *d == delay_ns));
@@ -148,6 +157,15 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), String> {
         experiment.link.satellite.is_none() || experiment.link.ring == 1,
         "a satellite's device pulls one packet at a time",
     )?;
+    if let Some(across) = &experiment.scheduler.across {
+        refuse(
+            experiment.scheduler.brought.is_none(),
+            "inside users there must be a policy of the core",
+        )?;
+        let nests = linkweir_core::policy(&across.policy).is_none_or(|info| info.nests());
+        refuse(nests, "the policy across users must be one that nests")?;
+    }
+    codes::validate(experiment)?;
     if let Some(beam) = &experiment.link.beam {
         beam::validate(beam, experiment)?;
     }

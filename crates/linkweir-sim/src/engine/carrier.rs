@@ -6,13 +6,13 @@ use linkweir_config::signal::Instant;
 /// One packet at a time, each at the rate of its terminal.
 #[derive(Debug)]
 pub(super) struct Carrier {
-    /// Class of each flow.
-    classes: Box<[usize]>,
+    /// Terminal of each flow.
+    terminals: Box<[usize]>,
     rates_bps: Vec<f64>,
-    /// The packet in front: its class, rate, beginning and end.
+    /// The packet in front: its terminal, rate, beginning and end.
     front: Option<(usize, f64, Instant)>,
     ends: Instant,
-    /// Time spent on each class up to the end of the last packet, ns.
+    /// Time spent on each terminal up to the end of the last packet, ns.
     airtime_ns: Vec<f64>,
     greatest_bps: f64,
     /// Time up to which what was offered is added up, and the bits.
@@ -20,9 +20,9 @@ pub(super) struct Carrier {
 }
 
 impl Carrier {
-    pub(super) fn new(classes: &[usize]) -> Carrier {
+    pub(super) fn new(terminals: &[usize]) -> Carrier {
         Carrier {
-            classes: classes.into(),
+            terminals: terminals.into(),
             rates_bps: Vec::new(),
             front: None,
             ends: Instant::at(0),
@@ -42,8 +42,8 @@ impl Carrier {
     /// Begins a packet, at the end of the one before it if that is in this nanosecond; returns when it will have left.
     #[inline(never)] // keeps the path of plain links short, here and below
     pub(super) fn begin(&mut self, now_ns: u64, bytes: u32, flow: u32) -> u64 {
-        let class = self.classes[flow as usize];
-        let rate_bps = self.rates_bps[class];
+        let terminal = self.terminals[flow as usize];
+        let rate_bps = self.rates_bps[terminal];
         debug_assert!(rate_bps > 0.0, "a policy picks no blocked queue");
         let begins = if self.ends.ns == now_ns {
             self.ends
@@ -51,15 +51,15 @@ impl Carrier {
             Instant::at(now_ns)
         };
         self.ends = begins.plus(8e9 * f64::from(bytes) / rate_bps);
-        self.front = Some((class, rate_bps, begins));
+        self.front = Some((terminal, rate_bps, begins));
         self.ends.ns
     }
 
     /// The packet in front has left.
     #[inline(never)]
     pub(super) fn end(&mut self) {
-        if let Some((class, rate_bps, began)) = self.front {
-            self.airtime_ns[class] += self.ends.since(began);
+        if let Some((terminal, rate_bps, began)) = self.front {
+            self.airtime_ns[terminal] += self.ends.since(began);
             if rate_bps > self.greatest_bps {
                 self.offered_bits(self.ends.ns);
             }
@@ -96,11 +96,11 @@ impl Carrier {
         *bits
     }
 
-    /// Time spent on each class since the start, ns.
+    /// Time spent on each terminal since the start, ns.
     pub(super) fn airtimes_ns(&self, now_ns: u64) -> Vec<f64> {
         let mut all = self.airtime_ns.clone();
-        if let Some((class, _, began)) = self.front {
-            all[class] += self.spent_ns(began, now_ns);
+        if let Some((terminal, _, began)) = self.front {
+            all[terminal] += self.spent_ns(began, now_ns);
         }
         all
     }

@@ -8,7 +8,6 @@
 
 use linkweir_core::Queue;
 
-use crate::experiment::Satellite;
 use crate::satellite::fading::Fading;
 
 /// Looks ahead for every class, and remembers what they saw.
@@ -17,10 +16,10 @@ pub(super) struct Csi {
     age_ns: u64,
     /// The end of the run: channels are not known beyond it.
     end_ns: u64,
-    /// Attempts carry the packet uncoded, too, so they differ in length.
-    uncoded_too: bool,
-    /// Bytes of each class's head.
-    heads_bytes: Vec<u32>,
+    /// First attempts differ in length: they carry the packet uncoded, too, or have different codes.
+    lengths_vary: bool,
+    /// Bytes of the first attempt at each class's head.
+    firsts_bytes: Vec<u32>,
     /// The sample of the fading that each class's channel is known by.
     samples: Vec<usize>,
     /// Times of the channel, ns, at which all classes see these samples: from the first up to the second.
@@ -28,13 +27,14 @@ pub(super) struct Csi {
 }
 
 impl Csi {
-    pub(super) fn new(satellite: &Satellite, age_ns: u64, nclasses: usize, end_ns: u64) -> Csi {
+    /// `firsts_bytes` has the length of a first attempt of each class as long as it has had no head.
+    pub(super) fn new(age_ns: u64, end_ns: u64, firsts_bytes: Vec<u32>, lengths_vary: bool) -> Csi {
         Csi {
             age_ns,
             end_ns,
-            uncoded_too: satellite.uncoded_too,
-            heads_bytes: vec![0; nclasses],
-            samples: vec![usize::MAX; nclasses],
+            lengths_vary,
+            samples: vec![usize::MAX; firsts_bytes.len()],
+            firsts_bytes,
             same_ns: (0, 0),
         }
     }
@@ -43,25 +43,26 @@ impl Csi {
         &self.samples
     }
 
-    /// Looks again; returns whether any class sees another sample than before. `received_ns` says when an attempt with so
-    /// many uncoded bytes would be received if it were sent now; `offsets_ns` are those of the classes into the fading.
+    /// Looks again; returns whether any class sees another sample than before. `first_bytes` has the length of the first
+    /// attempt at the head of a class, `received_ns` says when an attempt of so many bytes would be received if it were sent
+    /// now; `offsets_ns` are those of the classes into the fading.
     pub(super) fn look(
         &mut self,
         queues: &[Queue],
         fading: &Fading,
         offsets_ns: &[u64],
-        mut received_ns: impl FnMut(u32) -> u64,
+        (mut first_bytes, mut received_ns): (impl FnMut(usize) -> u32, impl FnMut(u32) -> u64),
     ) -> bool {
         let mut all_same = true;
-        if self.uncoded_too {
-            for (bytes, queue) in self.heads_bytes.iter_mut().zip(queues) {
+        if self.lengths_vary {
+            for (class, queue) in queues.iter().enumerate() {
                 if queue.backlog_pkts > 0 {
-                    *bytes = queue.head_bytes;
+                    self.firsts_bytes[class] = first_bytes(class);
                 }
             }
-            all_same = self.heads_bytes.iter().all(|b| *b == self.heads_bytes[0]);
+            all_same = self.firsts_bytes.iter().all(|b| *b == self.firsts_bytes[0]);
         }
-        let mut bytes = self.heads_bytes[0];
+        let mut bytes = self.firsts_bytes[0];
         // Before the start the channel was as it is at the start.
         let (age_ns, end_ns) = (self.age_ns, self.end_ns);
         let mut known_at = |bytes| received_ns(bytes).saturating_sub(age_ns).min(end_ns);
@@ -72,10 +73,10 @@ impl Csi {
         }
         let mut changed = false;
         let mut lasts_ns = u64::MAX;
-        let classes = self.heads_bytes.iter().zip(&mut self.samples);
-        for ((&head_bytes, sample), offset_ns) in classes.zip(offsets_ns) {
-            if head_bytes != bytes {
-                bytes = head_bytes;
+        let classes = self.firsts_bytes.iter().zip(&mut self.samples);
+        for ((&length_bytes, sample), offset_ns) in classes.zip(offsets_ns) {
+            if length_bytes != bytes {
+                bytes = length_bytes;
                 known_ns = known_at(bytes);
             }
             let seen = fading.index(known_ns + offset_ns);

@@ -68,10 +68,15 @@ enum Pace {
 }
 
 impl Device {
-    /// The transmitter of a link; `classes` are those of the flows. In `outages` it sends nothing.
-    pub(super) fn new(link: &Link, classes: &[usize], outages: Outages, horizon_ns: u64) -> Device {
+    /// The transmitter of a link; `terminals` are those of the flows, where it is a beam's. In `outages` it sends nothing.
+    pub(super) fn new(
+        link: &Link,
+        terminals: &[usize],
+        outages: Outages,
+        horizon_ns: u64,
+    ) -> Device {
         let pace = match &link.capacity {
-            _ if link.beam.is_some() => Pace::Carrier(Carrier::new(classes)),
+            _ if link.beam.is_some() => Pace::Carrier(Carrier::new(terminals)),
             Capacity::Rate(signal) => Pace::Rate {
                 rate: Track::interrupted(signal, &outages),
                 meter: Track::interrupted(signal, &outages),

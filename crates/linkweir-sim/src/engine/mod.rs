@@ -22,7 +22,7 @@
 //! | `device`, `carrier` | the transmitter; that of a beam |
 //! | `bottleneck` | queues and device, for media to act on |
 //! | `medium`, `satellite`, `beam` | what lies between the scheduler and the receivers |
-//! | `csi` | what a scheduler knows of channels at a fixed age |
+//! | `csi`, `codes` | what a scheduler knows of channels at a fixed age; how a satellite codes packets |
 //! | `reported` | the capacity as it is reported to a scheduler that follows it |
 //! | `bins` | when tables are written |
 //! | `station`, `network` | a link's part of a network; several links |
@@ -35,6 +35,7 @@ mod bins;
 mod bottleneck;
 mod build;
 mod carrier;
+mod codes;
 mod connection;
 mod csi;
 mod device;
@@ -59,7 +60,7 @@ use std::ops::ControlFlow;
 
 use linkweir_core::{Fault, Limit, Mux};
 
-use crate::experiment::{Class, Experiment, Outages};
+use crate::experiment::{users, Class, Experiment, Outages};
 use crate::metrics::Recorder;
 use crate::policies::{AnyPolicy, Missing};
 use crate::table::Sink;
@@ -187,7 +188,8 @@ impl<'a, M: Medium> Engine<'a, M> {
             access,
             acks,
         } = Flows::new(experiment, plan);
-        let classes: Vec<usize> = flows.iter().map(|flow| flow.class).collect();
+        let users = users(&experiment.classes);
+        let terminals: Vec<usize> = flows.iter().map(|flow| users[flow.class]).collect();
         let delays = link.satellite.as_ref().and_then(|s| s.delays.as_ref());
         let outages = match plan {
             None => delays.map_or_else(Outages::default, |delays| delays.outages.clone()),
@@ -204,7 +206,7 @@ impl<'a, M: Medium> Engine<'a, M> {
                 now_ns: 0,
                 agenda: Agenda::new(),
                 mux,
-                device: Device::new(link, &classes, outages, experiment.duration_ns),
+                device: Device::new(link, &terminals, outages, experiment.duration_ns),
                 age_ns: u64::MAX,
                 any_greedy: flows
                     .iter()

@@ -13,12 +13,13 @@ use std::collections::VecDeque;
 
 use linkweir_core::Departure;
 
-use crate::experiment::{Experiment, Satellite};
+use crate::experiment::{users, Experiment, Satellite};
 use crate::satellite::fading::Fading;
 use crate::satellite::harq::{Block, Outcome};
 use crate::satellite::reorder::{Leaving, Reorder, Rule};
 
 use super::bottleneck::Bottleneck;
+use super::codes::Codes;
 use super::csi::Csi;
 use super::event;
 use super::flow::Kind;
@@ -32,6 +33,8 @@ use super::varying::{nanoseconds, Varying};
 struct Piece {
     number: u64,
     block: Block,
+    /// How it is coded, see [`Codes`].
+    code: u32,
     /// Attenuation at the time the attempt under way is received, dB, once [`SatelliteLink::look_up`] has looked it up.
     attenuation_db: f64,
 }
@@ -50,8 +53,9 @@ impl Offsets {
         let round_ns = u128::from(satellite.channel.period_ns());
         let of_user =
             |user: usize| (user as u128 * u128::from(satellite.user_offset_ns) % round_ns) as u64;
+        let users = users(&experiment.classes);
         let flows = experiment.flows.iter().enumerate();
-        let mut classes_ns: Vec<u64> = (0..experiment.classes.len()).map(of_user).collect();
+        let mut classes_ns: Vec<u64> = users.iter().map(|user| of_user(*user)).collect();
         if satellite.flows_are_users {
             for (user, flow) in flows.clone().rev() {
                 classes_ns[flow.class] = of_user(user);
@@ -60,7 +64,13 @@ impl Offsets {
         let flow_is_user = satellite.flows_are_users;
         Offsets {
             flows_ns: flows
-                .map(|(index, flow)| of_user(if flow_is_user { index } else { flow.class }))
+                .map(|(index, flow)| {
+                    of_user(if flow_is_user {
+                        index
+                    } else {
+                        users[flow.class]
+                    })
+                })
                 .collect(),
             classes_ns,
         }
@@ -151,6 +161,7 @@ impl ReportedRates {
 #[derive(Debug)]
 pub(super) struct SatelliteLink {
     satellite: Satellite,
+    codes: Codes,
     fading: Fading,
     offsets: Offsets,
     /// Propagation delay, and where in it the run starts.
@@ -182,6 +193,7 @@ impl SatelliteLink {
         let offsets = Offsets::new(satellite, experiment);
         let until_ns = offsets.latest_ns(experiment.duration_ns);
         let fading = satellite.channel.fading(until_ns);
+        let codes = Codes::new(satellite, &experiment.classes);
         // The satellite's own delays take the place of the link's.
         let (delay_s, start_ns) = match &satellite.delays {
             Some(delays) => (&delays.to_ground_s, delays.start_ns),
@@ -190,9 +202,13 @@ impl SatelliteLink {
         SatelliteLink {
             satellite: satellite.clone(),
             csi: satellite.csi_age_ns.map(|age_ns| {
-                let nclasses = experiment.classes.len();
-                Csi::new(satellite, age_ns, nclasses, experiment.duration_ns)
+                let classes = 0..experiment.classes.len();
+                let first_bytes = |class| codes.at(codes.first_of(class)).coded_bits(0) / 8;
+                let first_bytes = classes.map(first_bytes).collect();
+                let lengths_vary = satellite.uncoded_too || codes.differ();
+                Csi::new(age_ns, experiment.duration_ns, first_bytes, lengths_vary)
             }),
+            codes,
             reported: ReportedRates::new(&fading, satellite.csi_tick_ns),
             fading,
             offsets,
@@ -242,7 +258,7 @@ impl SatelliteLink {
 
     /// Numbers a packet that enters the link. The receiver with one buffer for all sees TCP's own numbers, which a
     /// retransmission repeats.
-    fn number(&mut self, packet: &Packet, is_tcp: bool) {
+    fn number(&mut self, packet: &Packet, code: u32, is_tcp: bool) {
         let flow = packet.flow as usize;
         let shared = matches!(&self.satellite.reordering, Some(r) if r.rule == Rule::Shared);
         let number = if shared && is_tcp {
@@ -253,6 +269,7 @@ impl SatelliteLink {
         self.numbers[flow] += 1;
         self.sending = Piece {
             number,
+            code,
             ..Piece::default()
         };
     }
@@ -264,10 +281,11 @@ impl SatelliteLink {
         let Piece {
             number,
             block,
+            code,
             attenuation_db,
         } = &mut piece;
         let flow = packet.flow as usize;
-        match block.receive(&self.satellite.harq, *attenuation_db) {
+        match block.receive(self.codes.at(*code), *attenuation_db) {
             Outcome::Decoded => {
                 at.recorder.decoded(flow, block.attempts);
                 match &mut self.order {
@@ -331,6 +349,7 @@ impl SatelliteLink {
     fn foresee(&mut self, at: &mut Bottleneck<'_>) {
         let SatelliteLink {
             satellite,
+            codes,
             fading,
             offsets,
             delay,
@@ -345,13 +364,22 @@ impl SatelliteLink {
         };
         let Bottleneck { device, mux, .. } = at;
         let (now_ns, end_ns) = (at.now_ns, at.experiment.duration_ns);
-        let received_ns = |uncoded_bytes: u32| {
-            let bytes = uncoded_bytes + satellite.harq.coded_bits(0) / 8;
+        let first_bytes = |class: usize| {
+            let code = match mux.head(class) {
+                Some(head) => codes.of(satellite, class, head.bytes),
+                None => codes.first_of(class),
+            };
+            let head_bytes = mux.queues()[class].head_bytes;
+            let uncoded_bytes = if satellite.uncoded_too { head_bytes } else { 0 };
+            uncoded_bytes + codes.at(code).coded_bits(0) / 8
+        };
+        let received_ns = |bytes: u32| {
             let left_ns = device.would_end(now_ns, bytes).unwrap_or(end_ns);
             let delay_ns = nanoseconds(delay.value(left_ns.saturating_add(*start_ns)));
             (left_ns + delay_ns).max(air.last_ns())
         };
-        let changed = csi.look(mux.queues(), fading, &offsets.classes_ns, received_ns);
+        let looked = (first_bytes, received_ns);
+        let changed = csi.look(mux.queues(), fading, &offsets.classes_ns, looked);
         let takes_rates = mux.policy().is_channel_aware();
         // The rate of a channel is a part of the link's, so it changes with that, too.
         let is_due = changed || takes_rates && reported.link_bps != mux.link_bps();
@@ -402,7 +430,7 @@ impl Medium for SatelliteLink {
     fn pull(&mut self, at: &mut Bottleneck<'_>) {
         if let Some((packet, piece)) = self.repeats.pop_front() {
             let attempt = usize::from(piece.block.attempts);
-            let coded_bits = self.satellite.harq.coded_bits(attempt);
+            let coded_bits = self.codes.at(piece.code).coded_bits(attempt);
             self.sending = piece;
             at.device.ring.push_back((coded_bits / 8, packet));
             at.recorder.attempted(packet.flow as usize, coded_bits);
@@ -422,7 +450,8 @@ impl Medium for SatelliteLink {
         else {
             return;
         };
-        let coded_bits = self.satellite.harq.coded_bits(0);
+        let code = self.codes.of(&self.satellite, class, item.bytes);
+        let coded_bits = self.codes.at(code).coded_bits(0);
         let uncoded_bytes = if self.satellite.uncoded_too { bytes } else { 0 };
         at.device
             .ring
@@ -430,7 +459,7 @@ impl Medium for SatelliteLink {
         at.recorder.sent(at.now_ns, class, &item, sojourn_ns);
         at.recorder.attempted(item.flow as usize, coded_bits);
         let is_tcp = matches!(at.flows[item.flow as usize].kind, Kind::Tcp(_));
-        self.number(&item, is_tcp);
+        self.number(&item, code, is_tcp);
         if !at.lacking.is_empty() {
             at.refill();
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The channels of a beam's terminals over time, and how the carrier's time is shared among them.
 
-use crate::experiment::Experiment;
+use crate::experiment::{first_classes, Experiment};
 use crate::table::Sink;
 
 use super::column::{bits_per_second, decibels, seconds, unitless, Column, TableOf};
@@ -56,13 +56,19 @@ pub(crate) struct ChannelRecorder {
 }
 
 impl ChannelRecorder {
-    pub(crate) fn new(experiment: &Experiment, clear_sky_db: &[f64]) -> ChannelRecorder {
-        let terminals: Vec<Terminal> = experiment
-            .classes
-            .iter()
+    /// A terminal has the name of its user or, without one, of its class; `users` has the terminal of each class.
+    pub(crate) fn new(
+        experiment: &Experiment,
+        users: &[usize],
+        clear_sky_db: &[f64],
+    ) -> ChannelRecorder {
+        let classes = first_classes(users)
+            .into_iter()
+            .map(|at| &experiment.classes[at]);
+        let terminals: Vec<Terminal> = classes
             .zip(clear_sky_db)
             .map(|(class, clear_sky_db)| Terminal {
-                name: class.name.clone(),
+                name: class.user.as_ref().unwrap_or(&class.name).clone(),
                 clear_sky_db: *clear_sky_db,
                 now: ChannelState::default(),
                 begun: false,

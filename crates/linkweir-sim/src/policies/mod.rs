@@ -10,9 +10,12 @@ mod ubmt_like;
 
 use std::fmt;
 
-use linkweir_core::{CorePolicy, Declaration, Fault, Pick, Policy, Stat, Verdict, Victim, View};
+use linkweir_core::{
+    CorePolicy, Declaration, Fault, Nested, Pick, Policy, PolicyInfo, Settings, Stat, Verdict,
+    Victim, View,
+};
 
-use crate::experiment::Experiment;
+use crate::experiment::{users, Experiment};
 use crate::satellite::fading::Fading;
 
 use frame_like::{FrameLike, Search};
@@ -74,6 +77,7 @@ impl fmt::Debug for Brought {
 pub(crate) enum AnyPolicy {
     Core(CorePolicy),
     Brought(Brought),
+    Nested(Box<Nested>),
     TauranPf(TauranPf),
     UbmtLike(UbmtLike),
     FrameLike(FrameLike),
@@ -85,6 +89,7 @@ macro_rules! ask {
         match $policy {
             AnyPolicy::Core($inner) => $answer,
             AnyPolicy::Brought(Brought { policy: $inner, .. }) => $answer,
+            AnyPolicy::Nested($inner) => $answer,
             AnyPolicy::TauranPf($inner) => $answer,
             AnyPolicy::UbmtLike($inner) => $answer,
             AnyPolicy::FrameLike($inner) => $answer,
@@ -138,10 +143,27 @@ impl AnyPolicy {
                 }
             });
         }
-        let info = linkweir_core::policy(&scheduler.policy)
-            .ok_or_else(|| Missing::Unknown(scheduler.policy.clone()))?;
-        CorePolicy::new(info, view, &scheduler.params, &scheduler.qparams)
-            .map(AnyPolicy::Core)
+        let known = |name: &str| {
+            linkweir_core::policy(name).ok_or_else(|| Missing::Unknown(name.to_owned()))
+        };
+        let info = known(&scheduler.policy)?;
+        let Some(across) = &scheduler.across else {
+            return CorePolicy::new(info, view, &scheduler.params, &scheduler.qparams)
+                .map(AnyPolicy::Core)
+                .map_err(Missing::Refused);
+        };
+        let across = Settings {
+            info: known(&across.policy)?,
+            params: &across.params,
+            qparams: &across.qparams,
+        };
+        let inside = Settings {
+            info,
+            params: &scheduler.params,
+            qparams: &scheduler.qparams,
+        };
+        Nested::new(view, &users(&experiment.classes), across, inside)
+            .map(|nested| AnyPolicy::Nested(Box::new(nested)))
             .map_err(Missing::Refused)
     }
 
@@ -159,6 +181,10 @@ impl AnyPolicy {
         match self {
             AnyPolicy::Core(policy) => !policy.info().ignores_rates,
             AnyPolicy::Brought(brought) => !brought.declaration.ignores_rates,
+            AnyPolicy::Nested(nested) => {
+                let ignores = |info: &PolicyInfo| info.ignores_rates;
+                !ignores(nested.across().info()) || !ignores(nested.inside())
+            }
             AnyPolicy::UbmtLike(_) | AnyPolicy::FrameLike(_) => true,
             // It reads the channel directly.
             AnyPolicy::TauranPf(_) => false,
@@ -182,6 +208,7 @@ impl AnyPolicy {
         match self {
             AnyPolicy::Core(policy) => &policy.info().stats,
             AnyPolicy::Brought(brought) => &brought.declaration.stats,
+            AnyPolicy::Nested(nested) => &nested.inside().stats,
             _ => &[],
         }
     }

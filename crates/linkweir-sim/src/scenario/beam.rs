@@ -92,18 +92,19 @@ pub(super) fn read(
     Ok((beam, written))
 }
 
-/// Refuses Es/N0 and attenuations that are as many as neither one nor the classes. `section` is that of the link.
+/// Refuses Es/N0 and attenuations that are as many as neither one nor the users, each of whom has one class or several.
+/// `section` is that of the link.
 pub(super) fn fits(
     section: &mut Section<'_, '_>,
     link: &Link,
-    classes: usize,
+    (users, classes): (usize, usize),
 ) -> Result<(), Fault> {
     let Some(beam) = &link.beam else {
         return Ok(());
     };
     let wrong = match (&beam.clear_sky, &beam.weather) {
-        (ClearSky::Each(all), _) if all.len() != classes => Some((CLEAR_SKY, all.len(), "values")),
-        (_, Weather::Recorded(recorded)) if ![1, classes].contains(&recorded.columns()) => {
+        (ClearSky::Each(all), _) if all.len() != users => Some((CLEAR_SKY, all.len(), "values")),
+        (_, Weather::Recorded(recorded)) if ![1, users].contains(&recorded.columns()) => {
             Some(("attenuation", recorded.columns(), "columns of dB"))
         }
         _ => None,
@@ -111,8 +112,9 @@ pub(super) fn fits(
     let Some((key, found, what)) = wrong else {
         return Ok(());
     };
+    let terminals = if users == classes { "classes" } else { "users" };
     let message = format!(
-        "has {found} {what} where there are {classes} classes; give one for each or one for all"
+        "has {found} {what} where there are {users} {terminals}; give one for each or one for all"
     );
     let table = section.find("beam").and_then(|beam| beam.table());
     Err(match table {

@@ -29,6 +29,8 @@ pub(super) const IN_FLIGHT_PKTS: f64 = 50e6;
 pub(super) const NOMINAL_MIN_BPS: u64 = 1000;
 /// Longest packet, bytes.
 pub(super) const PACKET_BYTES: u32 = linkweir_core::MAX_PACKET_BYTES - 1;
+/// Longest packet that is coded as one on a satellite's link, bytes.
+pub(super) const CODED_BYTES: u64 = 8_191;
 /// Most packets a device pulls at once.
 pub(super) const RING_PKTS: u64 = 65_536;
 /// Most packets a receiver holds to put them into order.

@@ -27,6 +27,7 @@
 //! assert!(fault.to_string().starts_with("one.toml:4: link.rate = \"20\": needs a unit"));
 //! ```
 
+mod across;
 mod attenuation;
 mod beam;
 mod brought;
@@ -49,6 +50,7 @@ mod satellite;
 mod scheduler;
 mod sources;
 mod traffic;
+mod users;
 
 use std::path::Path;
 

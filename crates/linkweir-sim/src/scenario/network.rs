@@ -257,7 +257,8 @@ pub(super) fn read<'s, 'i>(
             name: &full.name,
             key: format!("link.{}", full.name),
             link: &queued.link,
-            classes: &queued.classes.names,
+            names: &queued.classes.names,
+            classes: &queued.classes.classes,
             matched: &queued.classes.matched,
         })
         .collect();

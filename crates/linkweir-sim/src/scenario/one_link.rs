@@ -37,7 +37,8 @@ pub(super) fn read(
     top.known()?; // before the flows, which may name a class of a misspelt table
     let ways = Ways::One {
         link: &queued.link,
-        classes: &queued.classes.names,
+        names: &queued.classes.names,
+        classes: &queued.classes.classes,
     };
     let sources = Sources::read(
         &mut flow_sections,

@@ -5,14 +5,17 @@ use linkweir_config::queue;
 use linkweir_config::reader::{Section, Value, Written};
 use linkweir_config::Fault;
 
-use crate::experiment::{Class, Experiment, Link, Scheduler};
+use crate::experiment::{
+    first_classes, users as users_of, Across, Class, Experiment, Link, Scheduler,
+};
 
+use super::across::AcrossUsers;
 use super::inputs::{Input, Told};
 use super::keys;
 use super::overrides::Overrides;
 use super::route::Names;
 use super::scheduler::{Chosen, Matched};
-use super::{beam, limits, link, scheduler, traffic};
+use super::{beam, limits, link, scheduler, traffic, users};
 
 /// The tables of a link's scheduler and classes in the resolved form.
 #[derive(Clone)]
@@ -42,12 +45,16 @@ pub(super) struct Context<'a> {
 /// A link with its queues.
 pub(super) struct Queued<'s, 'i> {
     pub(super) link: Link,
-    pub(super) classes: Classes,
+    pub(super) classes: Classes<'s>,
+    /// How many users have the classes.
+    users: usize,
     section: Section<'s, 'i>,
     scheduler: Section<'s, 'i>,
     policy: Chosen,
     params: Vec<u64>,
     class_sections: Vec<Section<'s, 'i>>,
+    /// `across` as it is written, and what it means.
+    across: Option<(AcrossUsers<'s, 'i>, Across)>,
 }
 
 impl<'s, 'i> Queued<'s, 'i> {
@@ -77,21 +84,33 @@ impl<'s, 'i> Queued<'s, 'i> {
             scheduler::policy(&mut scheduler, context.overrides, context.inputs, notes)?;
         let mut class_sections = tables.tables(keys::top::CLASS.name, limits::CLASSES)?;
         let classes = Classes::read(&mut class_sections, &policy, &params)?;
-        beam::fits(&mut section, &link, classes.classes.len())?;
+        let across = AcrossUsers::read(&mut scheduler, &policy, &mut class_sections)?;
+        let users = first_classes(&users_of(&classes.classes)).len();
+        beam::fits(&mut section, &link, (users, classes.classes.len()))?;
+        users::fit(&classes.classes, &link, &classes.places(&class_sections))?;
+        let across = across.map(|across| {
+            let tables = (&classes.owners[..], &class_sections[..]);
+            let meant = across.scheduler(&classes.classes, tables, &link)?;
+            Ok((across, meant))
+        });
+        let across = across.transpose()?;
         Ok(Queued {
             link,
             classes,
+            users,
             section,
             scheduler,
             policy,
             params,
             class_sections,
+            across,
         })
     }
 
     /// The policy with its parameters.
     pub(super) fn scheduler(&self) -> Scheduler {
         Scheduler {
+            across: self.across.as_ref().map(|(_, meant)| meant.clone()),
             policy: self.policy.name.to_string(),
             brought: self.policy.brought.clone(),
             params: self.params.clone(),
@@ -102,10 +121,13 @@ impl<'s, 'i> Queued<'s, 'i> {
     /// The resolved form of the link and of its scheduler and classes, of which all keys must be known.
     pub(super) fn written(&self) -> Result<(Written, Tables), Fault> {
         let link = self.section.known()?.clone();
-        let tables = Tables {
+        let mut tables = Tables {
             scheduler: self.scheduler.known()?.clone(),
             classes: all_written(&self.class_sections)?,
         };
+        if let Some((across, _)) = &self.across {
+            across.write(&mut tables.scheduler, &mut tables.classes)?;
+        }
         Ok((link, tables))
     }
 
@@ -123,9 +145,9 @@ impl<'s, 'i> Queued<'s, 'i> {
             flows,
             ..
         } = experiment;
-        let owners = self.classes.owners.iter();
-        let places: Vec<&Section<'_, '_>> = owners.map(|at| &self.class_sections[*at]).collect();
-        scheduler::check(&self.policy, scheduler, link, &self.scheduler, &places)?;
+        let places = self.classes.places(&self.class_sections);
+        let asked = (&classes[..], link);
+        scheduler::check(&self.policy, scheduler, asked, &self.scheduler, &places)?;
         traffic::fits(classes, flows, begins, link, &places)?;
         if let Some(limit) = scheduler::shared_limit(&self.policy, scheduler) {
             traffic::fits_all(limit, flows, begins, &self.scheduler)?;
@@ -141,7 +163,7 @@ impl<'s, 'i> Queued<'s, 'i> {
 
 /// All classes of a link, copies counted.
 #[derive(Default)]
-pub(super) struct Classes {
+pub(super) struct Classes<'s> {
     pub(super) classes: Vec<Class>,
     qparams: Vec<u64>,
     /// The classes that a name means: one, or all copies of an entry.
@@ -149,15 +171,20 @@ pub(super) struct Classes {
     /// Which entry each class comes from.
     owners: Vec<usize>,
     /// Which packets belong to each entry.
-    pub(super) matched: Matched,
+    pub(super) matched: Matched<'s>,
 }
 
-impl Classes {
+impl<'s> Classes<'s> {
+    /// The table of each class, of all tables.
+    fn places<'a, 't, 'i>(&self, sections: &'a [Section<'t, 'i>]) -> Vec<&'a Section<'t, 'i>> {
+        self.owners.iter().map(|at| &sections[*at]).collect()
+    }
+
     fn read(
-        sections: &mut [Section<'_, '_>],
+        sections: &mut [Section<'s, '_>],
         policy: &scheduler::Chosen,
         params: &[u64],
-    ) -> Result<Classes, Fault> {
+    ) -> Result<Classes<'s>, Fault> {
         let mut all = Classes::default();
         for (index, section) in sections.iter_mut().enumerate() {
             let (name, copies, row) = scheduler::class(section, policy, params, &mut all.matched)?;
@@ -235,12 +262,8 @@ pub(super) fn series_rows(
     let (mut classes, mut terminals) = (0, 0);
     for queued in links {
         classes += queued.classes.classes.len();
-        // In a beam each class also has a row in table `channel`.
-        terminals += queued
-            .link
-            .beam
-            .as_ref()
-            .map_or(0, |_| queued.classes.classes.len());
+        // In a beam each user also has a row in table `channel`.
+        terminals += queued.link.beam.as_ref().map_or(0, |_| queued.users);
     }
     let rows = bins.saturating_mul((classes + terminals + flows) as u64);
     if rows > limits::SERIES_ROWS {

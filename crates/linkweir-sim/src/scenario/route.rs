@@ -8,11 +8,12 @@ use linkweir_config::matching;
 use linkweir_config::reader::{nearest, quote, Entry, Section, Value, Written};
 use linkweir_config::Fault;
 
-use crate::experiment::Link;
+use crate::experiment::{Class, Link};
 use crate::network::Hop;
 
 use super::keys::flow::{BACK, CLASS, DSCP, PATH};
 use super::scheduler::Matched;
+use super::users;
 
 /// A name's classes: one, or all copies of an entry.
 pub(super) type Names = BTreeMap<String, Range<usize>>;
@@ -28,6 +29,8 @@ pub(super) struct Stop<'a> {
     pub(super) link: &'a Link,
     /// The classes that copies of the flow join in turn.
     pub(super) classes: Range<usize>,
+    /// The longest packet that is coded for them, bytes; none where nothing is coded.
+    pub(super) coded_bytes: Option<u32>,
 }
 
 impl Stop<'_> {
@@ -54,7 +57,11 @@ pub(super) struct Route<'a> {
 
 /// Where flows may go: over the one link of a scenario, or over links with names.
 pub(super) enum Ways<'a> {
-    One { link: &'a Link, classes: &'a Names },
+    One {
+        link: &'a Link,
+        names: &'a Names,
+        classes: &'a [Class],
+    },
     Network(&'a [Place<'a>]),
 }
 
@@ -64,15 +71,20 @@ pub(super) struct Place<'a> {
     /// How messages call it.
     pub(super) key: String,
     pub(super) link: &'a Link,
-    pub(super) classes: &'a Names,
-    pub(super) matched: &'a Matched,
+    pub(super) names: &'a Names,
+    pub(super) classes: &'a [Class],
+    pub(super) matched: &'a Matched<'a>,
 }
 
 impl<'a> Ways<'a> {
     /// Reads `class` and, in a network, `path`, `back` and `dscp`.
     pub(super) fn read(&self, section: &mut Section<'_, '_>) -> Result<Route<'a>, Fault> {
         match self {
-            Ways::One { link, classes } => one(section, link, classes),
+            Ways::One {
+                link,
+                names,
+                classes,
+            } => one(section, link, names, classes),
             Ways::Network(places) => network(section, places),
         }
     }
@@ -81,7 +93,8 @@ impl<'a> Ways<'a> {
 fn one<'a>(
     section: &mut Section<'_, '_>,
     link: &'a Link,
-    classes: &Names,
+    names: &Names,
+    classes: &[Class],
 ) -> Result<Route<'a>, Fault> {
     for key in [DSCP.name, PATH.name, BACK.name] {
         if let Some(entry) = section.find(key) {
@@ -92,15 +105,17 @@ fn one<'a>(
     }
     let entry = section.need(
         CLASS.name,
-        &quote(classes.keys().next().map_or("", String::as_str)),
+        &quote(names.keys().next().map_or("", String::as_str)),
     )?;
     let wanted = entry.text()?;
     section.write(CLASS.name, wanted);
+    let joined = class_called(&entry, wanted, names, "")?;
     let there = Stop {
         at: 0,
         key: "link",
         link,
-        classes: class_called(&entry, wanted, classes, "")?,
+        coded_bytes: users::longest_coded_bytes(link, &classes[joined.start]),
+        classes: joined,
     };
     Ok(Route {
         there: vec![there],
@@ -157,11 +172,13 @@ fn network<'a>(section: &mut Section<'_, '_>, places: &'a [Place<'a>]) -> Result
     let stops = |numbers: &[usize]| -> Result<Vec<Stop<'a>>, Fault> {
         let stop = |at: &usize| {
             let place = &places[*at];
+            let joined = classes.on(place)?;
             Ok(Stop {
                 at: *at,
                 key: &place.key,
                 link: place.link,
-                classes: classes.on(place)?,
+                coded_bytes: users::longest_coded_bytes(place.link, &place.classes[joined.start]),
+                classes: joined,
             })
         };
         numbers.iter().map(stop).collect()
@@ -234,7 +251,7 @@ impl<'s, 'i> Chosen<'s, 'i> {
             },
             (None, None) => {
                 let first = passed.clone().next().and_then(|at| places.get(at));
-                let example = first.and_then(|place| place.classes.keys().next());
+                let example = first.and_then(|place| place.names.keys().next());
                 let message = format!(
                     "is missing; write class = {}, or dscp = \"EF\" for the class that matches it on each link",
                     quote(example.map_or("", String::as_str))
@@ -274,7 +291,7 @@ impl<'s, 'i> Chosen<'s, 'i> {
         let there = format!(" on link {}", place.name);
         match self {
             Chosen::Everywhere(entry, wanted) => {
-                class_called(entry, wanted, place.classes, &there).map_err(|mut fault| {
+                class_called(entry, wanted, place.names, &there).map_err(|mut fault| {
                     fault.message.push_str(&format!(
                         "; where links call their classes differently, write class = {{ {} = ..., ... }}",
                         quote(place.name)
@@ -283,11 +300,11 @@ impl<'s, 'i> Chosen<'s, 'i> {
                 })
             }
             Chosen::Each(entry, classes) => match classes.get(place.name) {
-                Some(class) => class_called(class, class.text()?, place.classes, &there),
+                Some(class) => class_called(class, class.text()?, place.names, &there),
                 None => Err(entry.fault(format!(
                     "does not say which class{there}; add {} = {}",
                     quote(place.name),
-                    quote(place.classes.keys().next().map_or("", String::as_str))
+                    quote(place.names.keys().next().map_or("", String::as_str))
                 ))),
             },
             Chosen::Matched(entry, point) => {
@@ -297,7 +314,7 @@ impl<'s, 'i> Chosen<'s, 'i> {
                         matching::written_code_point(*point)
                     ))
                 })?;
-                class_called(entry, name, place.classes, &there)
+                class_called(entry, name, place.names, &there)
             }
         }
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The policy, its parameters and the classes. Names, units, ranges and defaults all come from the core's tables.
 
+use std::collections::BTreeMap;
+
 use linkweir_config::matching::{self, Rule};
 use linkweir_config::reader::{Section, Value};
 use linkweir_config::units::Kind;
@@ -12,9 +14,10 @@ use crate::policies::{Own, OWN};
 
 use super::brought;
 use super::inputs::Input;
-use super::keys::class::{COUNT, NAME, POLICY};
+use super::keys::class::{ACROSS_USERS, COUNT, NAME, POLICY, USER};
 use super::limits;
 use super::overrides::Overrides;
+use super::users;
 
 /// A policy: one of the core with its tables, one of the simulator's own, or one that the user brings along.
 pub(super) struct Chosen {
@@ -22,9 +25,16 @@ pub(super) struct Chosen {
     info: Option<&'static PolicyInfo>,
     own: Option<Own>,
     pub(super) brought: Option<Brought>,
+    /// Whether there is a policy across users, too.
+    across: bool,
 }
 
 impl Chosen {
+    /// The core's declaration, if it is one of the core.
+    pub(super) fn of_the_core(&self) -> Option<&'static PolicyInfo> {
+        self.info
+    }
+
     fn declaration(&self) -> Option<&'static Declaration> {
         let brought = self.brought.as_ref().map(Brought::declaration);
         brought.or(self.info.map(|info| &**info))
@@ -68,6 +78,7 @@ fn choose(
     let core = linkweir_core::policies();
     let own = OWN.iter().map(|(name, _)| *name);
     let names: Vec<&'static str> = core.iter().map(|p| p.name).chain(own).collect();
+    let across = section.stray(ACROSS_USERS.name).is_some();
     let entry = section.entry_of(&POLICY)?;
     if let Some(table) = entry.table() {
         let (brought, written) = brought::read(&entry, table, overrides, inputs, notes)?;
@@ -77,6 +88,7 @@ fn choose(
             info: None,
             own: None,
             brought: Some(brought),
+            across,
         });
     }
     // Those that only reproduce papers are named where these are reproduced, not to everyone.
@@ -88,16 +100,17 @@ fn choose(
         info: core.get(at),
         own: own.map(|(_, own)| *own),
         brought: None,
+        across,
     })
 }
 
 /// Reads one `[[class]]`: its name, its classes, copies counted, and the row of policy parameters they have in common.
 /// `params` are those of the scheduler.
-pub(super) fn class(
-    section: &mut Section<'_, '_>,
+pub(super) fn class<'s>(
+    section: &mut Section<'s, '_>,
     chosen: &Chosen,
     params: &[u64],
-    matched: &mut Matched,
+    matched: &mut Matched<'s>,
 ) -> Result<(String, Vec<Class>, Vec<u64>), Fault> {
     let entry = section.entry_of(&NAME)?;
     let name = entry.text()?.to_string();
@@ -106,7 +119,9 @@ pub(super) fn class(
     }
     section.write(NAME.name, name.as_str());
     let count = section.take(&COUNT)?;
-    matched.read(section, &name, count)?;
+    let users_apart = chosen.across.then(|| section.stray(USER.name)).flatten();
+    let user = users_apart.and_then(|entry| entry.text().ok());
+    matched.read(section, &name, count, user)?;
 
     let bounds = queue::Bounds {
         pkts: limits::QUEUED_PKTS,
@@ -118,6 +133,8 @@ pub(super) fn class(
     let limit = queue::read(section, bounds)?;
     let nests = chosen.info.is_some_and(PolicyInfo::nests);
     let flows = queue::isolation(section, chosen.name, nests)?;
+    let user = users::name(section)?;
+    let coded = users::coded(section)?;
     let row = match (chosen.own, params) {
         (Some(Own::UbmtLike), [target_ns]) => targets(section, *target_ns)?,
         _ => chosen
@@ -129,11 +146,7 @@ pub(super) fn class(
     };
     let classes = (1..=count)
         .map(|copy| Class {
-            name: if count == 1 {
-                name.clone()
-            } else {
-                format!("{name}-{copy}")
-            },
+            name: numbered(&name, copy, count),
             limit_pkts: limit.pkts,
             limit_bytes: limit.bytes,
             limit_time: limit.time,
@@ -141,43 +154,69 @@ pub(super) fn class(
             full: limit.full,
             least_ppm: limit.least_ppm,
             flows,
+            user: user.as_ref().map(|user| numbered(user, copy, count)),
+            coded,
         })
         .collect();
     Ok((name, classes, row))
 }
 
+/// The name of a copy.
+fn numbered(name: &str, copy: u64, count: u64) -> String {
+    if count == 1 {
+        name.to_owned()
+    } else {
+        format!("{name}-{copy}")
+    }
+}
+
 /// Which packets belong to the classes so far. Flows name their classes, so the simulator only keeps it, for exports.
+/// Behind a policy across users, a packet's user is known, and only the classes of one user compete for it.
 #[derive(Default)]
-pub(super) struct Matched {
+pub(super) struct Matched<'i> {
+    of_users: BTreeMap<Option<&'i str>, Known>,
+}
+
+#[derive(Default)]
+struct Known {
     names: Vec<String>,
     rules: Vec<Rule>,
     /// The classes that take what no rule matches.
     rest: Vec<usize>,
 }
 
-impl Matched {
+impl<'i> Matched<'i> {
     /// The class of packets of which only the code point is known: of the first rule that asks for nothing else or, without
-    /// one, of the only class that takes the rest.
+    /// one, of the only class that takes the rest. Behind a policy across users there is none, as the user is not known.
     pub(super) fn class_of(&self, code_point: u8) -> Option<&str> {
-        let mut rules: Vec<&Rule> = self.rules.iter().collect();
+        let alone = self.of_users.len() == 1;
+        let known = self.of_users.get(&None).filter(|_| alone)?;
+        let mut rules: Vec<&Rule> = known.rules.iter().collect();
         rules.sort_by_key(|rule| rule.order);
         let takes = |rule: &&&Rule| rule.names(code_point) && rule.is_of_code_points();
         let matched = rules.iter().find(takes).map(|rule| rule.class);
-        let only = match self.rest[..] {
+        let only = match known.rest[..] {
             [only] => Some(only),
             _ => None,
         };
         let class = matched.or(only)?;
-        self.names.get(class).map(String::as_str)
+        known.names.get(class).map(String::as_str)
     }
 
-    fn read(&mut self, section: &mut Section<'_, '_>, name: &str, count: u64) -> Result<(), Fault> {
-        let at = self.names.len();
-        self.names.push(name.to_string());
-        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        let own = matching::read(section, at, &self.rules, &names)?;
+    fn read(
+        &mut self,
+        section: &mut Section<'_, '_>,
+        name: &str,
+        count: u64,
+        user: Option<&'i str>,
+    ) -> Result<(), Fault> {
+        let known = self.of_users.entry(user).or_default();
+        let at = known.names.len();
+        known.names.push(name.to_string());
+        let names: Vec<&str> = known.names.iter().map(String::as_str).collect();
+        let own = matching::read(section, at, &known.rules, &names)?;
         if own.rest {
-            self.rest.push(at);
+            known.rest.push(at);
         }
         if own.rest && own.rules.is_empty() {
             return Ok(());
@@ -187,11 +226,11 @@ impl Matched {
                 .iter()
                 .any(|nets| !nets.is_empty())
         };
-        if count > 1 && !own.rules.iter().all(addressed) {
+        if count > 1 && user.is_none() && !own.rules.iter().all(addressed) {
             let message = "must have address, source or destination in each rule, as the class has copies, of which each takes the next address";
             return Err(section.fault_at("match", message));
         }
-        self.rules.extend(own.rules);
+        known.rules.extend(own.rules);
         Ok(())
     }
 }
@@ -232,9 +271,9 @@ pub(super) fn shared_limit(chosen: &Chosen, scheduler: &Scheduler) -> Option<(&'
 pub(super) fn check(
     chosen: &Chosen,
     scheduler: &Scheduler,
-    link: &Link,
+    (classes, link): (&[Class], &Link),
     section: &Section<'_, '_>,
-    classes: &[&Section<'_, '_>],
+    places: &[&Section<'_, '_>],
 ) -> Result<(), Fault> {
     let link_bps = link.nominal_bps;
     let Scheduler {
@@ -242,7 +281,7 @@ pub(super) fn check(
     } = scheduler;
     if let Some(Brought(maker)) = &chosen.brought {
         let check = |view: &View<'_>| maker.check(view, params, qparams);
-        return parameters::check_with(check, chosen.name, link_bps, section, classes);
+        return parameters::check_with(check, chosen.name, link_bps, section, places);
     }
     let Some(info) = chosen.info else {
         return if link.satellite.is_some() || !chosen.own.is_some_and(Own::needs_satellite) {
@@ -252,7 +291,10 @@ pub(super) fn check(
             Err(section.fault_at(POLICY.name, message))
         };
     };
-    parameters::check(info, link_bps, params, qparams, section, classes)
+    if scheduler.across.is_some() {
+        return users::check_inside(info, scheduler, (classes, link), section, places);
+    }
+    parameters::check(info, link_bps, params, qparams, section, places)
 }
 
 #[cfg(test)]

@@ -306,17 +306,17 @@ fn accountable(
     path: &[Stop<'_>],
 ) -> Result<(), Fault> {
     for Stop {
-        link, key: called, ..
+        link,
+        key: called,
+        coded_bytes,
+        ..
     } in path
     {
-        if let Some(satellite) = &link.satellite {
-            let most = satellite.harq.packet_bits / 8;
-            if bytes > most {
-                let message = format!(
-                    "makes packets of {bytes}B, more than the {most}B that {called}.satellite.packet codes; lower it or raise that"
-                );
-                return Err(section.fault_at(key, message));
-            }
+        if let Some(most) = coded_bytes.filter(|most| bytes > *most) {
+            let message = format!(
+                "makes packets of {bytes}B, more than the {most}B that {called}.satellite.packet codes, or coded of its class; lower it or raise that"
+            );
+            return Err(section.fault_at(key, message));
         }
         let accounted = on_wire_bytes(bytes, link);
         if !(1..=i64::from(limits::PACKET_BYTES)).contains(&accounted) {

@@ -44,6 +44,7 @@ pub fn scheduler(policy: &str, set: &[(&str, &str)], queues: &[&[(&str, u64)]]) 
         brought: None,
         params,
         qparams,
+        across: None,
     }
 }
 
@@ -87,6 +88,8 @@ pub fn experiment(
                 full: Full::Tail,
                 least_ppm: 0,
                 flows: None,
+                user: None,
+                coded: None,
             })
             .collect(),
         flows: Vec::new(),

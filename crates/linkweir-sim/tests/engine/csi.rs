@@ -22,6 +22,7 @@ fn policy(name: &str, nclasses: usize) -> Scheduler {
         brought: None,
         params: Vec::new(),
         qparams,
+        across: None,
     }
 }
 

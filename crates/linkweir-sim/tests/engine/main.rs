@@ -15,3 +15,4 @@ mod random_networks;
 mod satellite;
 mod snapshots;
 mod theory;
+mod users;

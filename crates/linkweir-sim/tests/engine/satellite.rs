@@ -37,6 +37,7 @@ fn voice(users: usize, queues: &Queues, packet_bits: u32, seed: u64) -> Experime
                 Vec::new()
             },
             qparams: Vec::new(),
+            across: None,
         }
     } else {
         scheduler(policy, &[], &vec![&[][..]; nclasses])
@@ -171,6 +172,7 @@ fn tauran_pf() -> Scheduler {
         brought: None,
         params: Vec::new(),
         qparams: Vec::new(),
+        across: None,
     }
 }
 

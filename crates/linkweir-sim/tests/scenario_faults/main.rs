@@ -7,6 +7,7 @@ mod files;
 mod network;
 mod satellite;
 mod traces;
+mod users;
 
 use std::path::Path;
 

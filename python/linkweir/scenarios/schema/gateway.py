@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkweir.scenarios.declared import Row, rows
 from linkweir.scenarios.schema.matching import NET, code_point, one_or_more, rules_of
-from linkweir.scenarios.schema.scenario import DIALECT, by_policy, columns, of_core, only, over_time
+from linkweir.scenarios.schema.scenario import DIALECT, across, by_policy, columns, of_core, over_time
 from linkweir.scenarios.schema.values import (
     TEXT,
     Schema,
@@ -52,7 +50,7 @@ def gateway() -> Schema:
         "title": "Linkweir gateway",
         "description": "The configuration of linkweir-gateway up; see docs/reference/gateway.md.",
         **table(tables | {"record": _record()}, tables),
-        "allOf": by_policy(policies, _class_keys()),
+        "allOf": by_policy(policies, ("policy",), _class_keys()),
     }
 
 
@@ -111,20 +109,7 @@ def _link_keys() -> dict[str, Schema]:
 
 
 def _across(*, own: bool) -> Schema:
-    """The policy among peers with its parameters; of a peer's `own`, the parameters of its queue."""
-    row = _rows("link")["across"]
-    policies = of_core()
-    if own:
-        return described(row, table(merged(keys for _, keys in policies.values())))
-    rules: list[Any] = [
-        {
-            "if": {"required": ["policy"], "properties": {"policy": {"const": name}}},
-            "then": only(("policy", *params, *class_params), params | class_params),
-        }
-        for name, (params, class_params) in policies.items()
-    ]
-    all_keys = merged(keys for both in policies.values() for keys in both)
-    return described(row, table({"policy": words(policies), **all_keys}, ["policy"]) | {"allOf": rules})
+    return described(_rows("link")["across"], across(own=own))
 
 
 def _class_keys() -> dict[str, Schema]:

@@ -44,7 +44,10 @@ def scenario() -> Schema:
         "title": "Linkweir scenario",
         "description": "What to simulate; see docs/reference/scenarios.md.",
         **table(top, required),
-        "allOf": [{"if": _SEVERAL, "then": _NO_TABLES, "else": _ONE_LINK}, *by_policy(of_core(), _class_keys())],
+        "allOf": [
+            {"if": _SEVERAL, "then": _NO_TABLES, "else": _ONE_LINK},
+            *by_policy(of_core(), tuple(rows("scheduler")), _class_keys()),
+        ],
     }
 
 
@@ -91,6 +94,7 @@ def _form(row: Row) -> Schema:
         "names": lambda: a_list(TEXT),
         "code_point": code_point,
         "class_name": lambda: one_of(TEXT, {"type": "object", "additionalProperties": TEXT}),
+        "across": lambda: across(own=True),
     }
     if row.key == "environment":  # the last one is the only environment of itu_p681
         return words([*shape["words"], "rural_wooded"])
@@ -252,7 +256,24 @@ def _any_scheduler() -> Schema:
     brought = [table({"python": TEXT}, ["python"]), table({"c": TEXT} | own, ["c"])]
     all_keys = merged(keys for keys, _ in of_core().values())
     policy = described(row, one_of(words(of_core()), _OF_PAPERS, *brought))
-    return {"type": "object", "properties": {"policy": policy, **all_keys}, "required": ["policy"]}
+    over = {"across": described(rows("scheduler")["across"], across(own=False))}
+    return {"type": "object", "properties": {"policy": policy, **over, **all_keys}, "required": ["policy"]}
+
+
+def across(*, own: bool) -> Schema:
+    """The policy across users with its parameters; of a user's `own`, the parameters of their queue."""
+    policies = of_core()
+    if own:
+        return table(merged(keys for _, keys in policies.values()))
+    rules: list[Any] = [
+        {
+            "if": {"required": ["policy"], "properties": {"policy": {"const": name}}},
+            "then": only(("policy", *params, *class_params), params | class_params),
+        }
+        for name, (params, class_params) in policies.items()
+    ]
+    all_keys = merged(keys for both in policies.values() for keys in both)
+    return table({"policy": words(policies), **all_keys}, ["policy"]) | {"allOf": rules}
 
 
 def _class_keys() -> dict[str, Schema]:
@@ -265,7 +286,7 @@ def _any_class() -> Schema:
     return {"type": "object", "properties": _class_keys() | all_keys, "required": ["name"]}
 
 
-def by_policy(parameters: Parameters, class_keys: dict[str, Schema]) -> list[Schema]:
+def by_policy(parameters: Parameters, scheduler_keys: tuple[str, ...], class_keys: dict[str, Schema]) -> list[Schema]:
     """What holds under each policy. Of a policy that the user brings along, nothing is known here."""
     rules = []
     for name, (params, class_params) in parameters.items():
@@ -274,7 +295,7 @@ def by_policy(parameters: Parameters, class_keys: dict[str, Schema]) -> list[Sch
             "properties": {"scheduler": {"required": ["policy"], "properties": {"policy": {"const": name}}}},
         }
         holds = {
-            "scheduler": only(("policy", *params), params),
+            "scheduler": only((*scheduler_keys, *params), params),
             "class": {"items": only((*class_keys, *class_params), class_params)},
         }
         rules.append({"if": condition, "then": {"properties": holds}})

@@ -78,6 +78,6 @@ fn classes_keep_their_rates_towards_each_peer_with_flows_as_without() {
         // The policy across peers was told of everything.
         let waiting = shared.links.iter().map(|link| link.0.waiting_pkts());
         let held: u32 = waiting.sum();
-        assert!(held > 0 && u64::from(held) == shared.hub.view.waiting_pkts);
+        assert!(held > 0 && u64::from(held) == shared.hub.across.waiting_pkts());
     }
 }

@@ -333,6 +333,7 @@ mod tests {
             },
             scheduler: Scheduler {
                 policy: "fifo".to_owned(),
+                across: None,
                 brought: None,
                 params: Vec::new(),
                 qparams: Vec::new(),
@@ -346,6 +347,8 @@ mod tests {
                 full: Full::Tail,
                 least_ppm: 0,
                 flows: None,
+                user: None,
+                coded: None,
             }],
             absent: Outages::default(),
         }

@@ -410,6 +410,7 @@ mod tests {
             },
             scheduler: Scheduler {
                 policy: "fifo".to_owned(),
+                across: None,
                 brought: None,
                 params: Vec::new(),
                 qparams: Vec::new(),
@@ -423,6 +424,8 @@ mod tests {
                 full: Full::Tail,
                 least_ppm: 0,
                 flows: None,
+                user: None,
+                coded: None,
             }],
             absent: Outages::default(),
         }

@@ -3,7 +3,7 @@
 //!
 //! `station/entries.rs` says what the entries of a link are.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::experiment::{Experiment, Flow, Link, Measures, Signal, Sizes, Traffic};
 use crate::metrics::network::{FlowEntries, HopEntry};
@@ -167,7 +167,7 @@ impl Plan {
 
     /// Adds the entries of a flow at the links of its ways.
     fn add_hops(&mut self, number: u32, routed: &Routed, network: &Network) -> Result<(), String> {
-        let mut known = HashMap::new();
+        let mut known = BTreeMap::new();
         let mut there = Vec::new();
         for way in &routed.there {
             there.push(self.add_way(number, (routed, way, false), &mut known));
@@ -206,7 +206,7 @@ impl Plan {
         &mut self,
         number: u32,
         (routed, way, back): (&Routed, &Way, bool),
-        known: &mut HashMap<(bool, u32, u32, usize, Target), u32>,
+        known: &mut BTreeMap<(bool, u32, u32, usize, Target), u32>,
     ) -> First {
         let (home, home_entry) = self.flows[number as usize].home;
         let mut next = Target::new(home, home_entry);
@@ -263,7 +263,7 @@ impl Plan {
                 senders[target.place as usize].insert((from, ends));
             }
         });
-        let lines: Vec<HashMap<(u32, bool), u32>> = senders
+        let lines: Vec<BTreeMap<(u32, bool), u32>> = senders
             .iter()
             .map(|senders| senders.iter().copied().zip(0..).collect())
             .collect();

@@ -205,14 +205,12 @@ impl<M: Medium> Engine<'_, M> {
             at.now_ns = inbox.first_ns();
             match inbox.pop() {
                 Some(Arriving::Packet(packet)) if at.is_end(packet.flow) => self.deliver(packet),
-                Some(Arriving::Packet(packet)) => {
-                    if self.admit(&packet) {
-                        self.bottleneck.enqueue(packet);
-                        self.medium.start_device(&mut self.bottleneck);
-                    }
+                Some(Arriving::Packet(packet)) if self.admit(&packet) => {
+                    self.bottleneck.enqueue(packet);
+                    self.medium.start_device(&mut self.bottleneck);
                 }
                 Some(Arriving::Notice(notice)) => self.learn(&notice),
-                None => {}
+                Some(Arriving::Packet(_)) | None => {}
             }
         } else if let Some(first) = first {
             at.now_ns = first.time_ns();

@@ -16,7 +16,7 @@ use super::inbox::{Message, Notice};
 pub(in super::super) const UNKNOWN: u32 = u32::MAX;
 
 /// Where a packet goes: a link, the entry it has there, and the line of its inbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Ord, PartialOrd)]
 pub(in super::super) struct Target {
     pub(in super::super) place: u32,
     pub(in super::super) entry: u32,

@@ -3,7 +3,7 @@
 
 use linkweir_config::keys;
 use linkweir_config::keys::form::{Number, Ppm, Special, Text, Whole, Words};
-use linkweir_config::keys::hosts::CARRIED;
+use linkweir_config::keys::hosts::{CARRIED, WITH_ANOTHER};
 use linkweir_config::keys::Treatment::{Adapted, Carried, LeftOut, Refused, Silent};
 use linkweir_config::keys::{Hosts, Shape};
 use linkweir_config::queue;
@@ -29,6 +29,14 @@ const FLOWS_APART: Hosts = Hosts {
     tc: LeftOut("the queueing disciplines do not tell the flows of a class apart"),
     ..OF_THE_QUEUE
 };
+/// A policy across users: the gateway's peers.
+const ACROSS_PEERS: Hosts = Hosts {
+    laboratory: Refused("is not there in the laboratory, whose link has one user; leave it out"),
+    gateway: Carried,
+    tc: Refused("has no queueing discipline; leave it out, or export to the gateway"),
+    ns3: Refused("has no queue disc; leave it out"),
+    bounds: Refused("no bound is known across users; leave it out"),
+};
 const IN_TIME: &str = "became the bytes that the link carries in this time";
 /// Of a limit that is a time.
 const OF_A_LENGTH: Hosts = Hosts {
@@ -50,6 +58,8 @@ keys! {
     SCHEDULER "scheduler" {
         POLICY "policy": Special { shape: Shape::Policy }, required("\"pss\""), CARRIED,
             "the scheduling policy; or [one of your own](../howto/own-policy.md)", values "a name of `linkweir policies`, or `{ python = \"mine.py:Mine\" }`, `{ c = \"mine.c\" }`, `{ c = \"mine.c\", trusted = true }`";
+        ACROSS_USERS "across": Special { shape: Shape::Across }, otherwise("none"), ACROSS_PEERS,
+            "a policy across users, which chooses whose packet goes next; `policy` then chooses inside each user. See [users](#users-with-several-classes)", values "a table with `policy` and its parameters; those that [nest](../explanation/gateway.md#a-link-that-peers-share)";
     }
 }
 
@@ -74,5 +84,11 @@ keys! {
             "least share of what leaves while packets wait, whatever the policy would do; all classes together at most 90 %";
         FLOWS "flows": Words { of: &["fq_codel", "drr"] }, otherwise("none"), FLOWS_APART,
             "isolates the flows of the class from each other, below what the policy gives the class";
+        USER "user": Text { what: "text" }, otherwise("a user of its own"), WITH_ANOTHER,
+            "[the user](#users-with-several-classes) that the class belongs to; copies belong to users name-1 and so on";
+        CODED "coded": Special { shape: Shape::SizeOr("own", limits::CODED_BYTES as f64) }, otherwise("the link's `packet`"), WITH_ANOTHER,
+            "size to which the packets of the class are filled up before coding on a satellite's link; `\"own\"` codes each at its own length", values "1B .. 8191B, `\"own\"`";
+        ACROSS "across": Special { shape: Shape::Across }, otherwise("that of `scheduler.across`"), WITH_ANOTHER,
+            "parameters of the class's user under the policy across users, such as `{ weight = 2 }`";
     }
 }

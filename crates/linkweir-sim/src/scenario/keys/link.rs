@@ -94,7 +94,7 @@ const SEVERAL_LINKS: Hosts = Hosts {
     gateway: Refused("a gateway has one link, and this scenario has [[link]]; export a scenario with one [link]"),
     tc: Carried,
     ns3: Refused("the program has one link, and this scenario has [[link]]; export a scenario with one [link]"),
-    bounds: Refused("no bound is computed over several links; give a scenario with one [link]"),
+    bounds: Carried,
 };
 
 keys! {

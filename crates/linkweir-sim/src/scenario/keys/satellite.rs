@@ -36,7 +36,7 @@ keys! {
             "how often the scheduler gets the rate of each class's channel (of its first flow, with `users = \"flows\"`); the rate is delayed by the time that a report takes to reach the satellite. Only with `csi_age = \"flight\"`";
         CSI_AGE "csi_age": Special { shape: Shape::TimeOr("flight", limits::DELAY_NS as f64) }, otherwise("`\"flight\"`"), WITH_ANOTHER,
             "how old the scheduler's knowledge of the channels is when a packet meets them, see [below](#how-old-the-schedulers-knowledge-is)";
-        PACKET "packet": Whole { kind: Kind::Size, min: 1, max: 8_191 }, required("\"210B\""), WITH_ANOTHER,
+        PACKET "packet": Whole { kind: Kind::Size, min: 1, max: limits::CODED_BYTES }, required("\"210B\""), WITH_ANOTHER,
             "size of a packet before coding: error rates are tabulated for 210B and 1115B; another size uses the nearer table, scaled in proportion";
         ESN0_DB "esn0_db": Number { min: 7, max: 20 }, usual(10), WITH_ANOTHER,
             "Es/N0 with a clear line of sight, dB; at most 13 with the code for 210B";

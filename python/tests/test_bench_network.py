@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""bench/network.py: how a scenario with several links becomes a network of ns-3, and the shell of satellites."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import math
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from command import REPOSITORY
+
+
+def module(name: str) -> ModuleType:
+    """A module of bench/, which is no package."""
+    bench = str(REPOSITORY / "bench")
+    if bench not in sys.path:
+        sys.path.append(bench)
+    return importlib.import_module(name)
+
+
+def link(name: str, **keys: Any) -> dict[str, Any]:
+    fifo = {"scheduler": {"policy": "fifo"}, "class": [{"name": "all", "limit": "50p"}]}
+    return {"name": name, "rate": "1.5Mbit", "delay": "10ms", "overhead": "2B", **fifo, **keys}
+
+
+NETWORK: dict[str, Any] = {
+    "duration": "2s",
+    "warmup": "1s",
+    "seed": 3,
+    "link": [link("first"), {"name": "second", "like": "first", "rate": "1Mbit"}, link("return", delay="20ms")],
+    "flow": [
+        {
+            "name": "bulk",
+            "class": "all",
+            "path": ["first", "second"],
+            "back": ["return"],
+            "kind": "tcp",
+            "cc": "cubic",
+            "mss": "1448B",
+            "initial_window": "10p",
+            "min_rto": "200ms",
+            "delayed_ack": False,
+            "hystart": False,
+            "timestamps": True,
+            "count": 2,
+            "stagger": "300ms",
+        },
+        {"name": "call", "class": "all", "path": ["second"], "kind": "cbr", "rate": "64kbit", "packet": "200B"},
+    ],
+}
+DESCRIBED = """\
+link 0 1 1500000 10000000 1 50
+link 1 2 1000000 10000000 1 50
+link 2 0 1500000 20000000 1 50
+tcp 0 1448
+there 2 0 0 1 0
+back 1 2 0
+tcp 300000000 1448
+there 2 0 0 1 0
+back 1 2 0
+cbr 0 2000000000 64000 200 0
+there 1 1 0
+back 0
+"""
+
+
+def test_links_that_follow_each_other_meet_in_a_node(tmp_path: Path) -> None:
+    run, _, lines = module("ns3_network").describe(NETWORK, tmp_path).partition("\n")
+    assert lines == DESCRIBED
+    words = run.split()
+    assert words[:5] == ["run", "2000000000", "1000000000", "3", "3"]
+    assert "ns3::TcpSocket::DelAckCount=1" in words
+
+
+def test_a_link_without_the_overhead_of_ppp_is_refused(tmp_path: Path) -> None:
+    other = {**NETWORK, "link": [*NETWORK["link"][:2], link("return", overhead="0B")]}
+    with pytest.raises(ValueError, match="each link needs overhead"):
+        module("ns3_network").describe(other, tmp_path)
+
+
+@pytest.mark.parametrize("case", ["parking", "geo", "tree"])
+def test_open_sources_send_the_same_packets_in_both_simulators(case: str, tmp_path: Path) -> None:
+    scenarios = module("network_scenarios")
+    scenario = scenarios.recorded(scenarios.scenario_of(case, "open", 1), tmp_path)
+    assert {flow["kind"] for flow in scenario["flow"]} == {"replay"}
+    lists = [Path(flow["file"]).read_text().splitlines() for flow in scenario["flow"]]
+    assert all(packets[0] == "t_s,bytes" and len(packets) > 500 for packets in lists)
+    described = module("ns3_network").describe(scenario, tmp_path)
+    assert described.count("\nlist ") == len(scenario["flow"])
+
+
+def test_each_satellite_has_four_neighbours_that_have_it() -> None:
+    shell = module("shell")
+    satellites = range(shell.PLANES * shell.PER_PLANE)
+    for i in satellites:
+        near = shell.neighbours(i)
+        assert len({i, *near}) == 5
+        assert all(i in shell.neighbours(other) for other in near)
+
+
+def test_satellites_of_neighbouring_planes_are_near() -> None:
+    shell = module("shell")
+    places = [shell.satellite(plane, place) for plane in range(shell.PLANES) for place in range(shell.PER_PLANE)]
+    along = math.dist(places[0], places[1])
+    assert along == pytest.approx(2 * (shell.EARTH_M + shell.ALTITUDE_M) * math.sin(math.pi / shell.PER_PLANE))
+    assert all(math.dist(places[i], places[j]) < along for i in range(len(places)) for j in shell.neighbours(i)[2:])
+
+
+def test_paths_of_the_shell_join_the_stations_of_a_pair() -> None:
+    scenario, (ends, nodes) = module("shell").scenario(1.0, {"cc": "cubic"})
+    at = {link["name"]: between for link, between in zip(scenario["link"], ends, strict=True)}
+    assert len(at) == 4 * 1584 + 400
+    assert max(max(between) for between in ends) == nodes - 1
+    for pair, flow in enumerate(scenario["flow"]):
+        for way, first, last in ((flow["path"], 0, 1), (flow["back"], 1, 0)):
+            assert at[way[0]][0] == 1584 + 2 * pair + first
+            assert at[way[-1]][1] == 1584 + 2 * pair + last
+            assert all(at[a][1] == at[b][0] for a, b in itertools.pairwise(way))
