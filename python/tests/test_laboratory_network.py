@@ -40,7 +40,7 @@ def series(flows: list[dict[str, Any]], **more: Any) -> Scenario:
 
 def opened(**more: Any) -> Scenario:
     source = {"kind": "poisson", "packet": {"min": "700B", "max": "1500B"}}
-    flows = [
+    flows: list[dict[str, Any]] = [
         {"name": "long", "rate": "4Mbit", "class": {"first": "all", "second": "long"}, "path": ["first", "second"]},
         {"name": "one", "rate": "5Mbit", "class": "all", "path": ["first"]},
         {"name": "two", "rate": "4Mbit", "class": {"second": "cross", "return": "all"}, "path": ["second", "return"]},
@@ -49,9 +49,9 @@ def opened(**more: Any) -> Scenario:
 
 
 def transfers(**more: Any) -> Scenario:
-    tcp = {"kind": "tcp", "cc": "cubic", "tick": "10ms"}
+    tcp: dict[str, Any] = {"kind": "tcp", "cc": "cubic", "tick": "10ms"}
     classes = {"first": "all", "second": "long", "return": "all"}
-    flows = [
+    flows: list[dict[str, Any]] = [
         {**tcp, "name": "long", "class": classes, "path": ["first", "second"], "back": ["return"]},
         {**tcp, "name": "cross", "class": "cross", "path": ["second"], "access_delay": "20ms"},
         {

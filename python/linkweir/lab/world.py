@@ -394,7 +394,7 @@ def _labels(flows: tuple[Flow, ...]) -> list[Label]:
     known = bands(flows)
     priorities = [(ACCESS_HANDLE << 16 | known[flow.access_delay_ns]) if flow.access_delay_ns else 0 for flow in flows]
     to = [ECN_RECEIVER if flow.keys.get("ecn") else "" for flow in flows]
-    return [Label(flow.of_class + 1, *rest) for flow, *rest in zip(flows, priorities, to, strict=True)]
+    return [Label(flow.of_class + 1, priorities[n], to[n]) for n, flow in enumerate(flows)]
 
 
 def workloads(
