@@ -70,7 +70,8 @@ def replayed(scenario: Scenario, packets: Packets, folder: Path) -> Scenario:
 
 def drawn(scenario: Scenario) -> Packets:
     """The packets that the flows of a network draw in the laboratory."""
-    return due(tuple(one.flow for one in routed_flows(scenario)), scenario)
+    packets: Packets = due(tuple(one.flow for one in routed_flows(scenario)), scenario)
+    return packets
 
 
 def spaced(scenario: Scenario, folder: Path) -> tuple[Packets, Mapping[str, Departures]]:

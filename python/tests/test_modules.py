@@ -51,7 +51,7 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
         "limits": {"linkweir_core"},
         "signal": set(),
         "spelling": set(),
-        "written": set(),
+        "written": {"signal", "units"},
         "units": {"fault"},
         ANY: {ANY},
     },

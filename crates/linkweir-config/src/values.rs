@@ -5,7 +5,7 @@ use crate::signal::{End, Signal};
 
 use crate::fault::Fault;
 use crate::limits;
-use crate::reader::{show_number, Entry, Value};
+use crate::reader::Entry;
 use crate::units::{self, Kind};
 
 /// The kind of the values of a signal, and their range.
@@ -27,10 +27,6 @@ impl Values {
 
 fn time(entry: &Entry<'_, '_>) -> Result<u64, Fault> {
     entry.whole(Kind::Time, (0, limits::DURATION_NS))
-}
-
-fn show_time(ns: u64) -> Value {
-    Value::Whole(ns, Kind::Time)
 }
 
 /// Reads a signal.
@@ -117,45 +113,6 @@ fn points(list: &Entry<'_, '_>, values: Values) -> Result<Vec<(u64, f64)>, Fault
         points.push((t, values.read(&value)?));
     }
     Ok(points)
-}
-
-/// A signal of this kind in TOML.
-#[must_use]
-pub fn show(signal: &Signal, kind: Kind) -> String {
-    let value = |value| Value::Amount(value, kind);
-    let list = |points: &[(u64, f64)]| {
-        let rows: Vec<String> = points
-            .iter()
-            .map(|(t, v)| format!("[{}, {}]", show_time(*t), value(*v)))
-            .collect();
-        format!("[{}]", rows.join(", "))
-    };
-    match signal {
-        Signal::Constant(constant) => value(*constant).to_string(),
-        Signal::Cosine {
-            mean,
-            amplitude,
-            period_ns,
-            phase_rad,
-        } => format!(
-            "{{ mean = {}, amplitude = {}, period = {}, phase = {} }}",
-            value(*mean),
-            show_number(*amplitude),
-            show_time(*period_ns),
-            show_number(*phase_rad)
-        ),
-        Signal::Steps { points, end } => {
-            let end = match end {
-                End::Loop { period_ns } => {
-                    format!("end = \"loop\", period = {}", show_time(*period_ns))
-                }
-                End::Hold => "end = \"hold\"".to_string(),
-                End::Stop { at_ns } => format!("end = \"stop\", at = {}", show_time(*at_ns)),
-            };
-            format!("{{ steps = {}, {end} }}", list(points))
-        }
-        Signal::Lines { points } => format!("{{ lines = {} }}", list(points)),
-    }
 }
 
 /// Value at t = 0.

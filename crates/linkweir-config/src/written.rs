@@ -4,9 +4,8 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-use crate::signal::Signal;
+use crate::signal::{End, Signal};
 use crate::units::{self, Decimal, Kind};
-use crate::values;
 
 /// A value, which is shown as TOML.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,7 +140,7 @@ impl fmt::Display for Value {
             Value::Flag(flag) => write!(f, "{flag}"),
             Value::Number(value) => write!(f, "{value}"),
             Value::Real(value) | Value::Amount(value, _) => f.write_str(&show_number(*value)),
-            Value::OverTime(signal, kind) => f.write_str(&values::show(signal, *kind)),
+            Value::OverTime(signal, kind) => f.write_str(&show_signal(signal, *kind)),
             Value::List(members) => listed(f, members),
             Value::Tables(tables) => {
                 let members: Vec<Value> = tables.iter().cloned().map(Value::Inline).collect();
@@ -160,6 +159,48 @@ fn listed(f: &mut fmt::Formatter<'_>, members: &[Value]) -> fmt::Result {
         write!(f, "{comma}{member}")?;
     }
     f.write_char(']')
+}
+
+/// A signal of this kind in TOML.
+fn show_signal(signal: &Signal, kind: Kind) -> String {
+    let value = |value| Value::Amount(value, kind);
+    let list = |points: &[(u64, f64)]| {
+        let rows: Vec<String> = points
+            .iter()
+            .map(|(t, v)| format!("[{}, {}]", show_time(*t), value(*v)))
+            .collect();
+        format!("[{}]", rows.join(", "))
+    };
+    match signal {
+        Signal::Constant(constant) => value(*constant).to_string(),
+        Signal::Cosine {
+            mean,
+            amplitude,
+            period_ns,
+            phase_rad,
+        } => format!(
+            "{{ mean = {}, amplitude = {}, period = {}, phase = {} }}",
+            value(*mean),
+            show_number(*amplitude),
+            show_time(*period_ns),
+            show_number(*phase_rad)
+        ),
+        Signal::Steps { points, end } => {
+            let end = match end {
+                End::Loop { period_ns } => {
+                    format!("end = \"loop\", period = {}", show_time(*period_ns))
+                }
+                End::Hold => "end = \"hold\"".to_string(),
+                End::Stop { at_ns } => format!("end = \"stop\", at = {}", show_time(*at_ns)),
+            };
+            format!("{{ steps = {}, {end} }}", list(points))
+        }
+        Signal::Lines { points } => format!("{{ lines = {} }}", list(points)),
+    }
+}
+
+fn show_time(ns: u64) -> Value {
+    Value::Whole(ns, Kind::Time)
 }
 
 /// A table of the resolved form: its keys in their order, and remarks between them.
