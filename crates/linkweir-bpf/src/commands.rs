@@ -145,13 +145,16 @@ fn sweep() -> Done {
     };
     let prefix = format!("{}-", namespace()?);
     let _lock = lock()?;
+    // not if_indextoname of nix: it was seen to find devices that are gone
+    let devices = nix::net::if_::if_nameindex()
+        .map_err(|error| Failure::Kernel(format!("the devices cannot be listed: {error}")))?;
+    let present: Vec<u32> = devices.iter().map(|device| device.index()).collect();
     for entry in found.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let index: Option<u32> = name
             .strip_prefix(&prefix)
             .and_then(|index| index.parse().ok());
-        let present = |index| nix::net::if_::if_indextoname(index).is_ok();
-        if index.is_some_and(|index| !present(index)) {
+        if index.is_some_and(|index| !present.contains(&index)) {
             kernel::unpin(&entry.path())?;
         }
     }
