@@ -23,7 +23,8 @@ says "is the root" " root " tc qdisc show dev v0
 begin_flows
 sleep 1
 rates 3
-within "AF gets its reservation, kbit/s" "$af" 780 830
+# within a burst of 20 packets over the time
+within "AF gets its reservation, kbit/s" "$af" 753 847
 quiet_flows
 conserved "four queues"
 linkweir-bpf show d0 >/tmp/show
