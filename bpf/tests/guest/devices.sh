@@ -12,7 +12,7 @@ refused "its discipline on another one" "Device or resource busy" tc qdisc add d
 holds "mq" tc qdisc add dev v0 root handle 1: mq
 refused "below mq" "" tc qdisc add dev v0 parent 1:1 handle 10: "$kind"
 tc qdisc show dev v0 | sed 's/^/# /'
-refused "add where the root is taken" "remove it: tc qdisc del dev v0 root" linkweir-bpf add v0 /tmp/strict.toml
+refused "add where the root is taken" "has the root mq 1: already" linkweir-bpf add v0 /tmp/strict.toml
 tc qdisc del dev v0 root
 holds "tbf" tc qdisc add dev v0 root handle 1: tbf rate 10mbit burst 10k limit 100k
 refused "below tbf" "only supported on root or mq" tc qdisc add dev v0 parent 1:1 handle 10: "$kind"
