@@ -12,7 +12,7 @@ refused "its discipline on another one" "Device or resource busy" tc qdisc add d
 holds "mq" tc qdisc add dev v0 root handle 1: mq
 refused "below mq" "" tc qdisc add dev v0 parent 1:1 handle 10: "$kind"
 tc qdisc show dev v0 | sed 's/^/# /'
-refused "add where the root is taken" "remove it: tc qdisc del dev v0 root" linkweir-bpf add v0 /tmp/strict.toml
+refused "add where the root is taken" "has the root mq 1: already" linkweir-bpf add v0 /tmp/strict.toml
 tc qdisc del dev v0 root
 holds "tbf" tc qdisc add dev v0 root handle 1: tbf rate 10mbit burst 10k limit 100k
 refused "below tbf" "only supported on root or mq" tc qdisc add dev v0 parent 1:1 handle 10: "$kind"
@@ -23,7 +23,8 @@ says "is the root" " root " tc qdisc show dev v0
 begin_flows
 sleep 1
 rates 3
-within "AF gets its reservation, kbit/s" "$af" 780 830
+# within a burst of 20 packets over the time
+within "AF gets its reservation, kbit/s" "$af" 753 847
 quiet_flows
 conserved "four queues"
 linkweir-bpf show d0 >/tmp/show

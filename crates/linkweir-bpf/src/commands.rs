@@ -99,6 +99,19 @@ impl Device {
             .to_owned())
     }
 
+    /// Refuses a device with a root that somebody made: its handle is not 0, as that of a default is. Linux 7.3 was seen to replace an mq.
+    fn expect_free_root(&self) -> Done {
+        let shown = self.tc(&["show", "root"])?;
+        let words: Vec<&str> = shown.split_whitespace().collect();
+        match words[..] {
+            ["qdisc", kind, handle, ..] if handle != "0:" => Err(Failure::Kernel(format!(
+                "{} has the root {kind} {handle} already; to use another one, remove it: tc qdisc del dev {} root",
+                self.name, self.name
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether a discipline that a loader made is the root of this device.
     fn is_ours(&self) -> Result<bool, Failure> {
         let root = self.root()?;
@@ -145,13 +158,16 @@ fn sweep() -> Done {
     };
     let prefix = format!("{}-", namespace()?);
     let _lock = lock()?;
+    // not if_indextoname of nix: it was seen to find devices that are gone
+    let devices = nix::net::if_::if_nameindex()
+        .map_err(|error| Failure::Kernel(format!("the devices cannot be listed: {error}")))?;
+    let present: Vec<u32> = devices.iter().map(|device| device.index()).collect();
     for entry in found.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let index: Option<u32> = name
             .strip_prefix(&prefix)
             .and_then(|index| index.parse().ok());
-        let present = |index| nix::net::if_::if_indextoname(index).is_ok();
-        if index.is_some_and(|index| !present(index)) {
+        if index.is_some_and(|index| !present.contains(&index)) {
             kernel::unpin(&entry.path())?;
         }
     }
@@ -227,6 +243,7 @@ fn add(device: &Device, file: &Path) -> Done {
         }
         kernel::unpin(&device.pins)?; // a loader that was killed left them
     }
+    device.expect_free_root()?;
     let object = object_of(settings.info.name)?;
     if !Path::new(PINS).exists() {
         fs::create_dir(PINS).map_err(|error| {
