@@ -57,6 +57,8 @@ def test_policies_are_those_that_are_built() -> None:
         ('"pss"', '"mlwdf"', "scheduler.policy", "must be one of fifo, strict"),
         ('"ef"', '"ef", match = [{ port = 5060 }]', "class[0].match", "give code points"),
         ('"ef"', '"ef", limit = "20ms"', "class[0].limit", "is no number of packets"),
+        ('"ef"', '"ef", flows = "fq_codel"', "class[0].flows", "a class is one queue"),
+        ('"pss"', '"pss", across = { policy = "pf" }', "scheduler.across", "packets have no users"),
     ],
 )
 def test_what_bpf_has_not_is_refused(change: str, by: str, key: str, told: str) -> None:

@@ -66,7 +66,8 @@ def tc(
     for link, name in chosen.items():
         with _naming(scenario):
             found = tc_scripts(sound.of_link(link) if link else sound, name, ingress=ingress, shaper=shaper)
-        _say_notes(tuple(f"link {link}: {note}" if link else note for note in found.notes), found.warnings)
+        place = f"link {link}: " if link else ""
+        _say_notes(*(tuple(f"{place}{told}" for told in said) for said in (found.notes, found.warnings)))
         if out is None:
             emit(found.down if undo else found.up)
         else:

@@ -31,12 +31,17 @@ def bpf_settings(scenario: Scenario) -> Configuration:
         ScenarioError: a BPF discipline has nothing like it.
     """
     if scenario.is_network:
-        message = f"is one of {len(scenario.links)} links, each with settings of its own; give scenario.of_link(NAME)"
+        message = (
+            f"is one of {len(scenario.links)} links, each with settings of its own; "
+            "write it as a scenario with one [link] (in Python: scenario.of_link)"
+        )
         raise unfit("link.name", scenario.links[0], message)
     keys = scenario.native.written()
     scheduler, classes = keys["scheduler"], classes_of(keys)
     if scheduler["policy"] not in POLICIES:
         raise unfit("scheduler.policy", scheduler["policy"], f"must be one of {', '.join(POLICIES)} in BPF")
+    if "across" in scheduler:
+        raise unfit("scheduler.across", "...", "is not in BPF, where packets have no users; use linkweir export gateway")
     sorted_by = sorting(classes, keys["class"])
     notes = [*sorted_by.notes, *_of_the_link(keys["link"]), *left_out.of_the_run(keys)]
     policy = next(policy for policy in _native.policies() if policy["name"] == scheduler["policy"])
@@ -77,6 +82,8 @@ def _class(
                 ", ".join(sorted(set(rule) - {"dscp", "order"})),
                 'is not read in BPF; give code points, such as { dscp = "EF" }, or use linkweir export tc',
             )
+    if "flows" in entry:
+        raise unfit(f"class[{number}].flows", entry["flows"], "is not in BPF, where a class is one queue; leave it out")
     own: dict[str, Any] = {"name": one_word(entry["name"])}
     if rules is not None:
         own["match"] = list(rules)

@@ -63,7 +63,10 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper
     if not _DEVICE.fullmatch(device):
         raise unfit("--device", device, "must be the name of a network device: 1 .. 15 letters, digits, _, - or .")
     if scenario.is_network:
-        message = f"is one of {len(scenario.links)} links, each with a script of its own; give scenario.of_link(NAME)"
+        message = (
+            f"is one of {len(scenario.links)} links, each with a script of its own; "
+            "name its device as --device LINK=NAME (in Python: scenario.of_link)"
+        )
         raise unfit("link.name", scenario.links[0], message)
     keys = scenario.native.written()
     link, scheduler = keys["link"], keys["scheduler"]

@@ -177,7 +177,7 @@ def link_rows(run: RunTables, most: int) -> list[dict[str, Any]]:
 def hop_rows(run: RunTables) -> list[dict[str, Any]]:
     """What flows met at each link that they passed, one row more than are shown."""
     rows = run.table("hops").slice(0, MOST_ROWS + 1).to_pylist()
-    back = {True: "", False: ", acknowledgements"}
+    back = {True: "", False: ", on the way back"}
     return [row | {"hop": f"{row['flow']} on {row['link']}{back[row['direction'] == THERE]}"} for row in rows]
 
 

@@ -287,10 +287,11 @@ def columns(key: Key, values: Sequence[Any]) -> dict[str, list[Any]]:
 
     >>> columns(("link", "rate"), ["1Mbit", None])
     {'link.rate': ['1Mbit', None], 'link.rate_bps': [1000000.0, None]}
+    >>> columns(("flow", "voice", "class"), ["ef"])
+    {'flow.voice.class': ['ef']}
     """
-    name = (
-        f"{show(key)}_list" if key[-1] in _LISTS and len(key) in (1, 3) and key[0] in ("link", *_LISTS) else show(key)
-    )
+    of_network = len(key) == 3 and (key[0], key[2]) == ("link", "class")
+    name = f"{show(key)}_list" if of_network or (len(key) == 1 and key[0] in _LISTS) else show(key)
     given = [value for value in values if value is not None]
     if all(isinstance(value, bool) for value in given):
         return {name: list(values)}

@@ -101,7 +101,7 @@ keys! {
     /// One of the links of a network, with the scheduler in front of it.
     LINKS "links" after [&LINK] {
         NAME "name": Text { what: "text" }, required("\"feeder\""), SEVERAL_LINKS,
-            "flows name the link so in `path` and `back`; names must differ";
+            "flows name the link so in `path` and `back`; must be unique";
         LIKE "like": Text { what: "name of a link" }, otherwise("none"), WITH_ANOTHER,
             "takes the keys and tables that this link does not give from the link of this name, a table as a whole. A link with a `rate`, `trace` or `beam` takes none of the other's, nor keys of its trace, nor `nominal`";
         SCHEDULER "scheduler": Special { shape: Shape::Nested(&super::class::SCHEDULER) }, required("policy = \"pss\""), CARRIED,
