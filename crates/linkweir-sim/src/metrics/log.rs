@@ -193,7 +193,7 @@ pub(super) const PACKETS_OF_LINKS: &[Column<Step, Names>] = &[unitless(
 pub(super) const PACKETS: &[Column<Step, Names>] = &[
     nanoseconds("t_ns", "Time.").count(|s, _| s.t_ns),
     unitless("event", "The step: created, enqueued, sent, delivered or dropped.").name(|s, _| s.event),
-    unitless("reason", "Of a packet dropped: limit, policy, link, decoder or order; otherwise empty.").name(|s, _| s.reason),
+    unitless("reason", "Of a packet dropped: limit, policy, age, link, decoder, order, absent (the link) or way (none); otherwise empty.").name(|s, _| s.reason),
     unitless("class", "Name of the class.").context_name(|s, names| &names[s.flow].1),
     unitless("flow", "Name of the flow.").context_name(|s, names| &names[s.flow].0),
     unitless("connection", "Of transfers, requests, web and video: number of the TCP connection in its flow, from 1; otherwise 0.").count(|s, _| s.connection),

@@ -280,7 +280,7 @@ pub(super) fn read<'s, 'i>(
         sources: &sources,
         order: order(&sources.routes, links.len()),
     };
-    read.acknowledgements_fit(&flow_sections)?;
+    read.ways_back_fit(&flow_sections)?;
     let alone = read.alone(&written, &of_links, &of_flows)?;
     let with_name = |at: &usize| {
         let (link, of_queues) = of_links[*at].clone();
@@ -344,27 +344,35 @@ impl Read<'_, '_, '_> {
             })
     }
 
-    /// Refuses a way back with a queue that cannot hold an acknowledgement.
-    fn acknowledgements_fit(&self, flow_sections: &[Section<'_, '_>]) -> Result<(), Fault> {
+    /// Refuses a way back that cannot carry what goes back on it, or has no room for it.
+    fn ways_back_fit(&self, flow_sections: &[Section<'_, '_>]) -> Result<(), Fault> {
         for ((flow, route, copy), entry) in self.flows().zip(&self.sources.entries) {
-            let Some(bytes) = traffic::ack_bytes(&flow.traffic) else {
+            let Some((least, most)) = traffic::sizes_back_bytes(&flow.traffic) else {
                 continue;
             };
             for stop in &route.back {
-                let on_wire = traffic::on_wire_bytes(bytes, stop.link);
+                let on_wire = traffic::on_wire_bytes(least, stop.link);
                 if on_wire < 1 {
                     let message = format!(
-                        "{bytes}B with {key}.overhead and {key}.mpu counts as {on_wire}B; it must be 1B or more",
+                        "{least}B with {key}.overhead and {key}.mpu counts as {on_wire}B; it must be 1B or more",
                         key = stop.key
                     );
                     return Err(flow_sections[*entry].fault_at(keys::kinds::TCP_ACK.name, message));
                 }
+                if let Some(coded) = stop.coded_bytes.filter(|coded| most > *coded) {
+                    let message = format!(
+                        "has packets of up to {most}B, acknowledgements or requests, more than the {coded}B that {}.satellite.packet codes, or coded of its class; raise that",
+                        stop.key
+                    );
+                    return Err(flow_sections[*entry].fault_at(keys::flow::BACK.name, message));
+                }
+                let on_wire = traffic::on_wire_bytes(most, stop.link);
                 let queued = &self.links[stop.at];
                 let class = stop.class_of(copy);
                 let held = queued.classes.classes[class].limit_bytes;
                 if held.is_some_and(|held| i64::try_from(held).is_ok_and(|held| held < on_wire)) {
                     let message = format!(
-                        "must hold an acknowledgement of flow {}, {on_wire}B on the wire, on its way back; raise it",
+                        "must hold the largest packet of flow {} on its way back, {on_wire}B on the wire; raise it",
                         flow.name
                     );
                     let section = queued.class_section(class);

@@ -21,7 +21,7 @@ use crate::tcp;
 
 use super::inputs::{Input, Told};
 use super::keys::class as queue;
-use super::keys::flow::{ACCESS_DELAY, COUNT, KIND, NAME, STAGGER, START, STOP};
+use super::keys::flow::{ACCESS_DELAY, BACK, COUNT, KIND, NAME, STAGGER, START, STOP};
 use super::keys::inner::{MAX, MIN, SIZES, WEIGHTS};
 use super::keys::kinds::{
     CBR_JITTER, CBR_PACKET, CBR_RATE, GREEDY_BACKLOG, GREEDY_PACKET, ONOFF_LENGTHS, ONOFF_OFF,
@@ -118,6 +118,14 @@ pub(super) fn read<'a>(
             application(section, session, path)?
         }
     };
+
+    if !route.back.is_empty() && sizes_back_bytes(&traffic).is_none() {
+        let message = format!(
+            "is the way of acknowledgements and requests, which {} has not; leave it out",
+            source.name()
+        );
+        return Err(section.fault_at(BACK.name, message));
+    }
 
     let start_ns = section.take(&START)?;
     let stop_ns = section.take_or(&STOP, duration_ns)?;
@@ -527,11 +535,11 @@ pub(super) fn fits(
     Ok(())
 }
 
-/// An acknowledgement of a flow over TCP, bytes.
-pub(super) fn ack_bytes(traffic: &Traffic) -> Option<u32> {
+/// The smallest and the largest packet that a flow over TCP sends back, bytes.
+pub(super) fn sizes_back_bytes(traffic: &Traffic) -> Option<(u32, u32)> {
     match traffic {
-        Traffic::Tcp(config) => Some(config.ack_bytes),
-        Traffic::Application(application) => Some(application.tcp.ack_bytes),
+        Traffic::Tcp(config) => Some(config.sizes_back_bytes(false)),
+        Traffic::Application(application) => Some(application.tcp.sizes_back_bytes(true)),
         _ => None,
     }
 }

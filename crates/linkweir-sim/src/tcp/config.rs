@@ -68,6 +68,12 @@ pub struct Config {
     pub bytes_to_send: Option<u64>,
 }
 
+/// Payload of a request, bytes: a small HTTP request with its headers.
+pub const REQUEST_BYTES: u32 = 300;
+
+/// Most bytes that blocks of received segments add to an acknowledgement.
+const MOST_SACK_BYTES: u32 = 4 + 8 * 5;
+
 impl Config {
     /// The defaults of a profile.
     pub fn new(algorithm: Algorithm, profile: Profile) -> Config {
@@ -150,6 +156,19 @@ impl Config {
         match self.profile {
             Profile::Linux => self.header_bytes + 8,
             Profile::Ns2 => self.header_bytes,
+        }
+    }
+
+    /// The smallest and the largest packet that the receiver sends; `asks` says whether it opens connections and asks for
+    /// what it wants.
+    pub fn sizes_back_bytes(&self, asks: bool) -> (u32, u32) {
+        let most = self.ack_bytes + MOST_SACK_BYTES;
+        if asks {
+            let request = self.header_bytes + REQUEST_BYTES;
+            let least = self.ack_bytes.min(self.syn_bytes());
+            (least.max(1), most.max(request).max(self.syn_bytes()))
+        } else {
+            (self.ack_bytes.max(1), most)
         }
     }
 

@@ -40,7 +40,7 @@ mod segment;
 mod state;
 mod stream;
 
-pub use config::{Algorithm, Config, Profile};
+pub use config::{Algorithm, Config, Profile, REQUEST_BYTES};
 pub use segment::{Ack, Block, Segment};
 pub use state::{Counters, Phase, Window};
 pub use stream::Stream;

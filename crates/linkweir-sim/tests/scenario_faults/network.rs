@@ -161,13 +161,18 @@ path"#,
 fn an_acknowledgement_fits_into_the_queues_of_its_way_back() {
     is(
         r#"name = "acks""#,
-        "name = \"acks\"\nlimit_bytes = \"51B\"",
-        r#"29: link[2].class[0].limit_bytes = "51B": must hold an acknowledgement of flow load, 52B on the wire, on its way back; raise it"#,
+        "name = \"acks\"\nlimit_bytes = \"95B\"",
+        r#"29: link[2].class[0].limit_bytes = "95B": must hold the largest packet of flow load on its way back, 96B on the wire; raise it"#,
     );
     is(
         r#"rate = "1Mbit""#,
         "rate = \"1Mbit\"\noverhead = \"-52B\"",
         "38: flow[1].ack: 52B with link.return1.overhead and link.return1.mpu counts as 0B; it must be 1B or more",
+    );
+    is(
+        "dscp = \"EF\"\npath = [\"feeder\", \"beam1\"]",
+        "dscp = \"EF\"\npath = [\"feeder\", \"beam1\"]\nback = [\"return1\"]",
+        r#"35: flow[0].back: is the way of acknowledgements and requests, which voice has not; leave it out"#,
     );
 }
 

@@ -40,16 +40,14 @@ impl Cut {
         let mut delays_ns: Vec<u64> = edges
             .iter()
             .map(|edge| edge.2)
-            .filter(|ns| *ns > 0)
+            .filter(|ns| *ns > WORTHWHILE_NS)
             .collect();
-        delays_ns.retain(|ns| *ns > WORTHWHILE_NS);
         delays_ns.sort_unstable_by_key(|ns| Reverse(*ns));
         delays_ns.dedup();
         let most = load.all().div_ceil(threads.max(1) as u64);
         let shared = |groups: &Groups| groups.heaviest(&load) <= most + most / SLACK;
-        let groups = delays_ns.iter().map(|ns| Groups::new(links, &edges, *ns));
+        let mut groups = delays_ns.iter().map(|ns| Groups::new(links, &edges, *ns));
         let groups = groups
-            .into_iter()
             .find(shared)
             .unwrap_or_else(|| Groups::new(links, &edges, WORTHWHILE_NS));
         let parts = groups.share(&load, threads);

@@ -16,9 +16,6 @@ use super::super::station::{Letter, Notice};
 use super::super::transport::Transport;
 use super::super::Engine;
 
-/// Payload of a request, bytes: a small HTTP request with its headers.
-const REQUEST_BYTES: u32 = 300;
-
 impl<M: Medium> Engine<'_, M> {
     /// Whether a packet that its source has sent goes to the queue of this link; if not, it has been taken care of.
     #[inline]
@@ -96,7 +93,7 @@ impl<M: Medium> Engine<'_, M> {
         let bytes = match &letter {
             Letter::Ack(_, ack) => tcp.ack_wire_bytes(ack),
             Letter::Syn(_) => tcp.syn_bytes(),
-            Letter::Ask(..) => tcp.header_bytes + REQUEST_BYTES,
+            Letter::Ask(..) => tcp.header_bytes + tcp::REQUEST_BYTES,
         };
         let number = station.letters.keep(letter);
         self.arrive(Packet {

@@ -110,6 +110,7 @@ impl<'p> FifoLink<'p> {
         let limit = class.limit();
         let is_simple = experiment.scheduler.policy == "fifo"
             && experiment.scheduler.brought.is_none()
+            && experiment.scheduler.across.is_none()
             && *loss == 0.0
             && !ImpairedLink::is_needed(link)
             && link.satellite.is_none()

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::experiment::{Experiment, Flow, Link, Measures, Signal, Sizes, Traffic};
 use crate::metrics::network::{FlowEntries, HopEntry};
 use crate::network::{Network, Routed, Station, Way};
+use crate::random::{mixed, of_name};
 use crate::satellite::reorder::Rule;
 
 use super::super::beam::BeamLink;
@@ -64,7 +65,7 @@ impl Plan {
             plan.add_ends(number as u32, routed);
         }
         for (number, routed) in network.flows.iter().enumerate() {
-            plan.add_hops(number as u32, routed, network)?;
+            plan.add_hops(number as u32, routed)?;
         }
         plan.number_lines();
         for experiment in &plan.experiments {
@@ -95,7 +96,12 @@ impl Plan {
     pub(super) fn edges(&self) -> BTreeSet<(u32, u32, u64)> {
         let mut edges = BTreeSet::new();
         for station in &self.stations {
-            let delay_ns = self.least_delay_ns[station.place as usize];
+            let place = station.place as usize;
+            // What a satellite sent is passed on when it is decoded: the event that does so has only the way to the user ahead.
+            let delay_ns = match &self.experiments[place].link.satellite {
+                Some(satellite) => satellite.ground_delay_ns,
+                None => self.least_delay_ns[place],
+            };
             for entry in &station.entries {
                 if let Some(hop) = entry.hop {
                     edges.insert((station.place, hop.next.place, delay_ns));
@@ -111,31 +117,45 @@ impl Plan {
         edges
     }
 
+    /// The processes that a message may reach, at the time at which it began, behind their own events of that time: it came, also
+    /// through others, from one that is later in order.
+    fn late(&self) -> Vec<bool> {
+        let edges = self.edges();
+        let mut latest: Vec<u32> = (0..self.stations.len() as u32).collect();
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (from, to, _) in edges.iter().filter(|edge| edge.2 == 0) {
+                let found = latest[*from as usize].max(latest[*to as usize]);
+                changed |= found > latest[*to as usize];
+                latest[*to as usize] = found;
+            }
+        }
+        (0..)
+            .zip(&latest)
+            .map(|(place, last)| *last > place)
+            .collect()
+    }
+
     /// A process for each link; `simple` says whether those that can be are simple ones, which changes no result.
     pub(super) fn processes(
         &self,
         network: &Network,
         simple: bool,
     ) -> Result<Vec<Box<dyn Process + '_>>, RunError> {
-        // A message that takes no time from a process that is later in order may come behind events of the same time.
-        let edges = self.edges();
-        let late = edges.iter().filter(|(from, to, ns)| *ns == 0 && from > to);
-        let late: BTreeSet<u32> = late.map(|edge| edge.1).collect();
+        let late = self.late();
         let links = self.experiments.iter().zip(&self.stations);
         links
             .map(|(experiment, station)| {
-                process(
-                    experiment,
-                    station,
-                    simple && !late.contains(&station.place),
+                process(experiment, station, simple && !late[station.place as usize]).map_err(
+                    |error| match error {
+                        RunError::Invalid(message) => {
+                            let name = &network.links[station.place as usize].name;
+                            RunError::Invalid(format!("link {name}: {message}"))
+                        }
+                        other => other,
+                    },
                 )
-                .map_err(|error| match error {
-                    RunError::Invalid(message) => {
-                        let name = &network.links[station.place as usize].name;
-                        RunError::Invalid(format!("link {name}: {message}"))
-                    }
-                    other => other,
-                })
             })
             .collect()
     }
@@ -166,7 +186,7 @@ impl Plan {
     }
 
     /// Adds the entries of a flow at the links of its ways.
-    fn add_hops(&mut self, number: u32, routed: &Routed, network: &Network) -> Result<(), String> {
+    fn add_hops(&mut self, number: u32, routed: &Routed) -> Result<(), String> {
         let mut known = BTreeMap::new();
         let mut there = Vec::new();
         for way in &routed.there {
@@ -197,7 +217,6 @@ impl Plan {
         let mut hops = std::mem::take(&mut self.flows[number as usize].hops);
         hops.sort_unstable();
         self.flows[number as usize].hops = hops;
-        debug_assert!(network.flows.len() >= self.flows.len());
         Ok(())
     }
 
@@ -227,7 +246,7 @@ impl Plan {
                         application: !back
                             && matches!(routed.flow.traffic, Traffic::Application(_)),
                     },
-                    number: isolated(number, back, &routed.flow.traffic),
+                    number: isolated(number, back),
                     hop: Some(Hop {
                         next,
                         back,
@@ -294,18 +313,11 @@ impl Plan {
     }
 }
 
-/// The number by which classes that isolate flows know a flow, or its acknowledgements. The connections of an application
-/// have numbers from there on.
-fn isolated(number: u32, back: bool, traffic: &Traffic) -> u32 {
-    let connections = if matches!(traffic, Traffic::Application(_)) {
-        1 << 20
-    } else {
-        1
-    };
-    number
-        .wrapping_mul(2)
-        .wrapping_add(u32::from(back))
-        .wrapping_mul(connections)
+/// The number by which classes that isolate flows know a flow, or its acknowledgements, on links where it does not begin. The
+/// connections of an application have numbers from there on. It is a hash, so that they do not follow those of the link's own
+/// flows, which are small.
+fn isolated(number: u32, back: bool) -> u32 {
+    mixed(u64::from(number) << 1 | u64::from(back)) as u32
 }
 
 /// A flow as a link sees it that it crosses: packets of its sizes.
@@ -313,11 +325,8 @@ fn crossing(routed: &Routed, class: u32, back: bool) -> Flow {
     let flow = &routed.flow;
     let (least, most) = match (&flow.traffic, back) {
         (_, false) => build::sizes_bytes(&flow.traffic),
-        (Traffic::Tcp(tcp), true) => (tcp.ack_bytes.max(1), tcp.ack_bytes + MOST_SACK_BYTES),
-        (Traffic::Application(application), true) => {
-            let tcp = &application.tcp;
-            (tcp.ack_bytes.max(1), tcp.segment_bytes())
-        }
+        (Traffic::Tcp(tcp), true) => tcp.sizes_back_bytes(false),
+        (Traffic::Application(application), true) => application.tcp.sizes_back_bytes(true),
         (_, true) => (1, 1),
     };
     Flow {
@@ -334,9 +343,6 @@ fn crossing(routed: &Routed, class: u32, back: bool) -> Flow {
     }
 }
 
-/// Most bytes that blocks of received segments add to an acknowledgement.
-const MOST_SACK_BYTES: u32 = 4 + 8 * 5;
-
 /// The experiment of a link, without flows. Its seed is that of the link's losses: it depends on the link's name, and is that
 /// of the network for a link named as the one of a single-link scenario is.
 fn experiment(network: &Network, station: &Station) -> Experiment {
@@ -345,20 +351,13 @@ fn experiment(network: &Network, station: &Station) -> Experiment {
         duration_ns: network.duration_ns,
         warmup_ns: network.warmup_ns,
         interval_ns: network.interval_ns,
-        seed: network.seed ^ hashed(&station.name) ^ hashed("link"),
+        seed: of_name(network.seed, &station.name),
         link: station.link.clone(),
         scheduler: station.scheduler.clone(),
         classes: station.classes.clone(),
         flows: Vec::new(),
         log_rows: network.log_rows,
     }
-}
-
-/// FNV-1a.
-fn hashed(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 fn process<'p>(

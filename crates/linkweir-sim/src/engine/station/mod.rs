@@ -116,7 +116,11 @@ impl Station {
             return;
         };
         let notice = hop.notice(now_ns, (self.place, self.sent_notices), packet);
-        self.mail.notices.push(notice);
         self.sent_notices += 1;
+        if hop.home == self.place {
+            self.inbox.push_notice(notice);
+        } else {
+            self.mail.notices.push(notice);
+        }
     }
 }
