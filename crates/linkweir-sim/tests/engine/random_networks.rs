@@ -2,10 +2,11 @@
 //! Networks put together at random: no packet is lost or made, and results do not depend on threads.
 
 use linkweir_sim::experiment::{
-    Amount, Application, Arrivals, Distribution, Experiment, Flow, Measures, Outages, Session,
-    Traffic,
+    Amount, Application, Arrivals, Distribution, Experiment, Flow, Measures, Outages, Satellite,
+    Session, Traffic,
 };
 use linkweir_sim::network::{Hop, Network, OnBreak, Routed, Station, Way};
+use linkweir_sim::satellite::harq::Harq;
 use linkweir_sim::table::{Column, Table};
 use linkweir_sim::{run_network, tcp};
 use rand_pcg::rand_core::SeedableRng;
@@ -13,6 +14,7 @@ use rand_pcg::Pcg64;
 
 use crate::build::*;
 use crate::random_lives::Dice;
+use crate::satellite::users_of;
 
 /// Which links may follow a link.
 enum Shape {
@@ -284,11 +286,27 @@ fn none_overtakes(name: &str, network: &Network) {
     }
 }
 
+/// Sends packets of a link again until they are decoded, so that they come when nothing is sent.
+fn over_a_satellite(station: &mut Station, ground_delay_ns: u64) {
+    station.absent = Outages::default();
+    station.link.beam = None;
+    station.link.ring = 1;
+    station.link.satellite = Some(Satellite {
+        harq: Harq::designed(8 * 1_500, 10).unwrap(),
+        ground_delay_ns,
+        ..users_of(&[0.0, -12.0, 3.0], 70 * MS, 20 * MS)
+    });
+}
+
 fn lives(seed: u64, count: u64) -> f64 {
     let mut dice = Dice(Pcg64::seed_from_u64(seed));
     let mut moved = 0.0;
     for number in 0..count {
-        let network = dice.network();
+        let mut network = dice.network();
+        if number % 5 == 4 {
+            let ground_delay_ns = [0, MS][number as usize / 5 % 2];
+            over_a_satellite(&mut network.links[0], ground_delay_ns);
+        }
         let name = format!("network {number}");
         moved += packets_are_kept(&name, &network);
         none_overtakes(&name, &network);

@@ -150,7 +150,7 @@ fn attempts_worked_by_hand() {
 }
 
 /// One satellite link for users whose places in a recorded fading are so far apart.
-fn users_of(samples_db: &[f32], step_ns: u64, user_offset_ns: u64) -> Satellite {
+pub(crate) fn users_of(samples_db: &[f32], step_ns: u64, user_offset_ns: u64) -> Satellite {
     Satellite {
         channel: Channel::Recorded(Fading::new(step_ns, samples_db.to_vec()).unwrap()),
         user_offset_ns,

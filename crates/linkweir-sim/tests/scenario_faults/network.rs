@@ -172,7 +172,7 @@ fn an_acknowledgement_fits_into_the_queues_of_its_way_back() {
     is(
         "dscp = \"EF\"\npath = [\"feeder\", \"beam1\"]",
         "dscp = \"EF\"\npath = [\"feeder\", \"beam1\"]\nback = [\"return1\"]",
-        r#"35: flow[0].back: is the way of acknowledgements and requests, which voice has not; leave it out"#,
+        r#"36: flow[0].back = ["return1"]: is the way of acknowledgements and requests, which voice has not; leave it out"#,
     );
 }
 
