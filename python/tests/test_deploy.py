@@ -134,6 +134,20 @@ def test_every_shipped_scenario_is_exported_or_says_in_a_sentence_what_to_add(
         assert path.stem == "calls-and-downloads"
         assert kind != "gateway"
         return
+    links = Scenario.load(path).links
+    if links and kind == "gateway":
+        assert message.endswith(
+            "a gateway has one link, and this scenario has [[link]]; export a scenario with one [link]"
+        )
+        return
+    if links:
+        assert message.endswith(f"must be LINK=NAME, as this scenario has several links, such as {links[0]}=eth0")
+        for link in links:
+            exported = linkweir("export", kind, path, "--device", f"{link}=eth0")
+            if exported.returncode:  # one queue for all classes, which its results keep apart
+                assert path.stem in ("household", "geo-return")
+                assert "scheduler.policy = fifo: must have one class here" in exported.stderr
+        return
     for folder in ("traces", "recordings"):
         (tmp_path / folder).symlink_to(SCENARIOS / folder)
     mended = tmp_path / path.name
