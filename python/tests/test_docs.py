@@ -512,6 +512,8 @@ def test_scenarios_in_the_documentation_are_sound(block: Block, tmp_path: Path) 
         whole = [LINK + block.text]
     elif block.first == "[link]":
         whole = [re.sub(r"^link = .*\n", "", VOICE, flags=re.MULTILINE) + block.text]
+    elif block.first == "[scheduler]":
+        whole = [re.sub(r"^scheduler = .*\n", "", VOICE, flags=re.MULTILINE) + block.text]
     else:
         whole = [block.text]
     for text in whole:
