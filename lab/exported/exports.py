@@ -94,8 +94,7 @@ def _parameters(policy: str, at: int, rate_kbit: int, draw: random.Random) -> di
 def recorded(made: Scenario, folder: Path) -> Scenario:
     """The same scenario with the packets that the laboratory sends, as the laboratory has its own random numbers."""
     keys = marked(made)
-    flows = flows_of({**keys, "class": [{"count": 1, **entry} for entry in keys["class"]]}, made)
-    packets = due(flows, made)
+    packets = due(flows_of(made), made)
     for number, flow in enumerate(keys["flow"]):
         mine = packets[packets["flow"] == number]
         path = folder / f"{made.name}-{number}.csv"

@@ -231,12 +231,14 @@ def test_units_are_those_of_the_parser() -> None:
 
 
 def test_examples_of_the_page_run(tmp_path: Path) -> None:
-    first, lossy, *kinds, network, amounts, sizes, signals, _ = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
+    first, lossy, across, *kinds, network, amounts, sizes, signals, _ = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
     assert Scenario.parse(first).flows[0] == "cbr1"
     link = '[link]\nrate = "20Mbit"\ndelay = "250ms"\n'
     assert link in first
     Scenario.parse(first.replace(link, lossy))
     assert len(kinds) == 6
+    users = re.sub(r"\[scheduler\]\n(?:.+\n)+", across, first)
+    assert "across" in Scenario.parse(users).resolved
     assert Scenario.parse(network).links == ["feeder", "beam", "return"]
     (tmp_path / "packets.csv").write_text("t_s,bytes,flow\n0,1500,camera\n")
     for kind in kinds:

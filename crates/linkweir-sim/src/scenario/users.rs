@@ -40,7 +40,8 @@ pub(super) fn coded(section: &mut Section<'_, '_>) -> Result<Option<Coded>, Faul
         section.write(CODED.name, OWN);
         return Ok(Some(Coded::Each));
     }
-    let is_size = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
+    let is_size =
+        |text: &str| text.starts_with(|first: char| first.is_ascii_digit() || first == '-');
     if !entry.text().is_ok_and(is_size) {
         return Err(entry.fault("must be a size like \"210B\", or \"own\""));
     }
