@@ -24,7 +24,6 @@ from linkweir.deploy.ns3 import ns3_program
 from linkweir.deploy.script import tc_scripts
 from linkweir.diagnose import MOST_LINKS
 from linkweir.fault import PlanError
-from linkweir.lab.world import world
 from linkweir.scenarios.declared import rows
 from linkweir.sweeps import keys
 from linkweir.sweeps.keys import KeyPathError
@@ -444,7 +443,6 @@ def test_a_wrong_parameter_of_a_link_names_the_policy_and_the_class() -> None:
 # --- hosts -----------------------------------------------------------------------------------------------------------
 
 REFUSING = {
-    "laboratory": lambda scenario: world(scenario, frozenset({"pss"})),
     "gateway": lambda scenario: gateway_configuration(scenario, []),
     "ns3": ns3_program,
 }

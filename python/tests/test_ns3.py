@@ -36,6 +36,10 @@ def test_every_scenario_becomes_a_program_or_a_refusal(path: Path) -> None:
         with pytest.raises(ScenarioError, match=r"scheduler\.across.*has no queue disc"):
             ns3_program(scenario)
         return
+    if scenario.links:
+        with pytest.raises(ScenarioError, match=r"the program has one link.*export a scenario with one \[link\]"):
+            ns3_program(scenario)
+        return
     program = ns3_program(scenario)
     assert program.text.count("{") == program.text.count("}")
     for note in program.notes:

@@ -231,7 +231,9 @@ def test_units_are_those_of_the_parser() -> None:
 
 
 def test_examples_of_the_page_run(tmp_path: Path) -> None:
-    first, lossy, across, *kinds, network, amounts, sizes, signals, _ = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
+    first, lossy, across, *kinds, network, amounts, sizes, signals, _ = re.findall(
+        r"```toml\n(.*?)```", PAGE, flags=re.DOTALL
+    )
     assert Scenario.parse(first).flows[0] == "cbr1"
     link = '[link]\nrate = "20Mbit"\ndelay = "250ms"\n'
     assert link in first
