@@ -415,7 +415,7 @@ EXPECTED = {
         "delay": "in this storm 60 packets are more than a second of what faded terminals are given",
     },
     "geo-return": {
-        "delay": "the camera's 200 packets are 2.4 s of the return link, behind which acknowledgements wait"
+        "delay": "the camera's 200 packets are 2.4 s of the return link; acknowledgements wait behind"
     },
     "leo-voice": {"offered": "the file says so: the link is just full, and repetitions take the rest"},
     "lte-drive": {
