@@ -159,9 +159,7 @@ def run_guest(release: str, root: Path, image: Path, scripts: list[str], process
 
 def main() -> int:
     """Runs the scripts that are named, or all."""
-    scripts = sys.argv[1:] or sorted(
-        path.stem for path in (HERE / "guest").glob("*.sh") if path.stem not in OTHERS
-    )
+    scripts = sys.argv[1:] or sorted(path.stem for path in (HERE / "guest").glob("*.sh") if path.stem not in OTHERS)
     try:
         release, root = kernel()
         image = find(root, release, "vmlinuz*")

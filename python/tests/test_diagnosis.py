@@ -414,9 +414,7 @@ EXPECTED = {
     "geo-beam-rain": {
         "delay": "in this storm 60 packets are more than a second of what faded terminals are given",
     },
-    "geo-return": {
-        "delay": "the camera's 200 packets are 2.4 s of the return link; acknowledgements wait behind"
-    },
+    "geo-return": {"delay": "the camera's 200 packets are 2.4 s of the return link; acknowledgements wait behind"},
     "leo-voice": {"offered": "the file says so: the link is just full, and repetitions take the rest"},
     "lte-drive": {
         "delay": "200 packets are 1.6 s at 1.5 Mbit/s, which keeps TCP going through fades; fades hold up the rest",

@@ -41,7 +41,9 @@ def bpf_settings(scenario: Scenario) -> Configuration:
     if scheduler["policy"] not in POLICIES:
         raise unfit("scheduler.policy", scheduler["policy"], f"must be one of {', '.join(POLICIES)} in BPF")
     if "across" in scheduler:
-        raise unfit("scheduler.across", "...", "is not in BPF, where packets have no users; use linkweir export gateway")
+        raise unfit(
+            "scheduler.across", "...", "is not in BPF, where packets have no users; use linkweir export gateway"
+        )
     sorted_by = sorting(classes, keys["class"])
     notes = [*sorted_by.notes, *_of_the_link(keys["link"]), *left_out.of_the_run(keys)]
     policy = next(policy for policy in _native.policies() if policy["name"] == scheduler["policy"])
