@@ -37,7 +37,10 @@ def commands(quick: ModuleType, *paths: str) -> str:
         ),
         ("crates/linkweir-sim/tests/tcp_bbr.rs", ["-p linkweir-sim --lib --test tcp_bbr -- --skip long::"]),
         ("crates/linkweir-gateway/tests/namespaces/main.rs", ["-p linkweir-gateway --lib -- --skip long::"]),
-        ("crates/linkweir-core/tests/made/mod.rs", ["-p linkweir-core --lib --test queues --test vectors -- --skip"]),
+        (
+            "crates/linkweir-core/tests/made/mod.rs",
+            ["-p linkweir-core --lib --test across --test queues --test vectors -- --skip"],
+        ),
         ("crates/linkweir-core/tests/gone.rs", ["-p linkweir-core --lib -- --skip long::"]),
         ("python/linkweir/sizing/theory.py", ["ruff", "mypy", "lint-imports", "tests/test_theory.py"]),
         ("python/linkweir/tables/outline.py", ["tests/test_outline.py"]),
