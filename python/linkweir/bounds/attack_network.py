@@ -74,7 +74,11 @@ class Network:
                 continue
             path = folder / f"{flow['name']}.csv"
             path.write_text("t_s,bytes\n" + "".join(f"{t / 1e9:.9f},{size}\n" for t, size in rows))
-            kept = {key: flow[key] for key in ("name", "class", "dscp", "path", "back") if key in flow}
+            kept = {key: flow[key] for key in ("name", "class", "dscp", "path") if key in flow}
+            if isinstance(
+                kept.get("class"), dict
+            ):  # recorded packets have no way back, whose links are named there, too
+                kept["class"] = {link: name for link, name in kept["class"].items() if link in flow["path"]}
             flows.append({**kept, "kind": "replay", "file": str(path)})
         for link in keys["link"]:
             for entry in link["class"]:
