@@ -56,7 +56,15 @@ FIRST_RANKS = 10
 LEAST_CONTRAST = 4.5
 """WCAG 2.1, 1.4.3."""
 PICTURED = ("index", "docs/tutorial/first-scenario", "docs/reference/policies/pss", "api/python", "api/contract")
-HOSTS = ("github.com", "pradyunsg.me", "semver.org", "taplo.tamasfe.dev", "www.sphinx-doc.org")
+HOSTS = (
+    "github.com",
+    "gitlab.com",
+    "pradyunsg.me",
+    "semver.org",
+    "taplo.tamasfe.dev",
+    "www.nsnam.org",
+    "www.sphinx-doc.org",
+)
 """Other hosts that pages may lead to; a person looked at each. No registry of packages: the lock files name those."""
 CONTRAST = """(() => {
   const channels = (colour) => {
