@@ -117,8 +117,8 @@ impl Plan {
         edges
     }
 
-    /// The processes that a message may reach, at the time at which it began, behind their own events of that time: it came, also
-    /// through others, from one that is later in order.
+    /// For each process, whether a message may arrive after it has run its own events of the same time. That needs a process that
+    /// is later in order, and a way from there that takes no time, directly or through others.
     fn late(&self) -> Vec<bool> {
         let edges = self.edges();
         let mut latest: Vec<u32> = (0..self.stations.len() as u32).collect();
