@@ -49,7 +49,7 @@ pub(super) fn read(
     series_rows(
         &top,
         run.bins,
-        std::slice::from_ref(&queued),
+        std::iter::once(&queued),
         sources.flows.len(),
     )?;
 

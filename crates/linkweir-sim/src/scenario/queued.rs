@@ -253,10 +253,10 @@ pub(super) fn held(top: &Section<'_, '_>, links: &[Queued<'_, '_>]) -> Result<()
 }
 
 /// Refuses series with too many rows.
-pub(super) fn series_rows(
+pub(super) fn series_rows<'q>(
     top: &Section<'_, '_>,
     bins: u64,
-    links: &[Queued<'_, '_>],
+    links: impl Iterator<Item = &'q Queued<'q, 'q>>,
     flows: usize,
 ) -> Result<(), Fault> {
     let (mut classes, mut terminals) = (0, 0);
