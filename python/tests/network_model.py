@@ -36,6 +36,8 @@ class Station:
     turn: int = 0
     deficits: list[int] = field(default_factory=list)
     fresh: bool = True
+    joined: int = 0
+    """How many packets have joined a queue: their order for fifo."""
     arrived: dict[int, list[tuple[Fraction, int]]] = field(default_factory=dict)
     worst_bits: dict[int, int] = field(default_factory=dict)
 
@@ -45,8 +47,9 @@ class Station:
         self.arrived = {queue: [] for queue in range(self.queues)}
         self.worst_bits = dict.fromkeys(range(self.queues), 0)
 
-    def join(self, now: Fraction, number: int, queue: int, packet: Packet) -> None:
-        self.waiting[queue].append((number, packet))
+    def join(self, now: Fraction, queue: int, packet: Packet) -> None:
+        self.joined += 1
+        self.waiting[queue].append((self.joined, packet))
         self.arrived[queue].append((now, packet.bits))
         self.worst_bits[queue] = max(self.worst_bits[queue], sum(p.bits for _, p in self.waiting[queue]))
 
@@ -98,12 +101,12 @@ def play(stations: list[Station], ways: list[list[tuple[int, int]]], packets: li
                 coming.append((now + station.delay, number, packet))
         coming.sort(key=lambda event: event[:2])
         while coming and coming[0][0] == now:
-            _, order, packet = coming.pop(0)
+            _, _, packet = coming.pop(0)
             if packet.place == len(ways[packet.flow]):
                 worst[packet.flow] = max(worst[packet.flow], now - packet.created)
                 continue
             link, queue = ways[packet.flow][packet.place]
-            stations[link].join(now, order, queue, packet)
+            stations[link].join(now, queue, packet)
         for station in stations:
             if station.sending is None and any(station.waiting):
                 station.sending = station.choose()
