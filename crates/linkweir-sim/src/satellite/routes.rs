@@ -278,3 +278,143 @@ fn sum(a: Cost, b: Cost) -> Cost {
 fn nanoseconds(km: f64) -> u64 {
     libm::ceil(km * NS_PER_KM) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::constellation::Pattern;
+    use super::*;
+
+    /// A file of `vectors/ways`, which `oracle/ways.py` writes.
+    struct Vectors {
+        mesh: Mesh,
+        names: Vec<String>,
+        /// Time, ends, and the best way with its length in mm.
+        ways: Vec<(f64, [u32; 2], Option<(u64, Vec<String>)>)>,
+    }
+
+    fn read(path: &Path) -> Vectors {
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+        let shell: Vec<&str> = lines.next().unwrap().split(' ').collect();
+        let number = |at: usize| shell[at].parse::<f64>().unwrap();
+        let pattern = match shell[1] {
+            "star" => Pattern::Star,
+            _ => Pattern::Delta,
+        };
+        let metric = match shell[9] {
+            "hops" => Metric::Hops,
+            _ => Metric::Delay,
+        };
+        let (mut names, mut places, mut ways) = (Vec::new(), Vec::new(), Vec::new());
+        for line in lines {
+            let words: Vec<&str> = line.split(' ').collect();
+            if words[0] == "station" {
+                names.push(words[1].to_owned());
+                places.push(Place {
+                    lat_deg: words[2].parse().unwrap(),
+                    lon_deg: words[3].parse().unwrap(),
+                });
+                continue;
+            }
+            let end = |name: &str| names.iter().position(|known| known == name).unwrap() as u32;
+            let nodes = words.iter().skip(6).map(|&word| word.to_owned());
+            let found = words[5].parse::<u64>().ok().map(|mm| (mm, nodes.collect()));
+            let time_s = words[1].parse::<f64>().unwrap() / 1e9;
+            ways.push((time_s, [end(words[3]), end(words[4])], found));
+        }
+        let constellation = Constellation {
+            pattern,
+            spacing_deg: None,
+            planes: number(2) as u32,
+            per_plane: number(3) as u32,
+            phasing: number(4) as u32,
+            altitude_km: number(5),
+            inclination_deg: number(6),
+            min_elevation_deg: number(7),
+        };
+        let mesh = Mesh::new(constellation, places, number(8) as usize, metric);
+        Vectors { mesh, names, ways }
+    }
+
+    #[test]
+    fn ways_and_delays_are_those_of_the_oracle() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/ways");
+        let mut compared = 0;
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "ways") {
+                continue;
+            }
+            let Vectors { mesh, names, ways } = read(&path);
+            for (time_s, [from, to], wanted) in ways {
+                let mut now = mesh.at(time_s);
+                let found = now.way(from, to);
+                let Some((wanted_mm, wanted)) = wanted else {
+                    assert_eq!(found, None, "{}: {time_s} s", path.display());
+                    continue;
+                };
+                let mut nodes = vec![Node::Station(from)];
+                nodes.extend(found.unwrap().into_iter().map(Node::Satellite));
+                nodes.push(Node::Station(to));
+                let called = nodes.iter().map(|node| match node {
+                    Node::Satellite(number) => format!("s{number}"),
+                    Node::Station(index) => names[*index as usize].clone(),
+                });
+                let called: Vec<String> = called.collect();
+                assert_eq!(called, wanted, "{}: {time_s} s", path.display());
+                let delays = nodes.windows(2).map(|two| now.delay_ns(two[0], two[1]));
+                let sum_ns: u64 = delays.map(Option::unwrap).sum();
+                let exact_ns = wanted_mm as f64 * 1e6 / LIGHT_M_S;
+                let rounded_ns = sum_ns as f64 - exact_ns;
+                // Each link's delay is rounded up.
+                assert!(
+                    (-0.01..=nodes.len() as f64 - 1.0).contains(&rounded_ns),
+                    "{}: {time_s} s: {rounded_ns}",
+                    path.display()
+                );
+                // The way back is the same.
+                let mut back = now.way(to, from).unwrap();
+                back.reverse();
+                let there: Vec<u32> = nodes
+                    .iter()
+                    .filter_map(|node| match node {
+                        Node::Satellite(number) => Some(*number),
+                        Node::Station(_) => None,
+                    })
+                    .collect();
+                assert_eq!(back, there);
+                compared += 1;
+            }
+        }
+        assert!(compared > 150, "{compared}");
+    }
+
+    #[test]
+    fn a_satellite_alone_has_no_neighbours_and_is_its_own_way() {
+        let alone = Constellation {
+            pattern: Pattern::Delta,
+            spacing_deg: None,
+            planes: 1,
+            per_plane: 1,
+            phasing: 0,
+            altitude_km: 800.0,
+            inclination_deg: 0.0,
+            min_elevation_deg: 10.0,
+        };
+        let below = |lon_deg| Place {
+            lat_deg: 0.0,
+            lon_deg,
+        };
+        let mesh = Mesh::new(
+            alone,
+            vec![below(0.0), below(5.0), below(90.0)],
+            4,
+            Metric::Delay,
+        );
+        let mut now = mesh.at(0.0);
+        assert_eq!(now.way(0, 1), Some(vec![0]));
+        assert_eq!(now.way(0, 2), None);
+    }
+}
