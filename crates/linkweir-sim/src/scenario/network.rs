@@ -24,7 +24,7 @@ use super::keys::link::{BEAM, CLASS, LIKE, NAME, NOMINAL, SATELLITE, SCHEDULER};
 use super::keys::satellite::{CONSTELLATION, DELAYS, REORDER};
 use super::overrides::Overrides;
 use super::queued::{all_written, held, series_rows, Context, Queued, Tables};
-use super::route::{Place, Route, Stop, Ways};
+use super::route::{Place, Places, Route, Stop, Ways};
 use super::run_keys::RunKeys;
 use super::sources::{flow_tables, Sources};
 use super::{limits, traffic};
@@ -274,18 +274,15 @@ pub(super) fn read<'s, 'i>(
     held(&top, &links)?;
     let mut flow_sections = flow_tables(&mut top)?;
     top.known()?;
-    let places: Vec<Place<'_>> = tables
-        .iter()
-        .zip(&links)
-        .map(|(full, queued)| Place {
-            name: &full.name,
-            key: format!("link.{}", full.name),
-            link: &queued.link,
-            names: &queued.classes.names,
-            classes: &queued.classes.classes,
-            matched: &queued.classes.matched,
-        })
-        .collect();
+    let places = tables.iter().zip(&links).map(|(full, queued)| Place {
+        name: &full.name,
+        key: format!("link.{}", full.name),
+        link: &queued.link,
+        names: &queued.classes.names,
+        classes: &queued.classes.classes,
+        matched: &queued.classes.matched,
+    });
+    let places = Places::new(places.collect());
     let ways = Ways::Network(&places);
     let files = (&mut inputs, &mut told);
     let sources = Sources::read(&mut flow_sections, &ways, &run.times, files)?;

@@ -374,6 +374,15 @@ fn what_is_simulated_for_one_link_is_refused_among_several() {
 }
 
 #[test]
+fn queues_that_hold_too_much_are_those_of_a_link() {
+    is(
+        "name = \"rest\"",
+        "name = \"rest\"\nlimit = \"60000000p\"",
+        "9: link[0].class = [[link.class]]: the queues together may hold 120003000 packets, more than 100000000; lower limit",
+    );
+}
+
+#[test]
 fn greedy_sources_have_no_play_out_among_links_with_names() {
     is(
         "kind = \"voice\"\ncodec = \"g711\"",
