@@ -110,7 +110,6 @@ pub(super) fn read(
         steps,
     };
 
-    held(&top, &kinds)?;
     let mut flow_sections = flow_tables(&mut top)?;
     top.known()?;
     section.known()?;
@@ -126,10 +125,13 @@ pub(super) fn read(
     crossed.ways_back_fit(&flow_sections)?;
     let joined = sky.joined(&crossed, &flow_sections, &mut told.notes)?;
     let used = sky.used(&section, &crossed, &joined)?;
+    let of_links: Vec<&Queued<'_, '_>> =
+        used.all.iter().map(|ends| &kinds[kind_of(*ends)]).collect();
+    held(&section, &of_links)?;
     series_rows(
         &top,
         run.bins,
-        used.all.iter().map(|ends| &kinds[kind_of(*ends)]),
+        of_links.iter().copied(),
         sources.flows.len(),
     )?;
 
