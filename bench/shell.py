@@ -109,7 +109,9 @@ def constellation(duration_s: float, tcp: dict[str, Any], seed: int = 1) -> dict
             latitude, longitude = math.degrees(math.asin(z / EARTH_M)), math.degrees(math.atan2(y, x))
             stations.append({"name": name, "latitude": latitude, "longitude": longitude})
         ends = {"from": f"a{pair}", "to": f"b{pair}"}
-        flows.append({"name": f"pair{pair}", "class": "all", **ends, "kind": "tcp", **tcp, "start": f"{STAGGER_MS * pair}ms"})
+        flows.append(
+            {"name": f"pair{pair}", "class": "all", **ends, "kind": "tcp", **tcp, "start": f"{STAGGER_MS * pair}ms"}
+        )
 
     def of_kind(rate: str, **keys: float) -> dict[str, Any]:
         queue = {"scheduler": {"policy": "fifo"}, "class": [{"name": "all", "limit": LIMIT}]}

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A naive model of ways over a constellation: which links there are at an instant, how long each is, and which way is best.
+"""A naive model of ways over a constellation: which links there are at an instant, how long each is, and which way is
+best.
 
 It is written from Walker (1984, "Satellite constellations"), spherical geometry and Dijkstra (1959). Satellites move on
-circles around a point mass, the earth is a sphere that turns. Positions are turned by matrices, an elevation is an angle
-between two directions, and two satellites see each other if no point of the line between them is inside the earth.
+circles around a point mass, the earth is a sphere that turns. Positions are turned by matrices, an elevation is an
+angle between two directions, and two satellites see each other if no point of the line between them is in the earth.
 `python oracle/ways.py` writes the vectors in vectors/ways, which the simulator's tests read.
 
     shell PATTERN PLANES PER_PLANE PHASING ALTITUDE_KM INCLINATION_DEG MASK_DEG NEIGHBOURS METRIC
@@ -27,7 +28,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "vectors" / "ways"
 
 def product(matrix, vector):
     """A matrix times a vector."""
-    return [sum(m * v for m, v in zip(row, vector)) for row in matrix]
+    return [sum(m * v for m, v in zip(row, vector, strict=True)) for row in matrix]
 
 
 def about_x(angle):
@@ -41,11 +42,11 @@ def about_z(angle):
 
 
 def minus(a, b):
-    return [x - y for x, y in zip(a, b)]
+    return [x - y for x, y in zip(a, b, strict=True)]
 
 
 def dot(a, b):
-    return sum(x * y for x, y in zip(a, b))
+    return sum(x * y for x, y in zip(a, b, strict=True))
 
 
 class Shell:
@@ -108,7 +109,7 @@ def clear(a, b):
     """Whether the line from one point to another stays above the ground."""
     along = minus(b, a)
     nearest = min(max(-dot(a, along) / dot(along, along), 0), 1)
-    point = [x + nearest * d for x, d in zip(a, along)]
+    point = [x + nearest * d for x, d in zip(a, along, strict=True)]
     return math.sqrt(dot(point, point)) >= EARTH_M
 
 
@@ -179,7 +180,7 @@ def main():
     """Writes the vectors, or with --check says whether they are as they would be written."""
     stale = 0
     for name, shell, stations in CASES:
-        text = f"# SPDX-License-Identifier: BSD-3-Clause\n# python oracle/ways.py\n" + "".join(
+        text = "# SPDX-License-Identifier: BSD-3-Clause\n# python oracle/ways.py\n" + "".join(
             line + "\n" for line in lines(name, shell, stations)
         )
         path = FOLDER / f"{name}.ways"

@@ -171,7 +171,7 @@ fn others<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> String {
 /// Refuses `from` and `to` where there are no stations.
 fn refuse_stations(section: &mut Section<'_, '_>, cure: &str) -> Result<(), Fault> {
     for key in [FROM.name, TO.name] {
-        if let Some(entry) = section.stray(key) {
+        if let Some(entry) = section.find(key) {
             return Err(entry.fault(format!("is for the stations of a [constellation]; {cure}")));
         }
     }
@@ -185,7 +185,7 @@ fn between<'a>(
     names: &[String],
 ) -> Result<Route<'a>, Fault> {
     for key in [PATH.name, BACK.name] {
-        if let Some(entry) = section.stray(key) {
+        if let Some(entry) = section.find(key) {
             return Err(entry
                 .fault("is for [[link]]; with a [constellation], name stations in from and to"));
         }

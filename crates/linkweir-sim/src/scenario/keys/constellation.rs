@@ -24,7 +24,7 @@ keys! {
         ROUTES "routes": Special { shape: Shape::Nested(&COMPUTED) }, computed("`{ every = \"1s\", metric = \"delay\" }`"), WITH_ANOTHER,
             "which ways flows take";
         ON_BREAK "on_break": Words { of: &["lose", "deliver"] }, usual(0), WITH_ANOTHER,
-            "what happens when a link goes: packets that wait for it, are being sent or travel on it are lost, or they are still sent and arrive. Later ones are lost in both cases";
+            "whether packets that wait for a link or travel on it are lost when it goes, or still sent and delivered";
     }
 }
 
@@ -32,7 +32,7 @@ keys! {
     /// A place on the ground with a name.
     STATION "constellation.stations" {
         NAME "name": Text { what: "text" }, required("\"paris\""), WITH_ANOTHER,
-            "its name, in names of links such as `paris-s17`; must be unique";
+            "must be unique";
         LATITUDE "latitude": Real { min: -90.0, max: 90.0 }, required("48.9"), WITH_ANOTHER,
             "degrees; south is negative";
         LONGITUDE "longitude": Real { min: -180.0, max: 180.0 }, required("2.4"), WITH_ANOTHER,
@@ -46,7 +46,7 @@ keys! {
         EVERY "every": Whole { kind: Kind::Time, min: 1_000_000, max: limits::DELAY_NS }, usual(1_000_000_000), WITH_ANOTHER,
             "how often positions, links, delays and ways are computed";
         METRIC "metric": Words { of: &["delay", "hops"] }, usual(0), WITH_ANOTHER,
-            "a way has the least delay of all, or the fewest links and of those the least delay";
+            "a way has the least delay, or the fewest links (of those, the least delay)";
     }
 }
 
@@ -66,7 +66,7 @@ keys! {
     /// The links between satellites.
     SATELLITE_LINKS "constellation.isl" after [&LINK] {
         NEIGHBOURS "neighbours": Special { shape: Shape::Other("2, 4") }, otherwise("4"), WITH_ANOTHER,
-            "links of each satellite: to those before and behind it in its plane, and with 4 to its neighbour in the plane on either side";
+            "links of each satellite: to two in its plane, with 4 also to one in each adjacent plane";
         ISL_SCHEDULER "scheduler": Special { shape: Shape::Nested(&POLICY) }, required("policy = \"fifo\""), CARRIED,
             "the policy", values "table";
         ISL_CLASS "class": Special { shape: Shape::Tables(&CLASSES) }, required(""), CARRIED,
