@@ -21,9 +21,10 @@ use super::checked::Scenario;
 use super::inputs::Told;
 use super::keys;
 use super::keys::link::{BEAM, CLASS, LIKE, NAME, NOMINAL, SATELLITE, SCHEDULER};
+use super::keys::satellite::{CONSTELLATION, DELAYS, REORDER};
 use super::overrides::Overrides;
 use super::queued::{all_written, held, series_rows, Context, Queued, Tables};
-use super::route::{Place, Route, Stop, Ways};
+use super::route::{Place, Places, Route, Stop, Ways};
 use super::run_keys::RunKeys;
 use super::sources::{flow_tables, Sources};
 use super::{limits, traffic};
@@ -211,6 +212,28 @@ pub(super) fn refuse_tables_of_links(section: &Section<'_, '_>) -> Result<(), Fa
     Ok(())
 }
 
+/// Refuses what is simulated for one link only.
+fn refuse_what_needs_one_link(section: &Section<'_, '_>) -> Result<(), Fault> {
+    let satellite = section.stray(SATELLITE.name);
+    let Some(satellite) = satellite.and_then(|entry| entry.table()) else {
+        return Ok(());
+    };
+    for key in [CONSTELLATION.name, DELAYS.name] {
+        if let Some(entry) = satellite.stray(key) {
+            return Err(of_table(
+                &entry,
+                "is for one [link]: among several, the path to a satellite has a fixed delay; leave this out and give delay to the [[link]], or write one [link]",
+            ));
+        }
+    }
+    match satellite.stray(REORDER.name) {
+        Some(entry) if entry.text() == Ok("shared") => Err(entry.fault(
+            "is for one [link]: among several, each flow has a buffer of its own; write reorder = \"per_flow\", or one [link]",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Reads the rest of a scenario with these links.
 pub(super) fn read<'s, 'i>(
     mut top: Section<'s, 'i>,
@@ -232,6 +255,7 @@ pub(super) fn read<'s, 'i>(
         let path = format!("link[{at}]");
         let mut section = Section::new(top.source(), &full.table, path, full.start);
         section.expect(&[NAME.name, LIKE.name]);
+        refuse_what_needs_one_link(&section)?;
         let notes = told.notes.len();
         let mut context = Context {
             duration_ns: run.times.duration_ns,
@@ -250,18 +274,15 @@ pub(super) fn read<'s, 'i>(
     held(&top, &links)?;
     let mut flow_sections = flow_tables(&mut top)?;
     top.known()?;
-    let places: Vec<Place<'_>> = tables
-        .iter()
-        .zip(&links)
-        .map(|(full, queued)| Place {
-            name: &full.name,
-            key: format!("link.{}", full.name),
-            link: &queued.link,
-            names: &queued.classes.names,
-            classes: &queued.classes.classes,
-            matched: &queued.classes.matched,
-        })
-        .collect();
+    let places = tables.iter().zip(&links).map(|(full, queued)| Place {
+        name: &full.name,
+        key: format!("link.{}", full.name),
+        link: &queued.link,
+        names: &queued.classes.names,
+        classes: &queued.classes.classes,
+        matched: &queued.classes.matched,
+    });
+    let places = Places::new(places.collect());
     let ways = Ways::Network(&places);
     let files = (&mut inputs, &mut told);
     let sources = Sources::read(&mut flow_sections, &ways, &run.times, files)?;

@@ -62,7 +62,21 @@ pub(super) enum Ways<'a> {
         names: &'a Names,
         classes: &'a [Class],
     },
-    Network(&'a [Place<'a>]),
+    Network(&'a Places<'a>),
+}
+
+/// The links of a network.
+pub(super) struct Places<'a> {
+    all: Vec<Place<'a>>,
+    /// Their numbers by name.
+    numbers: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(all: Vec<Place<'a>>) -> Places<'a> {
+        let numbers = all.iter().map(|place| place.name).zip(0..).collect();
+        Places { all, numbers }
+    }
 }
 
 /// A link of a network as flows see it.
@@ -147,9 +161,10 @@ fn others<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> String {
     }
 }
 
-fn network<'a>(section: &mut Section<'_, '_>, places: &'a [Place<'a>]) -> Result<Route<'a>, Fault> {
+fn network<'a>(section: &mut Section<'_, '_>, known: &'a Places<'a>) -> Result<Route<'a>, Fault> {
+    let places = &known.all[..];
     let path = match (section.find(PATH.name), places) {
-        (Some(entry), _) => links(&entry, places)?,
+        (Some(entry), _) => links(&entry, known)?,
         (None, [_]) => vec![0],
         (None, _) => {
             let first = places.first().map_or("", |place| place.name);
@@ -161,7 +176,7 @@ fn network<'a>(section: &mut Section<'_, '_>, places: &'a [Place<'a>]) -> Result
         }
     };
     let back = match section.find(BACK.name) {
-        Some(entry) => links(&entry, places)?,
+        Some(entry) => links(&entry, known)?,
         None => Vec::new(),
     };
     let classes = Chosen::read(section, places, path.iter().chain(&back).copied())?;
@@ -195,15 +210,15 @@ fn write_links(section: &mut Section<'_, '_>, key: &str, numbers: &[usize], plac
 }
 
 /// The numbers of the links that a list names, each once.
-fn links(entry: &Entry<'_, '_>, places: &[Place<'_>]) -> Result<Vec<usize>, Fault> {
+fn links(entry: &Entry<'_, '_>, places: &Places<'_>) -> Result<Vec<usize>, Fault> {
     if entry.is_empty_list() {
         return Err(entry.fault("must name one link at least"));
     }
     let mut found: Vec<usize> = Vec::new();
     for item in entry.list(usize::MAX)? {
         let wanted = item.text()?;
-        let Some(at) = places.iter().position(|place| place.name == wanted) else {
-            let cure = others(wanted, places.iter().map(|place| place.name));
+        let Some(&at) = places.numbers.get(wanted) else {
+            let cure = others(wanted, places.all.iter().map(|place| place.name));
             return Err(item.fault(format!("no link has this name; {cure}")));
         };
         if found.contains(&at) {

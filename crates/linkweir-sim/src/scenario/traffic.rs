@@ -130,7 +130,7 @@ pub(super) fn read<'a>(
     let start_ns = section.take(&START)?;
     let stop_ns = section.take_or(&STOP, duration_ns)?;
     let access_delay_ns = access_delay(section, path, &traffic)?;
-    let measures = measures::read(section, &traffic)?;
+    let measures = measures::read(section, &traffic, ways)?;
     let (count, stagger_ns) = copies(section, start_ns, stop_ns, flows.len())?;
     for copy in 0..count {
         flows.push(Flow {

@@ -305,7 +305,7 @@ fn packed(parts: Vec<u32>) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use crate::experiment::{Capacity, Class, Flow, Full, Link, Measures, Outages, Scheduler};
+    use crate::experiment::{Class, Flow, Link, Measures, Outages, Scheduler};
     use crate::network::{Hop, OnBreak, Routed, Station};
     use crate::tcp;
 
@@ -315,39 +315,11 @@ mod tests {
         Station {
             name: name.to_string(),
             link: Link {
-                capacity: Capacity::Rate(Signal::Constant(1e7)),
-                nominal_bps: 10_000_000,
-                follow: false,
                 delay_s: Signal::Constant(delay_s),
-                return_delay_ns: 0,
-                loss: Signal::Constant(0.0),
-                loss_burst_pkts: None,
-                reorder: None,
-                ring: 1,
-                overhead_bytes: 0,
-                mpu_bytes: 0,
-                satellite: None,
-                beam: None,
+                ..Link::of_rate(10_000_000)
             },
-            scheduler: Scheduler {
-                policy: "fifo".to_owned(),
-                across: None,
-                brought: None,
-                params: Vec::new(),
-                qparams: Vec::new(),
-            },
-            classes: vec![Class {
-                name: "all".to_owned(),
-                limit_pkts: None,
-                limit_bytes: None,
-                limit_time: None,
-                max_age_ns: None,
-                full: Full::Tail,
-                least_ppm: 0,
-                flows: None,
-                user: None,
-                coded: None,
-            }],
+            scheduler: Scheduler::fifo(),
+            classes: vec![Class::named("all")],
             absent: Outages::default(),
         }
     }

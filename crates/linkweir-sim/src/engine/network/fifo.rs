@@ -395,38 +395,17 @@ mod tests {
         Station {
             name,
             link: Link {
-                capacity: Capacity::Rate(Signal::Constant(bps)),
                 nominal_bps: bps as u64 + 1,
-                follow: false,
                 delay_s: Signal::Constant(one_of(&[0.0, 1e-3, 0.02])),
-                return_delay_ns: 0,
-                loss: Signal::Constant(0.0),
-                loss_burst_pkts: None,
-                reorder: None,
-                ring: 1,
                 overhead_bytes: one_of(&[0.0, 38.0]) as i32,
                 mpu_bytes: one_of(&[0.0, 84.0]) as u32,
-                satellite: None,
-                beam: None,
+                ..Link::of_rate(bps as u64)
             },
-            scheduler: Scheduler {
-                policy: "fifo".to_owned(),
-                across: None,
-                brought: None,
-                params: Vec::new(),
-                qparams: Vec::new(),
-            },
+            scheduler: Scheduler::fifo(),
             classes: vec![Class {
-                name: "all".to_owned(),
                 limit_pkts: (limit < 100.0).then_some(limit as u32),
                 limit_bytes: (limit > 10.0).then_some(20_000),
-                limit_time: None,
-                max_age_ns: None,
-                full: Full::Tail,
-                least_ppm: 0,
-                flows: None,
-                user: None,
-                coded: None,
+                ..Class::named("all")
             }],
             absent: Outages::default(),
         }
