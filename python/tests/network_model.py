@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from fractions import Fraction
+from heapq import heapify, heappop, heappush
 
 
 @dataclass
@@ -87,7 +88,8 @@ class Station:
 def play(stations: list[Station], ways: list[list[tuple[int, int]]], packets: list[Packet]) -> list[Fraction]:
     """The longest delay of each flow, from its source to the receiver. `ways` have (link, queue) pairs."""
     worst = [Fraction(0)] * len(ways)
-    coming = sorted(((p.created, i, p) for i, p in enumerate(packets)), key=lambda event: event[:2])
+    coming = [(p.created, i, p) for i, p in enumerate(packets)]
+    heapify(coming)
     number = len(coming)
     while coming or any(s.sending for s in stations):
         instants = [s.ends for s in stations if s.sending]
@@ -98,10 +100,9 @@ def play(stations: list[Station], ways: list[list[tuple[int, int]]], packets: li
                 station.sending = None
                 packet.place += 1
                 number += 1
-                coming.append((now + station.delay, number, packet))
-        coming.sort(key=lambda event: event[:2])
+                heappush(coming, (now + station.delay, number, packet))
         while coming and coming[0][0] == now:
-            _, _, packet = coming.pop(0)
+            _, _, packet = heappop(coming)
             if packet.place == len(ways[packet.flow]):
                 worst[packet.flow] = max(worst[packet.flow], now - packet.created)
                 continue

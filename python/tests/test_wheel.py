@@ -87,9 +87,10 @@ def interpreter(version: str) -> str | None:
 
 def runs_a_scenario(python: str, package: Path, folder: Path) -> None:
     """Installs into an empty environment; its run must give the numbers of this checkout."""
-    run(python, "-m", "venv", folder / "venv")
+    run(python, "-m", "venv", "--without-pip", folder / "venv")
     scripts = folder / "venv/bin"
-    run(scripts / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package)
+    pip = (sys.executable, "-m", "pip", "--python", scripts / "python", "--quiet", "--disable-pip-version-check")
+    run(*pip, "install", "--no-compile", package)  # of its dependencies, few modules are needed here
     (folder / "small.toml").write_text(SMALL)
     summary = strict_json(run(scripts / "linkweir", "run", folder / "small.toml", "--out", folder / "out", "--json"))
     here = linkweir.run(folder / "small.toml").summary

@@ -10,7 +10,7 @@ pub mod inner;
 pub mod kinds;
 pub mod link;
 pub mod satellite;
-mod shapes;
+pub mod shapes;
 pub mod sources;
 pub mod top;
 
