@@ -54,7 +54,9 @@ def scenario() -> Schema:
 _SEVERAL: Schema = {"required": ["link"], "properties": {"link": {"type": "array"}}}
 _NO_TABLES: Schema = {
     "not": {"anyOf": [{"required": [key]} for key in ("scheduler", "class")]},
-    "properties": {"flow": {"items": {"required": ["path"], "oneOf": [{"required": ["class"]}, {"required": ["dscp"]}]}}},
+    "properties": {
+        "flow": {"items": {"required": ["path"], "oneOf": [{"required": ["class"]}, {"required": ["dscp"]}]}}
+    },
 }
 _ONE_LINK: Schema = {
     "required": ["scheduler", "class"],
