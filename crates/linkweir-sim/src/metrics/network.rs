@@ -61,7 +61,7 @@ impl Recorder {
     }
 
     /// Takes over the waiting times of each entry, at the end.
-    pub(crate) fn take_waits<'t>(&mut self, entries: impl Iterator<Item = &'t EntryTally>) {
+    pub(crate) fn take_waits<'t>(&mut self, entries: impl Iterator<Item = &'t mut EntryTally>) {
         let waits = self
             .station
             .iter_mut()

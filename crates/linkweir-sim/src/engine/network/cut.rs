@@ -45,11 +45,14 @@ impl Cut {
         delays_ns.sort_unstable_by_key(|ns| Reverse(*ns));
         delays_ns.dedup();
         let most = load.all().div_ceil(threads.max(1) as u64);
-        let shared = |groups: &Groups| groups.heaviest(&load) <= most + most / SLACK;
-        let mut groups = delays_ns.iter().map(|ns| Groups::new(links, &edges, *ns));
-        let groups = groups
-            .find(shared)
-            .unwrap_or_else(|| Groups::new(links, &edges, WORTHWHILE_NS));
+        // The shorter the time, the fewer processes are together, so the longest one is found by halving.
+        let too_heavy = |ns: &u64| {
+            let groups = Groups::new(links, &edges, *ns);
+            groups.heaviest(&load) > most + most / SLACK
+        };
+        let longest = delays_ns.partition_point(too_heavy);
+        let least_ns = delays_ns.get(longest).unwrap_or(&WORTHWHILE_NS);
+        let groups = Groups::new(links, &edges, *least_ns);
         let parts = groups.share(&load, threads);
         let cut_ns = edges
             .iter()

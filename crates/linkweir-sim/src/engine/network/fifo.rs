@@ -42,7 +42,9 @@ struct Sending {
     bits: f64,
 }
 
+/// What an arrival needs of it is in one line of a cache.
 #[derive(Debug)]
+#[repr(C, align(64))]
 struct Entry {
     next: Target,
     tally: EntryTally,
@@ -51,7 +53,6 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct FifoLink<'p> {
     inbox: Inbox,
-    mail: Mail,
     waiting: VecDeque<Waiting>,
     sending: Option<Sending>,
     /// When the last packet that came will have left; none if not before the end of the run.
@@ -132,8 +133,7 @@ impl<'p> FifoLink<'p> {
             tally: EntryTally::default(),
         });
         Some(FifoLink {
-            inbox: Inbox::new(plan.lines),
-            mail: Mail::default(),
+            inbox: Inbox::new(),
             waiting: VecDeque::new(),
             sending: None,
             free: Some(Instant::at(0)),
@@ -204,7 +204,7 @@ impl<'p> FifoLink<'p> {
 
     /// A packet arrives at the queue.
     #[inline]
-    fn arrive(&mut self, now_ns: u64, mut packet: Packet) {
+    fn arrive(&mut self, now_ns: u64, mut packet: Packet, mail: &mut Mail) {
         self.depart(now_ns);
         let wire_bytes = packet
             .bytes
@@ -221,7 +221,7 @@ impl<'p> FifoLink<'p> {
             && self.waiting_bytes + u64::from(wire_bytes) <= self.limit_bytes;
         if !has_room {
             self.tally.dropped(packet.bytes, tally);
-            return self.tell(now_ns, &packet);
+            return self.tell(now_ns, &packet, mail);
         }
         let next = *next;
         // At the end of the packet before it, if that is not over.
@@ -256,18 +256,18 @@ impl<'p> FifoLink<'p> {
         let out_ns = (ends.ns + self.delay_ns).max(self.last_out_ns);
         self.last_out_ns = out_ns;
         packet.flow = next.entry;
-        self.mail.messages.push(next.message(out_ns, packet));
+        mail.messages.push(next.message(out_ns, packet));
     }
 
     /// Tells the ends of a packet's flow that it was dropped, if they must know.
     #[cold]
-    fn tell(&mut self, now_ns: u64, packet: &Packet) {
+    fn tell(&mut self, now_ns: u64, packet: &Packet, mail: &mut Mail) {
         let rest = &mut self.rest;
         let entry = packet.flow as usize;
         if rest.recorder.tells(entry) {
             let from = (rest.place, rest.sent_notices);
             let notice = rest.hops[entry].notice(now_ns, from, packet.seen());
-            self.mail.notices.push(notice);
+            mail.notices.push(notice);
             rest.sent_notices += 1;
         }
     }
@@ -282,13 +282,13 @@ impl Process for FifoLink<'_> {
     }
 
     #[inline]
-    fn run(&mut self, until_ns: u64) -> (u64, u64) {
+    fn run(&mut self, until_ns: u64, mail: &mut Mail) -> (u64, u64) {
         let mut events = 0;
         loop {
             let now_ns = self.inbox.first_ns();
             // Notices go to ends, and there are none here.
             if let Some(Arriving::Packet(packet)) = self.inbox.pop() {
-                self.arrive(now_ns, packet);
+                self.arrive(now_ns, packet, mail);
             }
             events += 1;
             let next_ns = self.inbox.first_ns();
@@ -301,11 +301,6 @@ impl Process for FifoLink<'_> {
     #[inline]
     fn inbox(&mut self) -> &mut Inbox {
         &mut self.inbox
-    }
-
-    #[inline]
-    fn mail(&mut self) -> &mut Mail {
-        &mut self.mail
     }
 
     fn settle(&mut self, now_ns: u64) {
@@ -358,10 +353,10 @@ impl Process for FifoLink<'_> {
 
     fn totals(&mut self) -> (&mut Recorder, Vec<&Distribution>) {
         let rest = &mut self.rest;
-        for entry in &self.entries {
+        for entry in &mut self.entries {
             rest.waits_ns.add(entry.tally.waits_ns());
         }
-        let entries = self.entries.iter().map(|entry| &entry.tally);
+        let entries = self.entries.iter_mut().map(|entry| &mut entry.tally);
         rest.recorder.take_waits(entries);
         (&mut rest.recorder, vec![&rest.waits_ns])
     }
