@@ -9,9 +9,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use linkweir_sim::experiment::{
-    Capacity, Class, Flow, Full, Link, Measures, Outages, Scheduler, Signal, Traffic,
-};
+use linkweir_sim::experiment::{Class, Flow, Link, Measures, Outages, Scheduler, Signal, Traffic};
 use linkweir_sim::network::{Hop, Network, OnBreak, Routed, Station, Way};
 use linkweir_sim::table::{Sink, Table};
 use linkweir_sim::{run_network, tcp};
@@ -67,38 +65,13 @@ fn station(name: String, bps: u64, delay_s: f64) -> Station {
     Station {
         name,
         link: Link {
-            capacity: Capacity::Rate(Signal::Constant(bps as f64)),
-            nominal_bps: bps,
-            follow: false,
             delay_s: Signal::Constant(delay_s),
-            return_delay_ns: 0,
-            loss: Signal::Constant(0.0),
-            loss_burst_pkts: None,
-            reorder: None,
-            ring: 1,
-            overhead_bytes: 0,
-            mpu_bytes: 0,
-            satellite: None,
-            beam: None,
+            ..Link::of_rate(bps)
         },
-        scheduler: Scheduler {
-            policy: "fifo".to_owned(),
-            across: None,
-            brought: None,
-            params: Vec::new(),
-            qparams: Vec::new(),
-        },
+        scheduler: Scheduler::fifo(),
         classes: vec![Class {
-            name: "all".to_owned(),
             limit_pkts: Some(100),
-            limit_bytes: None,
-            limit_time: None,
-            max_age_ns: None,
-            full: Full::Tail,
-            least_ppm: 0,
-            flows: None,
-            user: None,
-            coded: None,
+            ..Class::named("all")
         }],
         absent: Outages::default(),
     }

@@ -78,6 +78,28 @@ pub struct Link {
     pub beam: Option<Beam>,
 }
 
+impl Link {
+    /// A link of a constant rate, bit/s, without delay, losses and overhead.
+    #[must_use]
+    pub fn of_rate(bps: u64) -> Link {
+        Link {
+            capacity: Capacity::Rate(Signal::Constant(bps as f64)),
+            nominal_bps: bps,
+            follow: false,
+            delay_s: Signal::Constant(0.0),
+            return_delay_ns: 0,
+            loss: Signal::Constant(0.0),
+            loss_burst_pkts: None,
+            reorder: None,
+            ring: 1,
+            overhead_bytes: 0,
+            mpu_bytes: 0,
+            satellite: None,
+            beam: None,
+        }
+    }
+}
+
 /// Reordering: some packets take longer than others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reorder {
@@ -261,6 +283,20 @@ pub struct Scheduler {
     pub across: Option<Across>,
 }
 
+impl Scheduler {
+    /// The first-in-first-out queue.
+    #[must_use]
+    pub fn fifo() -> Scheduler {
+        Scheduler {
+            policy: "fifo".to_owned(),
+            brought: None,
+            params: Vec::new(),
+            qparams: Vec::new(),
+            across: None,
+        }
+    }
+}
+
 /// A policy of the core across users ([`users`]), and its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Across {
@@ -335,6 +371,23 @@ pub fn first_classes(users: &[usize]) -> Vec<usize> {
 }
 
 impl Class {
+    /// A class of this name without limits.
+    #[must_use]
+    pub fn named(name: &str) -> Class {
+        Class {
+            name: name.to_owned(),
+            limit_pkts: None,
+            limit_bytes: None,
+            limit_time: None,
+            max_age_ns: None,
+            full: Full::Tail,
+            least_ppm: 0,
+            flows: None,
+            user: None,
+            coded: None,
+        }
+    }
+
     /// What its queue may hold.
     #[must_use]
     pub fn limit(&self) -> Limit {

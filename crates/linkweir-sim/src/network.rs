@@ -5,6 +5,8 @@
 //! There are no routers: a packet that leaves a link arrives at the queue of the next link of its way after the delay of the
 //! first. An experiment with one link and no queue on the way back stays an `Experiment`.
 
+use std::borrow::Cow;
+
 use crate::experiment::{Class, Flow, Link, Outages, Scheduler};
 
 /// One simulation run over several links.
@@ -20,8 +22,7 @@ pub struct Network {
     pub interval_ns: u64,
     /// Seed of every random number of the run.
     pub seed: u64,
-    /// The links in the order in which flows first use them, those that none uses behind them. At equal times events run in
-    /// this order, so results depend neither on the links' names nor on where the scenario has them.
+    /// The links. A run takes them in the order of [`Network::in_order`].
     pub links: Vec<Station>,
     /// Traffic, already expanded: one entry per source.
     pub flows: Vec<Routed>,
@@ -29,6 +30,38 @@ pub struct Network {
     pub on_break: OnBreak,
     /// Most rows of the log of packets, if there is one.
     pub log_rows: Option<u64>,
+}
+
+impl Network {
+    /// The same network with its links in the order in which flows first use them, those that none uses behind them. At equal
+    /// times events run in this order, so results depend neither on the links' names nor on where the scenario has them.
+    #[must_use]
+    pub fn in_order(&self) -> Cow<'_, Network> {
+        let ways = self.flows.iter().flat_map(Routed::ways);
+        let used = ways.flat_map(|way| way.hops.iter().map(|hop| hop.link as usize));
+        let mut numbers = vec![None; self.links.len()];
+        let mut order = Vec::with_capacity(numbers.len());
+        for link in used.chain(0..self.links.len()) {
+            // A run refuses a way over a link that there is not.
+            if let Some(number @ None) = numbers.get_mut(link) {
+                *number = Some(order.len() as u32);
+                order.push(link);
+            }
+        }
+        if order.is_sorted() {
+            return Cow::Borrowed(self);
+        }
+        let mut sorted = self.clone();
+        sorted.links = order.iter().map(|at| self.links[*at].clone()).collect();
+        for way in sorted.flows.iter_mut().flat_map(Routed::ways_mut) {
+            for hop in &mut way.hops {
+                if let Some(Some(number)) = numbers.get(hop.link as usize) {
+                    hop.link = *number;
+                }
+            }
+        }
+        Cow::Owned(sorted)
+    }
 }
 
 /// One link with its scheduler.
@@ -57,6 +90,16 @@ pub struct Routed {
     /// Ways back for acknowledgements and requests. Empty: they take the return delays of the links of the way there, and wait
     /// in no queue.
     pub back: Vec<Way>,
+}
+
+impl Routed {
+    fn ways(&self) -> impl Iterator<Item = &Way> {
+        self.there.iter().chain(&self.back)
+    }
+
+    fn ways_mut(&mut self) -> impl Iterator<Item = &mut Way> {
+        self.there.iter_mut().chain(&mut self.back)
+    }
 }
 
 /// A way through the network.

@@ -48,6 +48,7 @@ HOP_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
     ("sent (packets)", "sent_pkts", 1.0, 0),
     ("dropped", "dropped_pkts", 1.0, 0),
     ("lost on link", "lost_pkts", 1.0, 0),
+    ("lost while absent", "absent_pkts", 1.0, 0),
     ("queueing delay mean (ms)", "delay_mean_s", 1e3, 2),
     ("p95 (ms)", "delay_p95_s", 1e3, 2),
     ("max (ms)", "delay_max_s", 1e3, 2),
@@ -66,14 +67,15 @@ FLOW_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
     ("dropped by policy", "dropped_policy_pkts", 1.0, 0),
     ("dropped for age", "dropped_age_pkts", 1.0, 0),
     ("lost on link", "lost_link_pkts", 1.0, 0),
+    ("lost while absent", "absent_pkts", 1.0, 0),
     ("retransmitted", "retransmitted_pkts", 1.0, 0),
     ("timeouts", "timeouts", 1.0, 0),
     ("cwnd (packets)", "cwnd_mean_pkts", 1.0, 1),
 )
 
 
-_RARE = "dropped_age_pkts"
-"""A column that is shown only where it counts something: few runs have a max_age."""
+_RARE = ("dropped_age_pkts", "absent_pkts")
+"""Columns that are shown only where they count something: few runs have a max_age or links that go."""
 
 TERMINAL_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
     ("Es/N0 in clear sky (dB)", "clear_sky_esn0_db", 1.0, 2),
@@ -141,7 +143,7 @@ def table_of(rows: list[dict[str, Any]], first: str, columns: Columns) -> str:
         columns: the others, of which those are shown that the rows have.
     """
     present = [column for column in columns if rows and column[1] in rows[0]]
-    present = [column for column in present if column[1] != _RARE or any(row[_RARE] for row in rows)]
+    present = [column for column in present if column[1] not in _RARE or any(row[column[1]] for row in rows)]
     lines = [
         [str(row[first]), *(number(row[key], scale, digits) for _, key, scale, digits in present)]
         for row in rows[:MOST_ROWS]

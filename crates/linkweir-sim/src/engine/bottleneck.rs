@@ -249,7 +249,7 @@ impl Bottleneck<'_> {
     }
 
     /// Sends a packet on to its receiver, which it reaches at `out_ns`.
-    #[inline]
+    #[inline(always)] // it has callers for one link and for several, and is no longer inlined by itself
     pub(super) fn send_on(&mut self, out_ns: u64, packet: Packet) {
         if self.station.is_some() {
             return self.pass_on(out_ns, packet);

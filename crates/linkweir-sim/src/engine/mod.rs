@@ -327,7 +327,7 @@ impl<'a, M: Medium> Engine<'a, M> {
     }
 
     /// Runs an event; returns when it is to run again.
-    #[inline]
+    #[inline(always)] // it has callers for one link and for several, and is no longer inlined by itself
     fn handle(&mut self, event: u32) -> Option<u64> {
         let index = (event & event::INDEX) as usize;
         match event & !event::INDEX {
@@ -460,7 +460,7 @@ impl<'a, M: Medium> Engine<'a, M> {
     }
 
     /// A packet arrives at its queue; an idle device begins to send.
-    #[inline]
+    #[inline(always)] // it has callers for one link and for several, and is no longer inlined by itself
     fn arrive(&mut self, mut packet: Packet) {
         if self.bottleneck.station.is_some() && !self.enter(&mut packet) {
             return;
@@ -572,6 +572,7 @@ impl<'a, M: Medium> Engine<'a, M> {
 
     // From the receivers back.
 
+    #[inline(always)] // it has callers for one link and for several, and is no longer inlined by itself
     fn deliver(&mut self, packet: Packet) {
         if packet.has(Packet::LETTER) {
             return self.receive_letter(packet);

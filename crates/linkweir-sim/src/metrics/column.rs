@@ -177,12 +177,20 @@ pub(super) struct TableOf<T: 'static, C: ?Sized + 'static> {
 
 impl<T, C: ?Sized> TableOf<T, C> {
     pub(super) fn new(name: &'static str, columns: &'static [Column<T, C>]) -> TableOf<T, C> {
-        let kinds = columns
-            .iter()
-            .map(|column| (column.name, column.value.kind()));
+        TableOf::with(name, columns, &[])
+    }
+
+    /// The same table of a run over several links, with more columns at its end.
+    pub(super) fn with(
+        name: &'static str,
+        columns: &'static [Column<T, C>],
+        more: &'static [Column<T, C>],
+    ) -> TableOf<T, C> {
+        let all = columns.iter().chain(more);
+        let kinds = all.map(|column| (column.name, column.value.kind()));
         TableOf {
             columns,
-            more: &[],
+            more,
             link: None,
             rows: Rows::new(name, kinds),
         }

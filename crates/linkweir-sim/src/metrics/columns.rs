@@ -8,7 +8,7 @@ use super::beam::{CARRIER, CHANNEL, TERMINALS};
 use super::class::{CLASSES, CLASSES_OF_LINKS, SERIES, SERIES_OF_LINKS};
 use super::column::{Column, TableOf, LINK_NAME};
 use super::delays::DELAYS;
-use super::flow::{FLOWS, FLOW_SERIES, HARQ};
+use super::flow::{FLOWS, FLOWS_OF_LINKS, FLOW_SERIES, HARQ};
 use super::link::LINK;
 use super::log::{PACKETS, PACKETS_OF_LINKS};
 use super::network::HOPS;
@@ -56,7 +56,7 @@ fn network_tables() -> Vec<(Table, Vec<ColumnInfo>)> {
         described("flow_series", FLOW_SERIES),
         of_links("classes", CLASSES, CLASSES_OF_LINKS),
         described("hops", HOPS),
-        described("flows", FLOWS),
+        with("flows", FLOWS, FLOWS_OF_LINKS),
         described("harq", HARQ),
         of_links("delays", DELAYS, &[]),
         described("voice", VOICE),
@@ -78,6 +78,16 @@ fn described<T, C: ?Sized>(
         TableOf::new(table, columns).into_table(),
         infos(table, columns),
     )
+}
+
+fn with<T, C: ?Sized>(
+    table: &'static str,
+    columns: &'static [Column<T, C>],
+    more: &'static [Column<T, C>],
+) -> (Table, Vec<ColumnInfo>) {
+    let mut all = infos(table, columns);
+    all.extend(infos(table, more));
+    (TableOf::with(table, columns, more).into_table(), all)
 }
 
 fn of_links<T, C: ?Sized>(

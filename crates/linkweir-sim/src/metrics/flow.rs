@@ -261,6 +261,13 @@ pub(super) const FLOWS: &[Column<Flow, f64>] = &[
     .real(|f, _| f.srtt_mean_s()),
 ];
 
+/// More columns of table `flows` in a run over several links.
+pub(super) const FLOWS_OF_LINKS: &[Column<Flow, f64>] = &[packets(
+    "absent_pkts",
+    "Packets lost because a link did not exist when they came or while they waited.",
+)
+.count(|f, _| f.counts.absent_pkts - f.total.absent_pkts)];
+
 /// Columns of table `harq`.
 pub(super) const HARQ: &[Column<Flow, ()>] = &[
     unitless("flow", "Name of the flow.").name(|f, ()| &f.name),

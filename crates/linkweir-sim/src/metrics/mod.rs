@@ -101,7 +101,7 @@ impl Recorder {
         }
     }
 
-    #[inline]
+    #[inline(always)] // it has callers for one link and for several, and is no longer inlined by itself
     pub(crate) fn arrived(&mut self, now_ns: u64, packet: &impl Recorded) {
         let bytes = packet.bytes();
         let flow = &mut self.flows[packet.flow()];
@@ -157,7 +157,7 @@ impl Recorder {
         }
     }
 
-    #[inline]
+    #[inline(always)] // it has callers for one link and for several, and is no longer inlined by itself
     pub(crate) fn sent(
         &mut self,
         now_ns: u64,

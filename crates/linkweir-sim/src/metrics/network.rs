@@ -13,7 +13,7 @@ use super::class::{Class, ClassTotals, CLASSES, CLASSES_OF_LINKS};
 use super::column::{packets, seconds, unitless, Column, TableOf};
 use super::delay::{quantile_s, Jitter};
 use super::delays::DelayTable;
-use super::flow::{FlowCounts, FLOWS, HARQ};
+use super::flow::{FlowCounts, FLOWS, FLOWS_OF_LINKS, HARQ};
 use super::log::{Noted, PacketLog};
 use super::seen::{Recorded, Seen};
 use super::station::{StationRecord, Waits};
@@ -61,7 +61,7 @@ impl Recorder {
     }
 
     /// Takes over the waiting times of each entry, at the end.
-    pub(crate) fn take_waits<'t>(&mut self, entries: impl Iterator<Item = &'t EntryTally>) {
+    pub(crate) fn take_waits<'t>(&mut self, entries: impl Iterator<Item = &'t mut EntryTally>) {
         let waits = self
             .station
             .iter_mut()
@@ -133,10 +133,12 @@ impl Recorder {
         self.classes[flow.class].counts.absent_pkts += 1;
     }
 
-    /// A packet of this entry had no way at the time it was created.
+    /// A packet of this entry has no way: it arrives at no queue, and is lost.
     #[cold]
     pub(crate) fn astray(&mut self, now_ns: u64, packet: &impl Recorded) {
-        self.flows[packet.flow()].counts.lost_link_pkts += 1;
+        let counts = &mut self.flows[packet.flow()].counts;
+        counts.arrived_pkts += 1;
+        counts.lost_link_pkts += 1;
         if let Some(watch) = &mut self.watch {
             watch.gone(now_ns, &packet.seen(), "way");
         }
@@ -203,11 +205,16 @@ pub(super) const HOPS: &[Column<Hop, ()>] = &[
     .count(|h, ()| h.waits.sent_pkts),
     packets(
         "dropped_pkts",
-        "Packets dropped from the queue or in front of it, or lost there because the link did not exist.",
+        "Packets dropped from the queue or in front of it.",
     )
     .count(|h, ()| h.counts.dropped_pkts()),
     packets("lost_pkts", "Packets lost behind the scheduler.")
         .count(|h, ()| h.counts.lost_link_pkts),
+    packets(
+        "absent_pkts",
+        "Packets lost because the link did not exist when they came or while they waited.",
+    )
+    .count(|h, ()| h.counts.absent_pkts),
     seconds(
         "delay_mean_s",
         "Mean time that packets waited in the queue.",
@@ -526,7 +533,7 @@ fn end_to_end(
     span_s: f64,
     sink: &mut dyn Sink,
 ) -> Result<(), String> {
-    let mut table = TableOf::new("flows", FLOWS);
+    let mut table = TableOf::with("flows", FLOWS, FLOWS_OF_LINKS);
     let mut harq = TableOf::new("harq", HARQ);
     let attempts = links.iter().any(|(_, recorder, _)| recorder.attempts);
     let mut applications = Applications::new();
@@ -538,10 +545,7 @@ fn end_to_end(
         }
         let (home, entry) = entries.home;
         let flow = &mut links[home as usize].1.flows[entry as usize];
-        let counts = &mut flow.counts;
-        counts.add_hop(&all, &FlowCounts::default(), true);
-        // A link that does not exist loses packets, too.
-        counts.lost_link_pkts += std::mem::take(&mut counts.absent_pkts);
+        flow.counts.add_hop(&all, &FlowCounts::default(), true);
         table.add(flow, &span_s);
         if attempts {
             harq.add(flow, &());
@@ -556,10 +560,7 @@ fn end_to_end(
 
 impl FlowCounts {
     fn dropped_pkts(&self) -> u64 {
-        self.dropped_limit_pkts
-            + self.dropped_policy_pkts
-            + self.dropped_age_pkts
-            + self.absent_pkts
+        self.dropped_limit_pkts + self.dropped_policy_pkts + self.dropped_age_pkts
     }
 
     /// Adds what was counted at a hop since `then`; arrivals only where `first` says so.

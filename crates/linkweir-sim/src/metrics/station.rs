@@ -46,7 +46,7 @@ impl StationRecord {
         }
     }
 
-    #[inline]
+    #[inline(never)] // a link alone has none of it in its way
     pub(super) fn sent(&mut self, entry: usize, sojourn_ns: u64) {
         let waits = &mut self.hops[entry];
         waits.sent_pkts += 1;

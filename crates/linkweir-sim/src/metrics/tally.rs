@@ -23,24 +23,33 @@ pub(crate) struct Tally {
     pub(super) at_ns: u64,
 }
 
-/// The same of one entry, without what waits.
+/// The same of one entry, without what waits. What a packet that does not wait counts is in front.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct EntryTally {
-    pub(super) arrived_pkts: u64,
-    pub(super) dropped_pkts: u64,
-    pub(super) sent_pkts: u64,
     pub(super) delay_ns: u128,
+    pub(super) arrived_pkts: u64,
+    pub(super) sent_pkts: u64,
+    /// Packets that did not wait, since the start of what totals cover. They are not in `waits_ns`.
+    at_once_pkts: u64,
     pub(super) max_ns: u64,
+    pub(super) dropped_pkts: u64,
     /// Waiting times since the start of what totals cover.
-    pub(super) waits_ns: Distribution,
+    waits_ns: Distribution,
 }
 
 impl EntryTally {
-    pub(crate) fn waits_ns(&self) -> &Distribution {
+    /// Waiting times since the start of what totals cover.
+    pub(crate) fn waits_ns(&mut self) -> &Distribution {
+        let at_once_pkts = std::mem::take(&mut self.at_once_pkts);
+        if at_once_pkts > 0 {
+            self.waits_ns.record_n(0, at_once_pkts);
+        }
         &self.waits_ns
     }
 
     pub(crate) fn begin_totals(&mut self) {
+        self.at_once_pkts = 0;
         self.waits_ns.reset();
     }
 }
@@ -84,6 +93,10 @@ impl Tally {
         self.delay_ns += u128::from(wait_ns);
         self.max_ns = self.max_ns.max(wait_ns);
         entry.sent_pkts += 1;
+        if wait_ns == 0 {
+            entry.at_once_pkts += 1;
+            return;
+        }
         entry.delay_ns += u128::from(wait_ns);
         entry.max_ns = entry.max_ns.max(wait_ns);
         entry.waits_ns.record(wait_ns);

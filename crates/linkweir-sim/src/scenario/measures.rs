@@ -13,6 +13,7 @@ use crate::experiment::{Flow, Measures, Playout, Traffic, CALL_INTERVAL_NS};
 use super::keys::flow::{DELAYS, PLAYOUT};
 use super::keys::top::{LOG, LOG_ROWS};
 use super::limits;
+use super::route::Ways;
 
 /// Lengths of a play-out buffer, ns.
 const BUFFERS_NS: (u64, u64) = (1_000_000, 10_000_000_000);
@@ -98,15 +99,24 @@ fn in_memory(bytes: u64) -> String {
 }
 
 /// Reads `delays` and `playout`.
-pub(super) fn read(section: &mut Section<'_, '_>, traffic: &Traffic) -> Result<Measures, Fault> {
+pub(super) fn read(
+    section: &mut Section<'_, '_>,
+    traffic: &Traffic,
+    ways: &Ways<'_>,
+) -> Result<Measures, Fault> {
     Ok(Measures {
         delays: section.take(&DELAYS)?,
-        playout: playout(section, traffic)?,
+        playout: playout(section, traffic, ways)?,
     })
 }
 
-/// Reads `playout`: a buffer, or a list of them. TCP has none, as its receivers wait for what is late.
-fn playout(section: &mut Section<'_, '_>, traffic: &Traffic) -> Result<Vec<Playout>, Fault> {
+/// Reads `playout`: a buffer, or a list of them. TCP has none, as its receivers wait for what is late. A greedy source fills a
+/// queue itself; the ends of its flow see no packet enter a network.
+fn playout(
+    section: &mut Section<'_, '_>,
+    traffic: &Traffic,
+    ways: &Ways<'_>,
+) -> Result<Vec<Playout>, Fault> {
     let Some(entry) = section.find(PLAYOUT.name) else {
         if let Traffic::Voice { .. } = traffic {
             let name = units::show_whole(VOICE_NS, Kind::Time);
@@ -124,6 +134,11 @@ fn playout(section: &mut Section<'_, '_>, traffic: &Traffic) -> Result<Vec<Playo
         return Err(
             entry.fault("not over TCP, whose receivers wait for what is late; leave it out")
         );
+    }
+    if let (Traffic::Greedy { .. }, Ways::Network(_)) = (traffic, ways) {
+        return Err(entry.fault(
+            "is for one [link] if the source is greedy; leave it out, or write kind = \"cbr\" with a rate",
+        ));
     }
     let buffers = if entry.is_list() {
         let entries = entry.list(BUFFERS)?;

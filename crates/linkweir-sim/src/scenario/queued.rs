@@ -236,27 +236,35 @@ pub(super) fn all_written(sections: &[Section<'_, '_>]) -> Result<Vec<Written>, 
 }
 
 /// Refuses queues that may hold too many packets together.
-pub(super) fn held(top: &Section<'_, '_>, links: &[Queued<'_, '_>]) -> Result<(), Fault> {
-    let held: u64 = links
-        .iter()
-        .flat_map(|queued| &queued.classes.classes)
-        .map(|c| u64::from(c.limit_pkts.unwrap_or(0)))
-        .sum();
-    if held > limits::QUEUED_PKTS {
-        let message = format!(
-            "the queues together may hold {held} packets, more than {}; lower limit",
-            limits::QUEUED_PKTS
-        );
-        return Err(top.fault_at(keys::top::CLASS.name, message));
+pub(super) fn held(top: &Section<'_, '_>, links: &[&Queued<'_, '_>]) -> Result<(), Fault> {
+    let held_pkts = |queued: &Queued<'_, '_>| -> u64 {
+        let limits = queued.classes.classes.iter().map(|class| class.limit_pkts);
+        limits.map(|pkts| u64::from(pkts.unwrap_or(0))).sum()
+    };
+    let held: u64 = links.iter().map(|queued| held_pkts(queued)).sum();
+    let Some(largest) = links.iter().rev().max_by_key(|queued| held_pkts(queued)) else {
+        return Ok(());
+    };
+    if held <= limits::QUEUED_PKTS {
+        return Ok(());
     }
-    Ok(())
+    let key = keys::top::CLASS.name;
+    let section = match top.stray(key) {
+        Some(_) => top,
+        None => &largest.section,
+    };
+    let message = format!(
+        "the queues together may hold {held} packets, more than {}; lower limit",
+        limits::QUEUED_PKTS
+    );
+    Err(section.fault_at(key, message))
 }
 
 /// Refuses series with too many rows.
-pub(super) fn series_rows(
+pub(super) fn series_rows<'q>(
     top: &Section<'_, '_>,
     bins: u64,
-    links: &[Queued<'_, '_>],
+    links: impl Iterator<Item = &'q Queued<'q, 'q>>,
     flows: usize,
 ) -> Result<(), Fault> {
     let (mut classes, mut terminals) = (0, 0);

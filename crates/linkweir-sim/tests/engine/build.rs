@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use linkweir_sim::experiment::{
-    Capacity, Class, Experiment, Flow, Full, Link, Measures, Scheduler, Signal, Sizes, Traffic,
+    Capacity, Class, Experiment, Flow, Link, Measures, Scheduler, Signal, Sizes, Traffic,
 };
 use linkweir_sim::table::{Column, Sink, Table};
 use linkweir_sim::{run, Outcome};
@@ -64,32 +64,13 @@ pub fn experiment(
         seed: 1,
         link: Link {
             capacity,
-            nominal_bps,
-            follow: false,
-            delay_s: Signal::Constant(0.0),
-            return_delay_ns: 0,
-            loss: Signal::Constant(0.0),
-            loss_burst_pkts: None,
-            reorder: None,
-            ring: 1,
-            overhead_bytes: 0,
-            mpu_bytes: 0,
-            satellite: None,
-            beam: None,
+            ..Link::of_rate(nominal_bps)
         },
         scheduler,
         classes: (0..nclasses)
             .map(|i| Class {
-                name: format!("c{i}"),
                 limit_pkts: Some(1000),
-                limit_bytes: None,
-                limit_time: None,
-                max_age_ns: None,
-                full: Full::Tail,
-                least_ppm: 0,
-                flows: None,
-                user: None,
-                coded: None,
+                ..Class::named(&format!("c{i}"))
             })
             .collect(),
         flows: Vec::new(),

@@ -366,6 +366,7 @@ fn ways_change_and_packets_keep_theirs() {
     assert_eq!(t.numbers("hops", "sent_pkts"), [10.0, 10.0]);
     let delay_s = t.numbers("flows", "delay_mean_s")[0];
     assert!((delay_s - 0.201).abs() < 1e-12, "{delay_s}");
+    assert_eq!(t.numbers("flows", "arrived_pkts"), [40.0]);
     assert_eq!(t.numbers("flows", "lost_link_pkts"), [20.0]);
     assert_eq!(t.numbers("flows", "delivered_pkts"), [20.0]);
 }
@@ -388,6 +389,10 @@ fn what_is_on_a_link_that_goes_is_lost_or_delivered() {
         assert_eq!(of("classes", "arrived_pkts"), 200.0);
         let lost = of("classes", "absent_pkts") + of("classes", "lost_link_pkts");
         assert_eq!(got + lost, 200.0, "{on_break:?}");
+        for table in ["hops", "flows"] {
+            let absent = of(table, "absent_pkts");
+            assert_eq!(absent, of("classes", "absent_pkts"), "{table}");
+        }
         let waiting = of("classes", "arrived_pkts") - of("classes", "sent_pkts");
         assert_eq!(of("classes", "absent_pkts"), waiting, "{on_break:?}");
     }

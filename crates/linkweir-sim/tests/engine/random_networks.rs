@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Networks put together at random: no packet is lost or made, and results do not depend on threads.
+//! Networks put together at random: no packet is lost or made, and results depend neither on threads, nor on the order in which
+//! links are written, nor on names from which no random number comes.
 
 use linkweir_sim::experiment::{
     Amount, Application, Arrivals, Distribution, Experiment, Flow, Measures, Outages, Satellite,
-    Session, Traffic,
+    Session, Signal, Traffic,
 };
 use linkweir_sim::network::{Hop, Network, OnBreak, Routed, Station, Way};
 use linkweir_sim::satellite::harq::Harq;
@@ -115,9 +116,12 @@ impl Dice {
             };
             for change in 0..changes {
                 let first = self.below(count as u64) as usize;
+                let hops = self.hops(&links, &shape, first);
+                // For a while some flows have no way at all.
+                let none = change == 1 && number % 2 == 0;
                 there.push(Way {
                     from_ns: change * S,
-                    hops: self.hops(&links, &shape, first),
+                    hops: if none { Vec::new() } else { hops },
                 });
             }
             let back = match self.below(2) {
@@ -194,6 +198,7 @@ fn packets_are_kept(name: &str, network: &Network) -> f64 {
         );
     }
     hops_follow_each_other(name, network, &t);
+    flows_are_their_hops(name, network, &t);
     assert_eq!(
         n("hops", "sent_pkts").iter().sum::<f64>(),
         sent.iter().sum::<f64>(),
@@ -233,6 +238,176 @@ fn hops_follow_each_other(name: &str, network: &Network, t: &Tables) {
             routed.flow.name
         );
     }
+}
+
+/// The rows of each flow at the links of its ways there, in table `hops`.
+fn hops_there(t: &Tables, network: &Network) -> Vec<Vec<usize>> {
+    let (Column::Name(flows), Column::Name(directions)) =
+        (t.column("hops", "flow"), t.column("hops", "direction"))
+    else {
+        panic!("flows and directions have names");
+    };
+    let there = |row: &usize| directions[*row] == "there";
+    let of = |routed: &Routed| {
+        let rows = (0..flows.len()).filter(there);
+        rows.filter(|row| flows[*row] == routed.flow.name).collect()
+    };
+    network.flows.iter().map(of).collect()
+}
+
+/// The packets of each flow that were lost anywhere.
+fn gone_of_flows(t: &Tables) -> Vec<f64> {
+    let columns = [
+        "dropped_limit_pkts",
+        "dropped_policy_pkts",
+        "dropped_age_pkts",
+        "lost_link_pkts",
+        "absent_pkts",
+    ]
+    .map(|column| t.numbers("flows", column));
+    let rows = 0..columns[0].len();
+    rows.map(|row| columns.iter().map(|column| column[row]).sum())
+        .collect()
+}
+
+/// What arrived of a flow was delivered or lost, or waits at a link or travels from one to the next.
+fn flows_are_their_hops(name: &str, network: &Network, t: &Tables) {
+    let n = |column| t.numbers("hops", column);
+    let (hop, arrived, sent) = (n("hop"), n("arrived_pkts"), n("sent_pkts"));
+    let (dropped, lost, absent) = (n("dropped_pkts"), n("lost_pkts"), n("absent_pkts"));
+    let gone = gone_of_flows(t);
+    for (flow, rows) in hops_there(t, network).iter().enumerate() {
+        let routed = &network.flows[flow];
+        let sum = |of: &dyn Fn(usize) -> f64| rows.iter().map(|row| of(*row)).sum::<f64>();
+        let waiting = |row: usize| arrived[row] - sent[row] - dropped[row] - absent[row];
+        for row in rows {
+            assert!(waiting(*row) >= 0.0, "{name}, row {row}: {network:#?}");
+        }
+        // Those without a way are lost where they begin.
+        let astray = t.numbers("flows", "lost_link_pkts")[flow] - sum(&|row| lost[row]);
+        let is_routed = routed.there.iter().all(|way| !way.hops.is_empty());
+        assert!(astray >= 0.0 && !(is_routed && astray > 0.0), "{name}");
+        let passed_on = sum(&|row| if hop[row] > 1.0 { arrived[row] } else { 0.0 });
+        let delivered = t.numbers("flows", "delivered_pkts")[flow];
+        let travelling = sum(&|row| sent[row] - lost[row]) - passed_on - delivered;
+        assert!(travelling >= 0.0, "{name}, flow {flow}: {network:#?}");
+        assert_eq!(
+            t.numbers("flows", "arrived_pkts")[flow],
+            delivered + gone[flow] + sum(&waiting) + travelling,
+            "{name}, flow {flow}: {network:#?}"
+        );
+    }
+}
+
+/// When sources have stopped for long and links have a rate, nothing travels any more: what arrived and does not wait was
+/// delivered or lost.
+fn sources_that_stop_leave_nothing_on_the_way(name: &str, network: &Network) {
+    let mut stopped = network.clone();
+    stopped.flows.retain(|routed| {
+        !matches!(
+            routed.flow.traffic,
+            Traffic::Tcp(_) | Traffic::Application(_)
+        )
+    });
+    for routed in &mut stopped.flows {
+        routed.flow.stop_ns = S;
+    }
+    for station in &mut stopped.links {
+        station.link.beam = None;
+        station.link.capacity = rate(1e7);
+    }
+    stopped.duration_ns = 10 * S;
+    stopped.interval_ns = 10 * S;
+    if stopped.flows.is_empty() {
+        return;
+    }
+    let t = crate::networks::network_tables(&stopped, 1);
+    let n = |column| t.numbers("hops", column);
+    let (arrived, sent) = (n("arrived_pkts"), n("sent_pkts"));
+    let (dropped, absent) = (n("dropped_pkts"), n("absent_pkts"));
+    let gone = gone_of_flows(&t);
+    for (flow, rows) in hops_there(&t, &stopped).iter().enumerate() {
+        let waiting = |row: &usize| arrived[*row] - sent[*row] - dropped[*row] - absent[*row];
+        let waiting: f64 = rows.iter().map(waiting).sum();
+        assert_eq!(
+            t.numbers("flows", "arrived_pkts")[flow],
+            t.numbers("flows", "delivered_pkts")[flow] + gone[flow] + waiting,
+            "{name}, flow {flow}: {stopped:#?}"
+        );
+    }
+}
+
+/// The rows of each table with these names of links in place of theirs, sorted, as are their columns.
+fn sorted_rows(t: &Tables, named: &dyn Fn(&str) -> String) -> Vec<(&'static str, Vec<String>)> {
+    let cells = |(name, column): &(String, Column)| -> Vec<String> {
+        let all: Vec<String> = match column {
+            Column::Real(values) => values.iter().map(|v| format!("{v:?}")).collect(),
+            Column::Count(values) => values.iter().map(u64::to_string).collect(),
+            Column::Whole(values) => values.iter().map(i64::to_string).collect(),
+            Column::Name(values) if name == "link" => values.iter().map(|v| named(v)).collect(),
+            Column::Name(values) => values.clone(),
+        };
+        all.iter().map(|cell| format!("{name}={cell}")).collect()
+    };
+    let sorted = |(table, columns): (&&'static str, &Vec<(String, Column)>)| {
+        let mut columns: Vec<&(String, Column)> = columns.iter().collect();
+        columns.sort_unstable_by_key(|(name, _)| name);
+        let columns: Vec<Vec<String>> = columns.into_iter().map(cells).collect();
+        let row = |row: usize| {
+            let cells: Vec<&str> = columns.iter().map(|cells| &*cells[row]).collect();
+            cells.join(" ")
+        };
+        let mut rows: Vec<String> = (0..columns[0].len()).map(row).collect();
+        rows.sort_unstable();
+        (*table, rows)
+    };
+    t.tables.iter().map(sorted).collect()
+}
+
+/// Links that are written in another order give the same tables, as do other names where no random number comes from them.
+fn order_and_names_change_nothing(name: &str, network: &Network, dice: &mut Dice) {
+    let mut order: Vec<usize> = (0..network.links.len()).collect();
+    for at in (1..order.len()).rev() {
+        order.swap(at, dice.below(at as u64 + 1) as usize);
+    }
+    let mut turned = network.clone();
+    for (from, to) in order.iter().enumerate() {
+        turned.links[*to] = network.links[from].clone();
+    }
+    for routed in &mut turned.flows {
+        for way in routed.there.iter_mut().chain(&mut routed.back) {
+            for hop in &mut way.hops {
+                hop.link = order[hop.link as usize] as u32;
+            }
+        }
+    }
+    // Losses, reordering and channels are drawn by the link's name.
+    let draws = |station: &Station| {
+        let link = &station.link;
+        let loses = link.loss != Signal::Constant(0.0) || link.reorder.is_some();
+        loses || link.satellite.is_some() || link.beam.is_some()
+    };
+    let renamed = |station: &Station| format!("z{}", station.name);
+    let named = |old: &str| {
+        let station = network.links.iter().find(|station| station.name == old);
+        station
+            .filter(|station| !draws(station))
+            .map_or(old.to_owned(), renamed)
+    };
+    for station in &mut turned.links {
+        station.name = named(&station.name);
+    }
+    let tables = |network: &Network| crate::networks::network_tables(network, 1);
+    let before = sorted_rows(&tables(network), &named);
+    let after = sorted_rows(&tables(&turned), &str::to_owned);
+    for (before, after) in before.iter().zip(&after) {
+        assert!(
+            before == after,
+            "{name}, {order:?}, {}: {network:#?}",
+            before.0
+        );
+    }
+    assert_eq!(before.len(), after.len(), "{name}");
 }
 
 /// Packets leave each link in the order in which they came, class by class, where one flow's do.
@@ -300,6 +475,7 @@ fn over_a_satellite(station: &mut Station, ground_delay_ns: u64) {
 
 fn lives(seed: u64, count: u64) -> f64 {
     let mut dice = Dice(Pcg64::seed_from_u64(seed));
+    let mut orders = Dice(Pcg64::seed_from_u64(seed + 1));
     let mut moved = 0.0;
     for number in 0..count {
         let mut network = dice.network();
@@ -310,6 +486,10 @@ fn lives(seed: u64, count: u64) -> f64 {
         let name = format!("network {number}");
         moved += packets_are_kept(&name, &network);
         none_overtakes(&name, &network);
+        if number % 2 == 0 {
+            sources_that_stop_leave_nothing_on_the_way(&name, &network);
+        }
+        order_and_names_change_nothing(&name, &network, &mut orders);
         let one = chunks(&network, 1);
         for threads in [2, 3, 8] {
             let many = chunks(&network, threads);

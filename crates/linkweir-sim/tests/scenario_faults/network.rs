@@ -349,3 +349,44 @@ fn what_a_packet_counts_names_the_link() {
         "31: flow[0].header: 200B with link.beam1.overhead and link.beam1.mpu counts as 0B; it must be 1B .. 1048575B",
     );
 }
+
+#[test]
+fn what_is_simulated_for_one_link_is_refused_among_several() {
+    let beam = "rate = \"20Mbit\"";
+    let with = |keys: &str| format!("{beam}\n[link.satellite]\n{keys}");
+    is(
+        beam,
+        &with("reorder = \"shared\""),
+        "22: link[1].satellite.reorder = \"shared\": is for one [link]: among several, each flow has a buffer of its own; write reorder = \"per_flow\", or one [link]",
+    );
+    let fixed = "is for one [link]: among several, the path to a satellite has a fixed delay; leave this out and give delay to the [[link]], or write one [link]";
+    is(
+        beam,
+        &with("delays = \"path.csv\""),
+        &format!("22: link[1].satellite.delays = \"path.csv\": {fixed}"),
+    );
+    let shell = "[link.satellite.constellation]\npattern = \"star\"\nplanes = 6\nper_plane = 11";
+    is(
+        beam,
+        &with(shell),
+        &format!("22: link[1].satellite.constellation: {fixed}"),
+    );
+}
+
+#[test]
+fn queues_that_hold_too_much_are_those_of_a_link() {
+    is(
+        "name = \"rest\"",
+        "name = \"rest\"\nlimit = \"60000000p\"",
+        "9: link[0].class = [[link.class]]: the queues together may hold 120003000 packets, more than 100000000; lower limit",
+    );
+}
+
+#[test]
+fn greedy_sources_have_no_play_out_among_links_with_names() {
+    is(
+        "kind = \"voice\"\ncodec = \"g711\"",
+        "kind = \"greedy\"\nplayout = \"60ms\"",
+        "33: flow[0].playout = \"60ms\": is for one [link] if the source is greedy; leave it out, or write kind = \"cbr\" with a rate",
+    );
+}

@@ -45,11 +45,14 @@ impl Cut {
         delays_ns.sort_unstable_by_key(|ns| Reverse(*ns));
         delays_ns.dedup();
         let most = load.all().div_ceil(threads.max(1) as u64);
-        let shared = |groups: &Groups| groups.heaviest(&load) <= most + most / SLACK;
-        let mut groups = delays_ns.iter().map(|ns| Groups::new(links, &edges, *ns));
-        let groups = groups
-            .find(shared)
-            .unwrap_or_else(|| Groups::new(links, &edges, WORTHWHILE_NS));
+        // The shorter the time, the fewer processes are together, so the longest one is found by halving.
+        let too_heavy = |ns: &u64| {
+            let groups = Groups::new(links, &edges, *ns);
+            groups.heaviest(&load) > most + most / SLACK
+        };
+        let longest = delays_ns.partition_point(too_heavy);
+        let least_ns = delays_ns.get(longest).unwrap_or(&WORTHWHILE_NS);
+        let groups = Groups::new(links, &edges, *least_ns);
         let parts = groups.share(&load, threads);
         let cut_ns = edges
             .iter()
@@ -305,7 +308,7 @@ fn packed(parts: Vec<u32>) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use crate::experiment::{Capacity, Class, Flow, Full, Link, Measures, Outages, Scheduler};
+    use crate::experiment::{Class, Flow, Link, Measures, Outages, Scheduler};
     use crate::network::{Hop, OnBreak, Routed, Station};
     use crate::tcp;
 
@@ -315,39 +318,11 @@ mod tests {
         Station {
             name: name.to_string(),
             link: Link {
-                capacity: Capacity::Rate(Signal::Constant(1e7)),
-                nominal_bps: 10_000_000,
-                follow: false,
                 delay_s: Signal::Constant(delay_s),
-                return_delay_ns: 0,
-                loss: Signal::Constant(0.0),
-                loss_burst_pkts: None,
-                reorder: None,
-                ring: 1,
-                overhead_bytes: 0,
-                mpu_bytes: 0,
-                satellite: None,
-                beam: None,
+                ..Link::of_rate(10_000_000)
             },
-            scheduler: Scheduler {
-                policy: "fifo".to_owned(),
-                across: None,
-                brought: None,
-                params: Vec::new(),
-                qparams: Vec::new(),
-            },
-            classes: vec![Class {
-                name: "all".to_owned(),
-                limit_pkts: None,
-                limit_bytes: None,
-                limit_time: None,
-                max_age_ns: None,
-                full: Full::Tail,
-                least_ppm: 0,
-                flows: None,
-                user: None,
-                coded: None,
-            }],
+            scheduler: Scheduler::fifo(),
+            classes: vec![Class::named("all")],
             absent: Outages::default(),
         }
     }

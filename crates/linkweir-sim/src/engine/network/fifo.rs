@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A link with one queue in the order of arrival, a constant rate and a constant delay above 0, without losses: when a packet will
+//! A link with one queue in the order of arrival, a constant rate and a delay above 0 that is constant or has steps, without losses: when a packet will
 //! leave is known when it arrives, so there is one event per packet, its arrival, and the message to the next link is sent
 //! at once. Departures are counted when the link is next looked at.
 //!
@@ -42,7 +42,9 @@ struct Sending {
     bits: f64,
 }
 
+/// What an arrival needs of it is in one line of a cache.
 #[derive(Debug)]
+#[repr(C, align(64))]
 struct Entry {
     next: Target,
     tally: EntryTally,
@@ -51,14 +53,15 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct FifoLink<'p> {
     inbox: Inbox,
-    mail: Mail,
     waiting: VecDeque<Waiting>,
     sending: Option<Sending>,
     /// When the last packet that came will have left; none if not before the end of the run.
     free: Option<Instant>,
     last_out_ns: u64,
     bps: f64,
+    /// The delay of what leaves before `delay_until_ns`.
     delay_ns: u64,
+    delay_until_ns: u64,
     end_ns: u64,
     overhead_bytes: i32,
     mpu_bytes: u32,
@@ -83,6 +86,7 @@ struct Rest<'p> {
     sent_notices: u64,
     recorder: Recorder,
     meter: Track,
+    delay: Track,
     /// Up to when and what was measured.
     measured_ns: u64,
     measured_bits: f64,
@@ -98,7 +102,7 @@ impl<'p> FifoLink<'p> {
         let link = &experiment.link;
         let (
             Capacity::Rate(Signal::Constant(bps)),
-            Signal::Constant(delay_s),
+            Signal::Constant(_) | Signal::Steps { .. },
             Signal::Constant(loss),
         ) = (&link.capacity, &link.delay_s, &link.loss)
         else {
@@ -116,7 +120,7 @@ impl<'p> FifoLink<'p> {
             && link.satellite.is_none()
             && link.beam.is_none()
             && link.ring == 1
-            && nanoseconds(*delay_s) > 0
+            && nanoseconds(link.delay_s.least(experiment.duration_ns)) > 0
             && plan.ends.is_empty()
             && plan.absent.is_empty()
             && limit.time.is_none()
@@ -132,14 +136,14 @@ impl<'p> FifoLink<'p> {
             tally: EntryTally::default(),
         });
         Some(FifoLink {
-            inbox: Inbox::new(plan.lines),
-            mail: Mail::default(),
+            inbox: Inbox::new(),
             waiting: VecDeque::new(),
             sending: None,
             free: Some(Instant::at(0)),
             last_out_ns: 0,
             bps: *bps,
-            delay_ns: nanoseconds(*delay_s),
+            delay_ns: 0,
+            delay_until_ns: 0,
             end_ns: experiment.duration_ns,
             overhead_bytes: link.overhead_bytes,
             mpu_bytes: link.mpu_bytes,
@@ -161,6 +165,7 @@ impl<'p> FifoLink<'p> {
                     &plan.sources(),
                 ),
                 meter: Track::new(&Signal::Constant(*bps)),
+                delay: Track::new(&link.delay_s),
                 measured_ns: 0,
                 measured_bits: 0.0,
                 settled_ns: 0,
@@ -204,7 +209,7 @@ impl<'p> FifoLink<'p> {
 
     /// A packet arrives at the queue.
     #[inline]
-    fn arrive(&mut self, now_ns: u64, mut packet: Packet) {
+    fn arrive(&mut self, now_ns: u64, mut packet: Packet, mail: &mut Mail) {
         self.depart(now_ns);
         let wire_bytes = packet
             .bytes
@@ -221,7 +226,7 @@ impl<'p> FifoLink<'p> {
             && self.waiting_bytes + u64::from(wire_bytes) <= self.limit_bytes;
         if !has_room {
             self.tally.dropped(packet.bytes, tally);
-            return self.tell(now_ns, &packet);
+            return self.tell(now_ns, &packet, mail);
         }
         let next = *next;
         // At the end of the packet before it, if that is not over.
@@ -253,21 +258,32 @@ impl<'p> FifoLink<'p> {
         let Some(ends) = ends else {
             return;
         };
-        let out_ns = (ends.ns + self.delay_ns).max(self.last_out_ns);
+        let out_ns = (ends.ns + self.delay_at_ns(ends.ns)).max(self.last_out_ns);
         self.last_out_ns = out_ns;
         packet.flow = next.entry;
-        self.mail.messages.push(next.message(out_ns, packet));
+        mail.messages.push(next.message(out_ns, packet));
+    }
+
+    /// The delay of a packet that leaves at a time, which is not before that of the packet before it, ns.
+    #[inline]
+    fn delay_at_ns(&mut self, out_ns: u64) -> u64 {
+        if out_ns >= self.delay_until_ns {
+            let delay = &mut self.rest.delay;
+            self.delay_ns = nanoseconds(delay.value(out_ns));
+            self.delay_until_ns = delay.next_change_ns(out_ns).unwrap_or(NEVER);
+        }
+        self.delay_ns
     }
 
     /// Tells the ends of a packet's flow that it was dropped, if they must know.
     #[cold]
-    fn tell(&mut self, now_ns: u64, packet: &Packet) {
+    fn tell(&mut self, now_ns: u64, packet: &Packet, mail: &mut Mail) {
         let rest = &mut self.rest;
         let entry = packet.flow as usize;
         if rest.recorder.tells(entry) {
             let from = (rest.place, rest.sent_notices);
             let notice = rest.hops[entry].notice(now_ns, from, packet.seen());
-            self.mail.notices.push(notice);
+            mail.notices.push(notice);
             rest.sent_notices += 1;
         }
     }
@@ -282,13 +298,13 @@ impl Process for FifoLink<'_> {
     }
 
     #[inline]
-    fn run(&mut self, until_ns: u64) -> (u64, u64) {
+    fn run(&mut self, until_ns: u64, mail: &mut Mail) -> (u64, u64) {
         let mut events = 0;
         loop {
             let now_ns = self.inbox.first_ns();
             // Notices go to ends, and there are none here.
             if let Some(Arriving::Packet(packet)) = self.inbox.pop() {
-                self.arrive(now_ns, packet);
+                self.arrive(now_ns, packet, mail);
             }
             events += 1;
             let next_ns = self.inbox.first_ns();
@@ -301,11 +317,6 @@ impl Process for FifoLink<'_> {
     #[inline]
     fn inbox(&mut self) -> &mut Inbox {
         &mut self.inbox
-    }
-
-    #[inline]
-    fn mail(&mut self) -> &mut Mail {
-        &mut self.mail
     }
 
     fn settle(&mut self, now_ns: u64) {
@@ -358,10 +369,10 @@ impl Process for FifoLink<'_> {
 
     fn totals(&mut self) -> (&mut Recorder, Vec<&Distribution>) {
         let rest = &mut self.rest;
-        for entry in &self.entries {
+        for entry in &mut self.entries {
             rest.waits_ns.add(entry.tally.waits_ns());
         }
-        let entries = self.entries.iter().map(|entry| &entry.tally);
+        let entries = self.entries.iter_mut().map(|entry| &mut entry.tally);
         rest.recorder.take_waits(entries);
         (&mut rest.recorder, vec![&rest.waits_ns])
     }
@@ -369,7 +380,7 @@ impl Process for FifoLink<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::experiment::{Class, Flow, Link, Measures, Outages, Scheduler, Sizes, Traffic};
+    use crate::experiment::{Class, End, Flow, Link, Measures, Outages, Scheduler, Sizes, Traffic};
     use crate::network::{Network, OnBreak, Routed, Station, Way};
     use crate::random::Random;
     use crate::table::{Sink, Table};
@@ -388,6 +399,20 @@ mod tests {
         }
     }
 
+    /// A delay that grows and shrinks, also by more than the time between two packets.
+    fn changing(one_of: &mut impl FnMut(&[f64]) -> f64) -> Signal {
+        let mut at_ns = 0;
+        let points = (0..40).map(|_| {
+            let point = (at_ns, one_of(&[1e-6, 1e-3, 1.001e-3, 0.02]));
+            at_ns += one_of(&[1e5, 1e6, 5e7]) as u64;
+            point
+        });
+        Signal::Steps {
+            points: points.collect(),
+            end: End::Hold,
+        }
+    }
+
     fn station(name: String, random: &mut Random) -> Station {
         let mut one_of = |choices: &[f64]| choices[(random.unit() * choices.len() as f64) as usize];
         let bps = one_of(&[1e5, 1e6, 3_333_333.0, 1e9, 0.0]);
@@ -395,38 +420,20 @@ mod tests {
         Station {
             name,
             link: Link {
-                capacity: Capacity::Rate(Signal::Constant(bps)),
                 nominal_bps: bps as u64 + 1,
-                follow: false,
-                delay_s: Signal::Constant(one_of(&[0.0, 1e-3, 0.02])),
-                return_delay_ns: 0,
-                loss: Signal::Constant(0.0),
-                loss_burst_pkts: None,
-                reorder: None,
-                ring: 1,
+                delay_s: match one_of(&[0.0, 1.0, 2.0]) {
+                    2.0 => changing(&mut one_of),
+                    _ => Signal::Constant(one_of(&[0.0, 1e-3, 0.02])),
+                },
                 overhead_bytes: one_of(&[0.0, 38.0]) as i32,
                 mpu_bytes: one_of(&[0.0, 84.0]) as u32,
-                satellite: None,
-                beam: None,
+                ..Link::of_rate(bps as u64)
             },
-            scheduler: Scheduler {
-                policy: "fifo".to_owned(),
-                across: None,
-                brought: None,
-                params: Vec::new(),
-                qparams: Vec::new(),
-            },
+            scheduler: Scheduler::fifo(),
             classes: vec![Class {
-                name: "all".to_owned(),
                 limit_pkts: (limit < 100.0).then_some(limit as u32),
                 limit_bytes: (limit > 10.0).then_some(20_000),
-                limit_time: None,
-                max_age_ns: None,
-                full: Full::Tail,
-                least_ppm: 0,
-                flows: None,
-                user: None,
-                coded: None,
+                ..Class::named("all")
             }],
             absent: Outages::default(),
         }

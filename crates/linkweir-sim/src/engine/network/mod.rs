@@ -58,6 +58,7 @@ fn run_with(
     threads: usize,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, RunError> {
+    let network = &*network.in_order();
     let plan = Plan::new(network).map_err(RunError::Invalid)?;
     // A simple link notes no steps for a log.
     let has_log = network.log_rows.is_some();

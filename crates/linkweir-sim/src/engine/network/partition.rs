@@ -25,12 +25,41 @@ struct Partition<'p> {
     number: u32,
     processes: Vec<Box<dyn Process + 'p>>,
     first: Earliest,
-    /// Those of this partition that send to each process. None for a process that shares a moment with another, as a message
-    /// between them takes no time: it runs event by event.
-    senders: Vec<Option<Vec<Sender>>>,
+    senders: Senders,
+    /// What a process sends; empty between two of them.
+    mail: Mail,
     /// For each other partition, what is to go there.
     out: Vec<Mail>,
     events: u64,
+}
+
+/// Those of a partition that send to each of its processes.
+#[derive(Debug, Default)]
+struct Senders {
+    all: Vec<Sender>,
+    /// The part of `all` for each process. None for a process that shares a moment with another, as a message between them
+    /// takes no time: it runs event by event.
+    parts: Vec<Option<(u32, u32)>>,
+}
+
+impl Senders {
+    fn new(senders: Vec<Option<Vec<Sender>>>) -> Senders {
+        let mut found = Senders::default();
+        for of_one in senders {
+            let begin = found.all.len() as u32;
+            found.parts.push(of_one.map(|of_one| {
+                found.all.extend(of_one);
+                (begin, found.all.len() as u32)
+            }));
+        }
+        found
+    }
+
+    #[inline]
+    fn of(&self, index: u32) -> Option<&[Sender]> {
+        let (begin, end) = self.parts[index as usize]?;
+        Some(&self.all[begin as usize..end as usize])
+    }
 }
 
 /// A process that sends messages to another.
@@ -52,17 +81,18 @@ impl Partition<'_> {
                 return;
             }
             let horizon_ns = self.horizon_ns(index, at_ns).min(until_ns);
-            let (events, next_ns) = self.processes[index as usize].run(horizon_ns);
+            let process = &mut self.processes[index as usize];
+            let (events, next_ns) = process.run(horizon_ns, &mut self.mail);
             self.events += events;
             self.first.set(index, next_ns);
-            self.post(index, homes);
+            self.post(homes);
         }
     }
 
     /// The time up to which nothing can arrive at the process with the earliest event any more, which is at `at_ns`.
     #[inline]
     fn horizon_ns(&self, index: u32, at_ns: u64) -> u64 {
-        let Some(senders) = &self.senders[index as usize] else {
+        let Some(senders) = self.senders.of(index) else {
             return at_ns;
         };
         let horizons = senders.iter().map(|sender| {
@@ -77,13 +107,9 @@ impl Partition<'_> {
 
     /// Sends what a process has to send.
     #[inline]
-    fn post(&mut self, index: u32, homes: &[Home]) {
-        let own = self.processes[index as usize].mail();
-        if own.is_empty() {
-            return;
-        }
+    fn post(&mut self, homes: &[Home]) {
         // Its vectors go back, so that they keep their room.
-        let mut mail = std::mem::take(own);
+        let mut mail = std::mem::take(&mut self.mail);
         for message in mail.messages.drain(..) {
             let (partition, to) = homes[message.to as usize];
             if partition == self.number {
@@ -100,7 +126,7 @@ impl Partition<'_> {
                 self.out[partition as usize].notices.push(notice);
             }
         }
-        *self.processes[index as usize].mail() = mail;
+        self.mail = mail;
     }
 
     #[inline]
@@ -124,7 +150,7 @@ impl Partition<'_> {
     }
 }
 
-/// The senders of each process, by partition and index; see [`Partition::senders`].
+/// The senders of each process, by partition and index; see [`Senders`].
 fn senders(plan: &Plan, homes: &[Home]) -> Vec<Vec<Option<Vec<Sender>>>> {
     let count = homes.iter().map(|home| home.0 + 1).max().unwrap_or(0);
     let edges = plan.edges();
@@ -196,7 +222,8 @@ impl<'p> Partitions<'p> {
                 number: number as u32,
                 processes,
                 first,
-                senders: std::mem::take(&mut senders[number]),
+                senders: Senders::new(std::mem::take(&mut senders[number])),
+                mail: Mail::default(),
                 out: (0..count).map(|_| Mail::default()).collect(),
                 events: 0,
             }

@@ -51,7 +51,6 @@ impl Plan {
                     seed: network.seed,
                     entries: Vec::new(),
                     ends: Vec::new(),
-                    lines: 0,
                 })
                 .collect(),
             flows: Vec::new(),
@@ -290,9 +289,6 @@ impl Plan {
             let line = lines[target.place as usize].get(&(from, ends));
             target.line = line.copied().unwrap_or(UNKNOWN);
         });
-        for (station, lines) in self.stations.iter_mut().zip(&lines) {
-            station.lines = lines.len();
-        }
     }
 
     /// Calls with the place that a target is known at, whether its ends know it, and the target.

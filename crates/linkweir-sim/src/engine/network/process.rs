@@ -24,13 +24,10 @@ pub(super) trait Process: Send {
     fn first_ns(&self) -> u64;
 
     /// Runs the next event or takes the next message, and goes on up to a time; returns how many it were, and when the next one
-    /// is.
-    fn run(&mut self, until_ns: u64) -> (u64, u64);
+    /// is. What it sends goes into `mail`, which is empty before.
+    fn run(&mut self, until_ns: u64, mail: &mut Mail) -> (u64, u64);
 
     fn inbox(&mut self) -> &mut Inbox;
-
-    /// What it has sent and nobody has taken yet.
-    fn mail(&mut self) -> &mut Mail;
 
     // What tables need.
 
@@ -96,13 +93,15 @@ impl<M: Medium + Send> Process for Engine<'_, M> {
         station.map_or(own_ns, |station| own_ns.min(station.inbox.first_ns()))
     }
 
-    fn run(&mut self, until_ns: u64) -> (u64, u64) {
+    fn run(&mut self, until_ns: u64, mail: &mut Mail) -> (u64, u64) {
+        std::mem::swap(mail, &mut self.station().mail);
         let mut events = 0;
         loop {
             self.step();
             events += 1;
             let next_ns = self.first_ns();
             if next_ns >= until_ns {
+                std::mem::swap(mail, &mut self.station().mail);
                 return (events, next_ns);
             }
         }
@@ -110,11 +109,6 @@ impl<M: Medium + Send> Process for Engine<'_, M> {
 
     fn inbox(&mut self) -> &mut Inbox {
         &mut self.station().inbox
-    }
-
-    #[inline]
-    fn mail(&mut self) -> &mut Mail {
-        &mut self.station().mail
     }
 
     fn settle(&mut self, now_ns: u64) {

@@ -169,8 +169,6 @@ pub(in super::super) struct StationPlan {
     pub(in super::super) entries: Vec<Entry>,
     /// Those of the first entries, whose ends are here.
     pub(in super::super) ends: Vec<Ends>,
-    /// Lines of the inbox.
-    pub(in super::super) lines: usize,
     /// Times at which the link does not exist, and what becomes of its packets then.
     pub(in super::super) absent: Outages,
     pub(in super::super) on_break: OnBreak,

@@ -50,7 +50,7 @@ impl Station {
             last_out_ns: 0,
             mail: Mail::default(),
             sent_notices: 0,
-            inbox: Inbox::new(plan.lines),
+            inbox: Inbox::new(),
             letters: Letters::default(),
             held: Held::default(),
         })
