@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build/suite"
-PYTEST = f"{sys.executable} -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder --durations=10"
+PYTEST = f"{sys.executable} -m pytest -rs --dist loadfile --no-loadscope-reorder --durations=10"
 RUST = "cargo test --locked --workspace --quiet --no-fail-fast -- --skip long::"
 PASSED = r"^(?:test result: \w+\. |\d+ failed, )?(\d+) passed"
 HAS_SITE = sys.version_info >= (3, 11)
@@ -67,7 +67,8 @@ SUITES: dict[str, tuple[tuple[Part, ...], ...]] = {
         ),
         (
             Part("rust", RUST, PASSED),
-            Part("python", f'{PYTEST} -m "not long" oracle python/tests', PASSED, after="kernel"),
+            # more than there are cores: these tests often wait, for gateways in real time, other processes, a browser
+            Part("python", f'{PYTEST} -n 4 -m "not long" oracle python/tests', PASSED, after="kernel"),
         ),
     ),
     "check": (
@@ -77,7 +78,7 @@ SUITES: dict[str, tuple[tuple[Part, ...], ...]] = {
         ),
         (
             Part("rust", RUST, PASSED),
-            Part("python", f'{PYTEST} -m "not slow and not long" oracle python/tests', PASSED),
+            Part("python", f'{PYTEST} -n 2 -m "not slow and not long" oracle python/tests', PASSED),
         ),
     ),
 }

@@ -23,6 +23,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from linkweir.columns import floats, reals, wholes
+
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
@@ -74,12 +76,11 @@ def with_links(table: pa.Table) -> pa.Table:
 
 
 def _summed(table: pa.Table) -> pa.Table:
-    import pyarrow as pa
 
     order: dict[tuple[str, ...], int] = {}
     owners = zip(*(table[name].to_pylist() for name in _OWNER), strict=True)
     places = [order.setdefault(owner, len(order)) for owner in owners]
-    table = table.append_column("place", pa.array(places, pa.int64()))
+    table = table.append_column("place", wholes(places))
     found = table.group_by(["place", *_BUCKET], use_threads=False).aggregate([("count_pkts", "sum")])
     found = found.sort_by([("place", "ascending"), ("lower_s", "ascending")])
     return found.select([*_BUCKET, "count_pkts_sum"]).rename_columns([*_BUCKET, "count_pkts"])
@@ -143,8 +144,8 @@ def distributions(table: pa.Table, kind: str | None = None) -> Iterator[Distribu
     columns = [np.asarray(table[name].to_pylist()) for name in _OWNER]
     changes = np.any([column[1:] != column[:-1] for column in columns], axis=0)
     starts = [0, *(np.flatnonzero(changes) + 1).tolist(), table.num_rows]
-    upper_s = table["upper_s"].to_numpy().astype(float)
-    packets = table["count_pkts"].to_numpy().astype(float)
+    upper_s = floats(table["upper_s"])
+    packets = floats(table["count_pkts"])
     for start, end in itertools.pairwise(starts):
         of, flow, found = (str(column[start]) for column in columns)
         if kind in (None, found):
@@ -181,10 +182,9 @@ def cdf(table: pa.Table) -> pa.Table:
         ``class``, ``flow``, ``kind``, ``delay_s``, and ``part``: of the packets, those with a delay below ``delay_s``.
     """
     import numpy as np
-    import pyarrow as pa
 
     table = with_links(table)
     parts = [one.cdf() for one in distributions(table)]
     part = np.concatenate(parts) if parts else np.array([], dtype=float)
     found = table.select([*_OWNER, "upper_s"]).rename_columns([*_OWNER, "delay_s"])
-    return found.append_column("part", pa.array(part, pa.float64()))
+    return found.append_column("part", reals(part.tolist()))

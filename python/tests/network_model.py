@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from fractions import Fraction
+from heapq import heapify, heappop, heappush
 
 
 @dataclass
@@ -36,6 +37,8 @@ class Station:
     turn: int = 0
     deficits: list[int] = field(default_factory=list)
     fresh: bool = True
+    joined: int = 0
+    """How many packets have joined a queue: their order for fifo."""
     arrived: dict[int, list[tuple[Fraction, int]]] = field(default_factory=dict)
     worst_bits: dict[int, int] = field(default_factory=dict)
 
@@ -45,8 +48,9 @@ class Station:
         self.arrived = {queue: [] for queue in range(self.queues)}
         self.worst_bits = dict.fromkeys(range(self.queues), 0)
 
-    def join(self, now: Fraction, number: int, queue: int, packet: Packet) -> None:
-        self.waiting[queue].append((number, packet))
+    def join(self, now: Fraction, queue: int, packet: Packet) -> None:
+        self.joined += 1
+        self.waiting[queue].append((self.joined, packet))
         self.arrived[queue].append((now, packet.bits))
         self.worst_bits[queue] = max(self.worst_bits[queue], sum(p.bits for _, p in self.waiting[queue]))
 
@@ -84,7 +88,8 @@ class Station:
 def play(stations: list[Station], ways: list[list[tuple[int, int]]], packets: list[Packet]) -> list[Fraction]:
     """The longest delay of each flow, from its source to the receiver. `ways` have (link, queue) pairs."""
     worst = [Fraction(0)] * len(ways)
-    coming = sorted(((p.created, i, p) for i, p in enumerate(packets)), key=lambda event: event[:2])
+    coming = [(p.created, i, p) for i, p in enumerate(packets)]
+    heapify(coming)
     number = len(coming)
     while coming or any(s.sending for s in stations):
         instants = [s.ends for s in stations if s.sending]
@@ -95,15 +100,14 @@ def play(stations: list[Station], ways: list[list[tuple[int, int]]], packets: li
                 station.sending = None
                 packet.place += 1
                 number += 1
-                coming.append((now + station.delay, number, packet))
-        coming.sort(key=lambda event: event[:2])
+                heappush(coming, (now + station.delay, number, packet))
         while coming and coming[0][0] == now:
-            _, order, packet = coming.pop(0)
+            _, _, packet = heappop(coming)
             if packet.place == len(ways[packet.flow]):
                 worst[packet.flow] = max(worst[packet.flow], now - packet.created)
                 continue
             link, queue = ways[packet.flow][packet.place]
-            stations[link].join(now, order, queue, packet)
+            stations[link].join(now, queue, packet)
         for station in stations:
             if station.sending is None and any(station.waiting):
                 station.sending = station.choose()

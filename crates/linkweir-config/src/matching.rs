@@ -6,6 +6,10 @@ use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 
+use crate::keys::gateway::{
+    DESTINATION, DESTINATION_PORT, MATCH, ORDER, PORT, PROTOCOL, RULE_ADDRESS, RULE_DSCP, SOURCE,
+    SOURCE_PORT,
+};
 use crate::reader::{Entry, Section, Value, Written};
 use crate::Fault;
 
@@ -136,7 +140,7 @@ pub fn read(
     earlier: &[Rule],
     names: &[&str],
 ) -> Result<Own, Fault> {
-    let Some(entry) = section.find("match") else {
+    let Some(entry) = section.find(MATCH.name) else {
         return Ok(Own {
             rules: Vec::new(),
             rest: true,
@@ -174,7 +178,7 @@ pub fn read(
         }
         own.rules.push(rule);
     }
-    section.write("match", written(&own));
+    section.write(MATCH.name, written(&own));
     Ok(own)
 }
 
@@ -188,22 +192,22 @@ fn rule(entry: &Entry<'_, '_>, class: usize) -> Result<Rule, Fault> {
         class,
         ..Rule::default()
     };
-    if let Some(entry) = table.find("dscp") {
+    if let Some(entry) = table.find(RULE_DSCP.name) {
         let mut set = 0_u64;
         for entry in one_or_more(&entry)? {
             set |= 1 << code_point(&entry)?;
         }
         rule.dscp = Some(set);
     }
-    if let Some(entry) = table.find("protocol") {
+    if let Some(entry) = table.find(PROTOCOL.name) {
         for entry in one_or_more(&entry)? {
             rule.protocols.extend(protocol(&entry)?);
         }
     }
     for (key, ranges) in [
-        ("port", &mut rule.ports),
-        ("source_port", &mut rule.source_ports),
-        ("destination_port", &mut rule.destination_ports),
+        (PORT.name, &mut rule.ports),
+        (SOURCE_PORT.name, &mut rule.source_ports),
+        (DESTINATION_PORT.name, &mut rule.destination_ports),
     ] {
         if let Some(entry) = table.find(key) {
             for entry in one_or_more(&entry)? {
@@ -212,17 +216,15 @@ fn rule(entry: &Entry<'_, '_>, class: usize) -> Result<Rule, Fault> {
         }
     }
     for (key, list) in [
-        ("address", &mut rule.addresses),
-        ("source", &mut rule.sources),
-        ("destination", &mut rule.destinations),
+        (RULE_ADDRESS.name, &mut rule.addresses),
+        (SOURCE.name, &mut rule.sources),
+        (DESTINATION.name, &mut rule.destinations),
     ] {
         if let Some(entry) = table.find(key) {
             *list = nets(&entry)?;
         }
     }
-    if let Some(entry) = table.find("order") {
-        rule.order = entry.number((0, u64::from(u16::MAX)))? as u16;
-    }
+    rule.order = table.given(&ORDER)?.unwrap_or(0) as u16;
     // Before the test for an empty rule, so that a misspelt key is named and not reported as "is empty".
     table.finish()?;
     Ok(rule)

@@ -4,6 +4,8 @@
 use crate::signal::{End, Signal};
 
 use crate::fault::Fault;
+use crate::keys::time::{AMPLITUDE, AT, END, LINES, MEAN, PERIOD, PHASE, STEPS};
+use crate::keys::Form;
 use crate::limits;
 use crate::reader::Entry;
 use crate::units::{self, Kind};
@@ -25,10 +27,6 @@ impl Values {
     }
 }
 
-fn time(entry: &Entry<'_, '_>) -> Result<u64, Fault> {
-    entry.whole(Kind::Time, (0, limits::DURATION_NS))
-}
-
 /// Reads a signal.
 ///
 /// # Errors
@@ -37,43 +35,32 @@ pub fn read(entry: &Entry<'_, '_>, values: Values) -> Result<Signal, Fault> {
     let Some(mut table) = entry.table() else {
         return Ok(Signal::Constant(values.read(entry)?));
     };
-    let signal = if let Some(mean) = table.find("mean") {
+    let signal = if let Some(mean) = table.find(MEAN.name) {
         Signal::Cosine {
             mean: values.read(&mean)?,
-            amplitude: match table.find("amplitude") {
-                Some(amplitude) => amplitude.real(0.0, 1.0)?,
-                None => {
-                    return Err(table.fault_at("amplitude", "is missing; write amplitude = 0.3"))
-                }
-            },
-            period_ns: table
-                .need("period", "\"15s\"")?
-                .whole(Kind::Time, (1000, limits::DURATION_NS))?,
-            phase_rad: match table.find("phase") {
-                Some(phase) => phase.real(-1e6, 1e6)?,
-                None => 0.0,
-            },
+            amplitude: table.given(&AMPLITUDE)?.ok_or_else(|| {
+                table.fault_at(AMPLITUDE.name, "is missing; write amplitude = 0.3")
+            })?,
+            period_ns: PERIOD.form.read(&table.need(PERIOD.name, "\"15s\"")?)?,
+            phase_rad: table.given(&PHASE)?.unwrap_or(0.0),
         }
-    } else if let Some(steps) = table.find("steps") {
+    } else if let Some(steps) = table.find(STEPS.name) {
         let points = points(&steps, values)?;
         let last = points.last().map_or(0, |p| p.0);
-        let end = match table
-            .find("end")
-            .map_or(Ok(1), |e| e.choice(&["loop", "hold", "stop"]))?
-        {
-            0 => End::Loop {
-                period_ns: after(&table.need("period", "\"20s\"")?, last)?,
+        let end = match table.given(&END)? {
+            Some(0) => End::Loop {
+                period_ns: after(&table.need(PERIOD.name, "\"20s\"")?, last)?,
             },
-            1 => End::Hold,
-            _ => End::Stop {
-                at_ns: after(&table.need("at", "\"20s\"")?, last)?,
+            None | Some(1) => End::Hold,
+            Some(_) => End::Stop {
+                at_ns: after(&table.need(AT.name, "\"20s\"")?, last)?,
             },
         };
         Signal::Steps {
             points: points.into(),
             end,
         }
-    } else if let Some(lines) = table.find("lines") {
+    } else if let Some(lines) = table.find(LINES.name) {
         Signal::Lines {
             points: points(&lines, values)?.into(),
         }
@@ -85,7 +72,7 @@ pub fn read(entry: &Entry<'_, '_>, values: Values) -> Result<Signal, Fault> {
 }
 
 fn after(entry: &Entry<'_, '_>, last: u64) -> Result<u64, Fault> {
-    let at = time(entry)?;
+    let at = AT.form.read(entry)?;
     if at > last {
         Ok(at)
     } else {
@@ -99,7 +86,7 @@ fn after(entry: &Entry<'_, '_>, last: u64) -> Result<u64, Fault> {
 fn points(list: &Entry<'_, '_>, values: Values) -> Result<Vec<(u64, f64)>, Fault> {
     let mut points: Vec<(u64, f64)> = Vec::new();
     for [at, value] in list.pairs("[time, value]", limits::POINTS)? {
-        let t = time(&at)?;
+        let t = AT.form.read(&at)?;
         match points.last() {
             None if t != 0 => return Err(at.fault("the first time must be 0s")),
             Some((before, _)) if t <= *before => {

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkweir import delays
+from linkweir.columns import reals, strings, wholes
 from linkweir.comparison.plan import Facts
 from linkweir.comparison.promises import UNCLEAR, UNKNOWN, Promise, marked
 from linkweir.sweeps.confidence import Estimate, estimate, exceeds
@@ -103,7 +104,6 @@ class Results:
     @cached_property
     def _classes(self) -> pa.Table:
         """A row per run and class: the table of classes, the TCP goodput of its flows, and the load offered."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
         data = self.sweep.table
@@ -121,7 +121,7 @@ class Results:
                 name = self.facts.flow_classes.get(flow, of_flow if not self.facts.link else "")
                 goodput[run, name] = goodput.get((run, name), 0.0) + (value or 0.0)
         pairs = list(zip(classes["run"].to_pylist(), classes["class"].to_pylist(), strict=True))
-        classes = classes.append_column("goodput_bps", pa.array([goodput.get(pair) for pair in pairs], pa.float64()))
+        classes = classes.append_column("goodput_bps", reals([goodput.get(pair) for pair in pairs]))
         return self._without_copies(classes)
 
     def _of_the_link(self, rows: pa.Table) -> pa.Table:
@@ -155,11 +155,9 @@ class Results:
 
     def _renamed(self, table: pa.Table) -> pa.Table:
         """A table with the names of classes in place of those of their copies."""
-        import pyarrow as pa
-
         names = [self._entry_of.get(name, name) for name in table["class"].to_pylist()]
         place = table.column_names.index("class")
-        return table.set_column(place, "class", pa.array(names, pa.string()))
+        return table.set_column(place, "class", strings(names))
 
     @cached_property
     def table(self) -> pa.Table:
@@ -191,7 +189,7 @@ class Results:
                 order["policy"].index(found["policy"][row].as_py()),
             ),
         )
-        return found.take(pa.array(ranked, pa.int64()))
+        return found.take(wholes(ranked))
 
     def estimate(self, trace: str, policy: str, name: str, measure: str) -> Estimate:
         """The mean of a measure of a class, with its interval."""

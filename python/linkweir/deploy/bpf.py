@@ -12,7 +12,9 @@ from linkweir.deploy.copies import classes_of
 from linkweir.deploy.gateway import Configuration, one_word, toml_table, without_defaults
 from linkweir.deploy.matching import Rule, sorting
 from linkweir.fault import unfit
+from linkweir.scenarios.networks import refuse_constellation
 from linkweir.scenarios.scenario import Scenario
+from linkweir.scenarios.typed import Link
 
 POLICIES = ("fifo", "strict", "rr", "wrr", "drr", "pss", "pds", "codel", "fq_codel", "pf", "codes")
 """Those that the kernel accepts, as in bpf/Makefile."""
@@ -30,6 +32,7 @@ def bpf_settings(scenario: Scenario) -> Configuration:
     Raises:
         ScenarioError: a BPF discipline has nothing like it.
     """
+    refuse_constellation(scenario, "tc")
     if scenario.is_network:
         message = (
             f"is one of {len(scenario.links)} links, each with settings of its own; "
@@ -45,7 +48,11 @@ def bpf_settings(scenario: Scenario) -> Configuration:
             "scheduler.across", "...", "is not in BPF, where packets have no users; use linkweir export gateway"
         )
     sorted_by = sorting(classes, keys["class"])
-    notes = [*sorted_by.notes, *_of_the_link(keys["link"]), *left_out.of_the_run(keys)]
+    notes = [
+        *sorted_by.notes,
+        *_of_the_link(keys["link"], scenario.native.tables()["link"]),
+        *left_out.of_the_run(keys),
+    ]
     policy = next(policy for policy in _native.policies() if policy["name"] == scheduler["policy"])
     tables = [toml_table("[scheduler]", without_defaults(scheduler, policy["params"]))]
     for number, (entry, rules) in enumerate(zip(classes, sorted_by.rules, strict=True)):
@@ -64,12 +71,12 @@ def bpf_settings(scenario: Scenario) -> Configuration:
     return Configuration(text.rstrip("\n") + "\n", tuple(notes), tuple(warnings))
 
 
-def _of_the_link(link: Mapping[str, Any]) -> list[str]:
+def _of_the_link(link: Mapping[str, Any], numbers: Link) -> list[str]:
     found = list(left_out.of_the_link(link, "tc", "link.rate"))
     return found + [
         f"link.{key} = {link[key]}: a BPF discipline counts the bytes of a packet as the device does"
-        for key in ("overhead", "mpu")
-        if key in link and _native.quantity(link[key], "size")
+        for key, size in (("overhead", numbers["overhead_bytes"]), ("mpu", numbers["mpu_bytes"]))
+        if size
     ]
 
 

@@ -16,6 +16,7 @@ from linkweir.deploy.users import peers_of
 from linkweir.fault import unfit
 from linkweir.scenarios.networks import refuse_network
 from linkweir.scenarios.scenario import Scenario
+from linkweir.scenarios.typed import Link
 
 MODES = {"wireguard": 60, "cleartext": 28}
 """How packets travel between gateways, and the bytes of the headers around each, over IPv4."""
@@ -114,7 +115,7 @@ def gateway_configuration(
     if scheduler["policy"] not in known:
         raise unfit("scheduler.policy", scheduler["policy"], f"must be one of {', '.join(known)} in the gateway")
     sorted_by = sorting(classes, keys["class"])
-    link, chosen = _link(keys["link"], MODES[mode], tunnel_counted=tunnel_counted)
+    link, chosen = _link(keys["link"], scenario.native.tables()["link"], MODES[mode], tunnel_counted=tunnel_counted)
     chosen += [
         f"class[{number}].max_age: the gateway drops EF after {left_out.VOICE_AGE}, and from the head when it is full; "
         'write max_age = "3600s" and full = "tail" for none of this'
@@ -176,21 +177,23 @@ def _own(mode: str, own: Mapping[str, Any]) -> dict[str, Any]:
     return {**needed, **own}
 
 
-def _link(link: Mapping[str, Any], tunnel_bytes: int, *, tunnel_counted: bool) -> tuple[dict[str, Any], list[str]]:
+def _link(
+    link: Mapping[str, Any], numbers: Link, tunnel_bytes: int, *, tunnel_counted: bool
+) -> tuple[dict[str, Any], list[str]]:
     """The table `[link]`, and what was chosen for it."""
     fixed = "rate" in link and not left_out.varies(link)
     keys = {"rate": link["rate"] if fixed else link["nominal"], "nominal": link["nominal"], "follow": True}
     notes = []
     if fixed and not link["follow"]:
         keys["follow"] = False
-    overhead = round(_native.quantity(link["overhead"], "size"))
+    overhead = numbers["overhead_bytes"]
     if tunnel_counted:
         overhead -= tunnel_bytes
     else:
         more = f"a packet is {tunnel_bytes} bytes longer in the tunnel; with link.overhead = {overhead + tunnel_bytes}B"
         notes.append(f"link: {more} and --tunnel-counted, the simulation counts them, too")
     keys["overhead"] = f"{overhead}B"
-    if _native.quantity(link["mpu"], "size"):
+    if numbers["mpu_bytes"]:
         keys["mpu"] = link["mpu"]
     return keys, notes
 

@@ -17,7 +17,9 @@ from linkweir.deploy.matching import Sorting, sorting
 from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE, SHAPED, exact, kind_of, policy_lines
 from linkweir.fault import unfit
 from linkweir.scenarios.declared import refuse_scheduler, rows, told, treated
+from linkweir.scenarios.networks import refuse_constellation
 from linkweir.scenarios.scenario import Scenario
+from linkweir.scenarios.typed import Link
 
 _DEVICE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,14}")
 _LONGEST = 15
@@ -62,6 +64,7 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper
         raise unfit("--shaper", shaper, "must be htb or module")
     if not _DEVICE.fullmatch(device):
         raise unfit("--device", device, "must be the name of a network device: 1 .. 15 letters, digits, _, - or .")
+    refuse_constellation(scenario, "tc")
     if scenario.is_network:
         message = (
             f"is one of {len(scenario.links)} links, each with a script of its own; "
@@ -69,16 +72,16 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper
         )
         raise unfit("link.name", scenario.links[0], message)
     keys = scenario.native.written()
-    link, scheduler = keys["link"], keys["scheduler"]
+    link, scheduler, numbers = keys["link"], keys["scheduler"], scenario.native.tables()["link"]
     refuse_scheduler("tc", scheduler)
-    classes, changed = _carried(classes_of(keys), link)
+    classes, changed = _carried(classes_of(keys), numbers)
     hashed = scheduler["policy"] == "fq_codel"
     sorted_by = Sorting((None,) * len(classes), 0) if hashed else sorting(classes, keys["class"])
     at = ifb_of(device) if ingress else device
-    nominal_bps = _native.quantity(link["nominal"], "rate")
-    own = _bandwidth(link) if shaper == "module" else None
+    own = _bandwidth(link, numbers) if shaper == "module" else None
     _check_times(scheduler["policy"], classes_of(keys))
-    lines, _ = policy_lines(scheduler, classes, nominal_bps, at, Filters(at, sorted_by), hashed=hashed, shaper=own)
+    filters = Filters(at, sorted_by)
+    lines, _ = policy_lines(scheduler, classes, numbers["nominal_bps"], at, filters, hashed=hashed, shaper=own)
     shapes = "HTB" if own is None else "the shaper"
     notes = [*sorted_by.notes, *changed, *left_out.of_the_link(link, "tc", shapes), *left_out.of_the_run(keys)]
     if hashed:
@@ -86,8 +89,8 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper
     if any("flower" in line and "_port" in line for line in lines):
         notes.append("class.match: later fragments of a datagram carry no ports, and filters do not see their first")
     name = scheduler["policy"]
-    size = _size(device, link) if own is None else []
-    add = [f"tc {line}" for line in (*(_shaper(at, link) if own is None else []), *lines)]
+    size = _size(device, numbers) if own is None else []
+    add = [f"tc {line}" for line in (*(_shaper(at, link, numbers) if own is None else []), *lines)]
     undo = _undo(device, at)
     warnings = [_fixed(at, link, own is not None)] if left_out.varies(link) else []
     said = [*notes, *(f"warning: {warning}" for warning in warnings)]
@@ -123,7 +126,7 @@ def ifb_of(device: str) -> str:
     return f"ifb-{device[-(_LONGEST - len('ifb-')) :]}"
 
 
-def _carried(classes: Sequence[Mapping[str, Any]], link: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
+def _carried(classes: Sequence[Mapping[str, Any]], link: Link) -> tuple[list[dict[str, Any]], list[str]]:
     """The classes with what a queueing discipline knows, and what became of the rest."""
     found, notes = [], []
     in_time = rows("class")["limit"].of("tc").words
@@ -132,7 +135,7 @@ def _carried(classes: Sequence[Mapping[str, Any]], link: Mapping[str, Any]) -> t
         others = told("class", "tc", entry, "left_out")
         notes += [f"class[{number}].{key} = {entry[key]}: {why}" for key, why in others]
         if "limit" in own and not own["limit"].endswith("p"):
-            bits = _native.quantity(own["limit"], "time") * _native.quantity(link["nominal"], "rate")
+            bits = _native.quantity(own["limit"], "time") * link["nominal_bps"]
             notes.append(f"class[{number}].limit = {own['limit']}: {in_time}")
             own["limit_bytes"] = f"{max(round(bits / 8), 3000)}B"
             del own["limit"]
@@ -149,17 +152,16 @@ def _check_times(policy: object, classes: Sequence[Mapping[str, Any]]) -> None:
                 raise unfit(f"class[{number}].limit", entry["limit"], message)
 
 
-def _rate(link: Mapping[str, Any]) -> str:
+def _rate(link: Mapping[str, Any], numbers: Link) -> str:
     if not isinstance(link.get("rate", {}), dict):
         return exact(link["rate"], "rate")
-    return exact(f"{round(_native.quantity(link['nominal'], 'rate'))}bit", "rate")
+    return exact(f"{round(numbers['nominal_bps'])}bit", "rate")
 
 
-def _bandwidth(link: Mapping[str, Any]) -> list[str]:
+def _bandwidth(link: Mapping[str, Any], numbers: Link) -> list[str]:
     """Words that make a queueing discipline of linkweir its own shaper."""
-    words = ["bandwidth", _rate(link)]
-    for key in ("overhead", "mpu"):
-        size = round(_native.quantity(link[key], "size"))
+    words = ["bandwidth", _rate(link, numbers)]
+    for key, size in (("overhead", numbers["overhead_bytes"]), ("mpu", numbers["mpu_bytes"])):
         if size > _MOST_BYTES:
             raise unfit(f"link.{key}", link[key], f"must be at most {_MOST_BYTES}B here; --shaper htb takes more")
         if size or key == "overhead":
@@ -167,8 +169,8 @@ def _bandwidth(link: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def _shaper(device: str, link: Mapping[str, Any]) -> list[str]:
-    rate = _rate(link)
+def _shaper(device: str, link: Mapping[str, Any], numbers: Link) -> list[str]:
+    rate = _rate(link, numbers)
     return [
         f"qdisc add dev {device} root handle 1: $size htb default 1",
         f"class add dev {device} parent 1: classid {SHAPED} htb rate {rate} ceil {rate} quantum {_QUANTUM_BYTES}",
@@ -203,11 +205,10 @@ def _head(name: str, policy: str, device: str, notes: Sequence[str], changes: Se
     return ["#!/bin/sh", *(f"# {line}".rstrip() for line in printable), "set -eu"]
 
 
-def _size(device: str, link: Mapping[str, Any]) -> list[str]:
+def _size(device: str, link: Link) -> list[str]:
     """Sets `size`: words that make the kernel count the bytes that a packet takes on the link."""
-    overhead = round(_native.quantity(link["overhead"], "size"))
-    mpu = round(_native.quantity(link["mpu"], "size"))
-    least = f"mpu {mpu} " if mpu else ""
+    overhead = link["overhead_bytes"]
+    least = f"mpu {link['mpu_bytes']} " if link["mpu_bytes"] else ""
     return [
         f"# An Ethernet device counts its header, {ETHERNET_BYTES} bytes; the link adds {overhead} to a packet.",
         f'[ "$(cat /sys/class/net/{device}/type)" = 1 ] && header={ETHERNET_BYTES} || header=0',

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkweir.columns import floats
 from linkweir.diagnose.finding import Advice, Finding, key_of, megabits, merged
 from linkweir.scenarios.kinds import OPEN_LOOP
 from linkweir.scenarios.resolved import Entry, ResolvedScenario
@@ -94,7 +95,7 @@ def _histories(run: RunTables, resolved: ResolvedScenario, numbers: list[int]) -
     all_bytes: list[Values] = []
     rest: Values = np.empty((0, len(_COLUMNS)))
     for batch in run.batches("series", _COLUMNS):
-        columns = [batch.column(name).to_numpy(zero_copy_only=False).astype(float) for name in _COLUMNS]
+        columns = [floats(batch.column(name)) for name in _COLUMNS]
         rest = np.vstack([rest, np.nan_to_num(np.column_stack(columns))])
         whole = len(rest) // classes * classes
         block = rest[:whole].reshape(-1, classes, len(_COLUMNS))
@@ -102,10 +103,7 @@ def _histories(run: RunTables, resolved: ResolvedScenario, numbers: list[int]) -
         kept.append(block[:, numbers])
         all_bytes.append(resolved.wire_bytes(block[:, :, 2], block[:, :, 1]).sum(axis=1))
     series, total_bytes = np.concatenate(kept), np.concatenate(all_bytes)
-    link = [
-        np.column_stack([batch.column(name).to_numpy(zero_copy_only=False).astype(float) for name in _LINK])
-        for batch in run.batches("link", _LINK)
-    ]
+    link = [np.column_stack([floats(batch.column(name)) for name in _LINK]) for batch in run.batches("link", _LINK)]
     starts_s, capacity_bps, used_bps = np.concatenate(link).T
     ends_s = np.minimum(starts_s + run.scenario.interval_s, run.simulated_s)
     lasts_s = np.maximum(ends_s - starts_s, 1e-9)

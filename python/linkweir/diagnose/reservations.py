@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkweir.columns import floats
 from linkweir.diagnose.finding import Advice, Finding, key_of, megabits, merged
 from linkweir.diagnose.rules import EXCESS, spans_in_window_s
 from linkweir.scenarios.resolved import Entry, ResolvedScenario, packet_bytes
@@ -99,7 +100,7 @@ def _blocks(run: RunTables, table: str, columns: Sequence[str], rows_per_bin: in
     waiting: Values = np.empty((0, len(columns)))
     size = _BINS * rows_per_bin
     for batch in run.batches(table, columns):
-        rows = [batch.column(name).to_numpy(zero_copy_only=False).astype(float) for name in columns]
+        rows = [floats(batch.column(name)) for name in columns]
         waiting = np.vstack([waiting, np.column_stack(rows)])
         while len(waiting) >= size:
             yield waiting[:size].reshape(-1, rows_per_bin, len(columns))

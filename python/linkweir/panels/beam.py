@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from linkweir.columns import floats
 from linkweir.panels.panel import Line, Panel, held, largest, prefixed, to_end
 from linkweir.panels.selection import ClassColumns, Selection, columns_of
 from linkweir.tables.run_tables import RunTables
@@ -40,9 +41,9 @@ def _terminals(run: RunTables) -> Panel:
     """The rate of each terminal over that of its channel, with the line on which all would get the same time."""
     import numpy as np
 
-    given_bps = run.table("terminals")["channel_rate_bps"].to_numpy().astype(float)
-    got_bps = run.table("classes")["rate_bps"].to_numpy().astype(float)
-    airtime = run.table("terminals")["airtime"].to_numpy().astype(float)
+    given_bps = floats(run.table("terminals")["channel_rate_bps"])
+    got_bps = floats(run.table("classes")["rate_bps"])
+    airtime = floats(run.table("terminals")["airtime"])
     scale, unit = prefixed(largest([given_bps, got_bps]), "bit/s")
     order = np.argsort(given_bps, kind="stable")
     x = np.append(0.0, given_bps[order] * scale)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkweir import _native
+from linkweir.columns import blobs, reals, strings, wholes
 from linkweir.directories.build import build
 from linkweir.scenarios.scenario import Scenario, with_inputs
 from linkweir.tables import bins
@@ -117,9 +118,7 @@ def write_tables(tables: Mapping[str, pa.Table]) -> bytes:
     import pyarrow as pa
 
     contents = [_written(table, compression="zstd") for table in tables.values()]
-    return _written(
-        pa.table({"table": pa.array(list(tables), pa.string()), "content": pa.array(contents, pa.binary())})
-    )
+    return _written(pa.table({"table": strings(list(tables)), "content": blobs(contents)}))
 
 
 def _written(table: pa.Table, compression: str | None = None) -> bytes:
@@ -199,16 +198,16 @@ def summary_rows(tables: dict[str, pa.Table], scenario: Scenario, simulated_s: f
 
     means = _link_means(tables, scenario, simulated_s)
     count = len(means)
-    names: dict[str, Any] = {"scope": ["link"] * count}
+    names: dict[str, Any] = {"scope": strings(["link"] * count)}
     if scenario.is_network:
-        names["link"] = pa.array(list(means), pa.string())
+        names["link"] = strings(list(means))
     names |= {key: pa.nulls(count, pa.string()) for key in ("class", "flow")}
-    numbers = {key: pa.array([row.get(key) for row in means.values()], pa.float64()) for key in _OF_LINK}
+    numbers = {key: reals([row.get(key) for row in means.values()]) for key in _OF_LINK}
     parts = [pa.table(names | numbers)]
     for scope, name in (("class", "classes"), ("flow", "flows")):
         if name in tables:
             table = tables[name] if scope == "class" else _with_applications(tables)
-            parts.append(table.add_column(0, "scope", pa.array([scope] * table.num_rows, pa.string())))
+            parts.append(table.add_column(0, "scope", strings([scope] * table.num_rows)))
     return pa.concat_tables(parts, promote_options="default").combine_chunks()
 
 
@@ -229,15 +228,13 @@ def _link_means(
 
 def _with_applications(tables: dict[str, pa.Table]) -> pa.Table:
     """Table ``flows`` with the columns of what its applications did; null for other flows."""
-    import pyarrow as pa
-
     flows = tables["flows"]
     for name in _APPLICATIONS:
         if name not in tables:
             continue
         table = tables[name]
         places = {flow: place for place, flow in enumerate(table["flow"].to_pylist())}
-        taken = pa.array([places.get(flow) for flow in flows["flow"].to_pylist()], pa.int64())
+        taken = wholes([places.get(flow) for flow in flows["flow"].to_pylist()])
         for column in table.column_names:
             if column not in ("flow", "class", "kind"):
                 flows = flows.append_column(column, table[column].take(taken))

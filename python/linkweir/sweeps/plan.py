@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkweir import _native
+from linkweir.columns import inferred, strings, wholes
 from linkweir.fault import PlanError
 from linkweir.scenarios.scenario import Scenario
 from linkweir.sweeps import keys
@@ -224,21 +225,16 @@ class Plan:
         import pyarrow as pa
 
         found: dict[str, Any] = {
-            "run": pa.array([run.number for run in runs], pa.int64()),
-            "case": pa.array([run.case.number for run in runs], pa.int64()),
-            "seed": pa.array([run.seed for run in runs], pa.int64()),
+            "run": wholes([run.number for run in runs]),
+            "case": wholes([run.case.number for run in runs]),
+            "seed": wholes([run.seed for run in runs]),
         }
         if any(case.label for case in self.cases):
-            found["label"] = pa.array([run.case.label or None for run in runs], pa.string())
+            found["label"] = strings([run.case.label or None for run in runs])
         at = [run.case.number - 1 for run in runs]
         for key in self.keys:
             for name, values in keys.columns(key, [case.shown.get(key) for case in self.cases]).items():
-                typed = (
-                    pa.array(values)
-                    if any(value is not None for value in values)
-                    else pa.nulls(len(values), pa.string())
-                )
-                found[name] = typed.take(pa.array(at, pa.int64()))
+                found[name] = inferred(values).take(wholes(at))
         return pa.table(found)
 
     def __repr__(self) -> str:

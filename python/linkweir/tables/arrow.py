@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from linkweir import _native
+from linkweir.columns import strings
 
 _TYPES = {"real": pa.float64(), "count": pa.uint64(), "whole": pa.int64()}
 
@@ -17,7 +18,7 @@ def _array(column: _native._Column) -> Any:
     _, kind, rows, values, validity, words = column
     if kind == "name":
         indices = pa.Array.from_buffers(pa.uint32(), rows, [None, pa.py_buffer(values)])
-        return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string())).dictionary_decode()
+        return pa.DictionaryArray.from_arrays(indices, strings(words or ())).dictionary_decode()
     bitmap = None if validity is None else pa.py_buffer(validity)
     return pa.Array.from_buffers(_TYPES[kind], rows, [bitmap, pa.py_buffer(values)])
 

@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from linkweir.columns import floats
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -71,10 +73,10 @@ def means(
     parts: dict[str, list[float]] = {key: [] for key in columns}
     bins: list[float] = []
     for batch in batches:
-        starts_s = batch["t_s"].to_numpy(zero_copy_only=False)
+        starts_s = floats(batch["t_s"])
         weights = spans_ns(starts_s, interval_s=interval_s, from_s=from_s, to_s=to_s) / round(1e9 * interval_s)
         bins.append(math.fsum(weights))
         for key, sums in parts.items():
-            sums.append(math.fsum(weights * batch[key].to_numpy(zero_copy_only=False)))
+            sums.append(math.fsum(weights * floats(batch[key])))
     total = math.fsum(bins)
     return {key: math.fsum(sums) / total if total > 0 else None for key, sums in parts.items()}

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkweir.columns import floats, strings
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -36,7 +38,7 @@ class Outline:
         parts: dict[str, list[Values]] = {name: [] for name in open_rows}
         for batch in batches:
             of = _places(batch.column("class"), classes) if classes else None
-            rows = np.array([batch.column(name).to_numpy(zero_copy_only=False).astype(float) for name in names])
+            rows = np.array([floats(batch.column(name)) for name in names])
             for place, name in enumerate(open_rows):
                 mine = np.hstack([open_rows[name], rows if of is None else rows[:, of == place]])
                 whole = mine.shape[1] // step * step
@@ -74,11 +76,10 @@ class Outline:
         return means
 
 
-def _places(names: pa.Array, classes: Sequence[str]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The place of each name among the classes, -1 for others: places are compared much faster than names."""
+def _places(names: pa.Array, classes: Sequence[str]) -> Values:
+    """The place of each name among the classes, NaN for others: places are compared much faster than names."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = pc.index_in(names.cast(pa.string()), value_set=pa.array(list(classes), pa.string()))
-    places: np.ndarray[Any, np.dtype[np.int64]] = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
-    return places
+    found = pc.index_in(names.cast(pa.string()), value_set=strings(list(classes)))
+    return floats(found)

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linkweir.columns import reals, strings, wholes
 from linkweir.directories.provenance import RESULTS
 from linkweir.fault import DirectoryError, TableError
 from linkweir.scenarios.scenario import Scenario
@@ -136,7 +137,7 @@ class RunTables:
             return arrow.table(declared[name])
         import pyarrow as pa
 
-        return pa.table({"t_s": pa.array([], pa.float64()), "class": pa.array([], pa.string())})
+        return pa.table({"t_s": reals([]), "class": strings([])})
 
     def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of a table piece by piece: from a run directory, without ever holding the table.
@@ -230,20 +231,20 @@ class LinkTables(RunTables):
 
     def _flows(self) -> pa.Table:
         """What the flows met at this link on their way there, with their classes."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
         hops = self._run.table("hops")
         mine = hops.filter(pc.and_(pc.equal(hops["link"], self.link), pc.equal(hops["direction"], THERE)))
-        ways = self._run.scenario.ways
+        ways = self._run.scenario.ways_over_time
         names = mine["flow"].to_pylist()
         flows = self._run.table("flows")
         kinds = dict(zip(flows["flow"].to_pylist(), flows["kind"].to_pylist(), strict=True))
-        classes = pa.array([dict(ways[name][0])[self.link] for name in names], pa.string())
+        hop_of = {name: dict(hop for _, way in ways[name][0] for hop in way) for name in set(names)}
+        classes = strings([hop_of[name][self.link] for name in names])
         found = mine.append_column("class", classes)
-        found = found.append_column("kind", pa.array([kinds[name] for name in names], pa.string()))
+        found = found.append_column("kind", strings([kinds[name] for name in names]))
         places = {name: place for place, name in enumerate(names)}
-        return found.take(pa.array([places[name] for name in self.scenario.flows if name in places], pa.int64()))
+        return found.take(wholes([places[name] for name in self.scenario.flows if name in places]))
 
 
 class TableFile:
@@ -296,7 +297,8 @@ def read_table(path: Path) -> pa.Table:
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(path)
+        with pq.ParquetFile(path) as file:  # pq.read_table does the same, and imports pandas
+            return file.read()
     except (OSError, ValueError) as error:
         raise DirectoryError(f"{path}: is damaged ({error})") from error
 

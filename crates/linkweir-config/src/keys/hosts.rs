@@ -53,6 +53,24 @@ impl Hosts {
             ("bounds", bounds),
         ]
     }
+
+    /// The same, but for the laboratory.
+    #[must_use]
+    pub const fn in_laboratory(self, laboratory: Treatment) -> Hosts {
+        Hosts { laboratory, ..self }
+    }
+
+    /// The same, but for ns-3.
+    #[must_use]
+    pub const fn in_ns3(self, ns3: Treatment) -> Hosts {
+        Hosts { ns3, ..self }
+    }
+
+    /// The same, but for bounds.
+    #[must_use]
+    pub const fn in_bounds(self, bounds: Treatment) -> Hosts {
+        Hosts { bounds, ..self }
+    }
 }
 
 /// A key that every host has.

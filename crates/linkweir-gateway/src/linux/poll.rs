@@ -26,6 +26,16 @@ pub fn now_ns() -> u64 {
     now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
+/// The processor time that the calling thread has had, ns.
+///
+/// # Panics
+/// When the machine does not count it.
+#[must_use]
+pub fn thread_ns() -> u64 {
+    let had = clock_gettime(Clock::CLOCK_THREAD_CPUTIME_ID).expect("every Linux counts this");
+    had.tv_sec() as u64 * 1_000_000_000 + had.tv_nsec() as u64
+}
+
 /// The events to wait for, and a timer.
 pub struct Poll {
     epoll: Epoll,

@@ -19,6 +19,7 @@ impl Gateway {
         if self.peers.handshakes.next_ns().is_none_or(|ns| now_ns < ns) {
             return;
         }
+        let had_ns = poll::thread_ns();
         match self.peers.handshakes.next() {
             Some(Turn::Incoming(incoming)) => self.open_incoming(&incoming),
             Some(Turn::Ask(at)) => {
@@ -27,7 +28,8 @@ impl Gateway {
             }
             None => {}
         }
-        self.peers.handshakes.spent(now_ns, poll::now_ns());
+        let took_ns = poll::thread_ns() - had_ns;
+        self.peers.handshakes.spent(poll::now_ns(), took_ns);
     }
 
     fn open_incoming(&mut self, incoming: &Incoming) {

@@ -52,7 +52,9 @@ impl Peers {
             open = session.is_open();
             if let Some(datagram) = datagram {
                 if seal::begins_handshake(datagram) {
-                    self.handshakes.spent(now_ns, poll::now_ns());
+                    let ended_ns = poll::now_ns();
+                    self.handshakes
+                        .spent(ended_ns, ended_ns.saturating_sub(now_ns));
                     self.endpoints_changed |= station.count_handshake(now_ns, &configured[at]);
                 }
                 if let Some(to) = station.endpoint.filter(|_| sends) {

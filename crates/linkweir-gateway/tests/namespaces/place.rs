@@ -520,14 +520,32 @@ impl Tunnel {
 
     /// The same; `change` also learns which end the configuration is for.
     pub fn clear(scheduler: &str, change: impl Fn(String, u8) -> String) -> Tunnel {
-        Tunnel::between(cabled(), Folder::new(), scheduler, change)
+        Tunnel::clear_on(cabled(), scheduler, change)
+    }
+
+    /// The same between two namespaces that the caller has set up.
+    pub fn clear_on(
+        ends: (Namespace, Namespace),
+        scheduler: &str,
+        change: impl Fn(String, u8) -> String,
+    ) -> Tunnel {
+        Tunnel::between(ends, Folder::new(), scheduler, change)
     }
 
     /// A tunnel with the WireGuard protocol; `change` also learns which end the configuration is for.
     pub fn sealed(scheduler: &str, change: impl Fn(String, u8) -> String) -> Tunnel {
+        Tunnel::sealed_on(cabled(), scheduler, change)
+    }
+
+    /// The same between two namespaces that the caller has set up.
+    pub fn sealed_on(
+        ends: (Namespace, Namespace),
+        scheduler: &str,
+        change: impl Fn(String, u8) -> String,
+    ) -> Tunnel {
         let folder = Folder::new();
         let publics = [1, 2].map(|last| keygen(&folder, last));
-        Tunnel::between(cabled(), folder, scheduler, |text, last| {
+        Tunnel::between(ends, folder, scheduler, |text, last| {
             let public = &publics[usize::from(2 - last)];
             change(sealed(&text, last, public), last)
         })

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use linkweir_config::keys::form::Real;
+use linkweir_config::keys::Form;
 use linkweir_config::reader::{Entry, Section, Value, Written};
 use linkweir_config::trace;
 use linkweir_config::units::{self, Kind};
@@ -14,14 +16,14 @@ use crate::satellite::rain::{Rain, MOST_DB};
 
 use super::attenuation;
 use super::inputs::{self, Input, Told};
+use super::keys::beam::{
+    ATTENUATION, CHANNEL_SEED, CLEAR_SKY_ESN0_DB, CORRELATION, CORRELATION_TIME, DECIMAL, ESN0_DB,
+    EXCEEDED, HYSTERESIS_DB, M, MARGIN_DB, MODCODS, PROBABILITY, RAIN, SIGMA, START, SYMBOL_RATE,
+    TICK,
+};
+use super::keys::link;
+use super::keys::satellite::CSI_AGE;
 use super::limits;
-
-/// Es/N0 accepted, dB.
-const ESN0_DB: (f64, f64) = (-30.0, 60.0);
-/// Means and deviations of ln(attenuation in dB) accepted.
-const M: (f64, f64) = (-20.0, 10.0);
-const SIGMA: (f64, f64) = (0.01, 10.0);
-pub(super) const CLEAR_SKY: &str = "clear_sky_esn0_db";
 
 /// Reads the table; returns the beam and the table's resolved form. Files are looked for in `folder`.
 pub(super) fn read(
@@ -34,30 +36,20 @@ pub(super) fn read(
     let mut section = entry
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.beam]"))?;
-    if let Some(entry) = section.stray("csi_age") {
+    if let Some(entry) = section.stray(CSI_AGE.name) {
         return Err(entry.fault(
             "is only for [link.satellite]: a beam sends each packet at the rate that its tick reported, so that knowledge has no age; leave it out, or change tick",
         ));
     }
-    let symbol_rate = section.need("symbol_rate", "\"50MBd\"")?;
-    let symbol_rate_bd = symbol_rate.quantity(Kind::SymbolRate, 1e3, 10e9)?;
-    section.write(
-        "symbol_rate",
-        Value::Amount(symbol_rate_bd, Kind::SymbolRate),
-    );
+    let symbol_rate_bd = section.demand(&SYMBOL_RATE)?;
     let clear_sky = clear_sky(&mut section)?;
-    let extended = section.choice("modcods", &["dvb_s2", "dvb_s2x"], 0)? == 1;
-    let margin_db = section.real("margin_db", 0.0, 20.0, 1.0)?;
-    let hysteresis_db = section.real("hysteresis_db", 0.0, 20.0, 0.5)?;
-    let tick_ns = section.whole(
-        "tick",
-        Kind::Time,
-        (1_000_000, 3_600_000_000_000),
-        100_000_000,
-    )?;
-    let seed = section.number("channel_seed", (0, i64::MAX.unsigned_abs()), seed)?;
+    let extended = section.take(&MODCODS)? == 1;
+    let margin_db = section.take(&MARGIN_DB)?;
+    let hysteresis_db = section.take(&HYSTERESIS_DB)?;
+    let tick_ns = section.take(&TICK)?;
+    let seed = section.take_or(&CHANNEL_SEED, seed)?;
     let mut rain_table = None;
-    let weather = match (section.find("rain"), section.find("attenuation")) {
+    let weather = match (section.find(RAIN.name), section.find(ATTENUATION.name)) {
         (Some(_), Some(file)) => {
             return Err(file.fault("rain and attenuation exclude each other; leave one out"));
         }
@@ -70,7 +62,7 @@ pub(super) fn read(
         (None, None) => Weather::Clear,
     };
     if let (Some(entry), false) = (
-        section.find("decimal"),
+        section.find(DECIMAL.name),
         matches!(weather, Weather::Recorded(_)),
     ) {
         return Err(entry.fault("is only for a file of attenuations"));
@@ -79,7 +71,7 @@ pub(super) fn read(
     let modcods = DVB_S2.iter().chain(extra).copied();
     let mut written = section.finish()?;
     if let Some(rain) = rain_table {
-        written.write("rain", Value::Table(rain));
+        written.write(RAIN.name, Value::Table(rain));
     }
     let beam = Beam {
         symbol_rate_bd,
@@ -103,9 +95,11 @@ pub(super) fn fits(
         return Ok(());
     };
     let wrong = match (&beam.clear_sky, &beam.weather) {
-        (ClearSky::Each(all), _) if all.len() != users => Some((CLEAR_SKY, all.len(), "values")),
+        (ClearSky::Each(all), _) if all.len() != users => {
+            Some((CLEAR_SKY_ESN0_DB.name, all.len(), "values"))
+        }
         (_, Weather::Recorded(recorded)) if ![1, users].contains(&recorded.columns()) => {
-            Some(("attenuation", recorded.columns(), "columns of dB"))
+            Some((ATTENUATION.name, recorded.columns(), "columns of dB"))
         }
         _ => None,
     };
@@ -116,7 +110,7 @@ pub(super) fn fits(
     let message = format!(
         "has {found} {what} where there are {users} {terminals}; give one for each or one for all"
     );
-    let table = section.find("beam").and_then(|beam| beam.table());
+    let table = section.find(link::BEAM.name).and_then(|beam| beam.table());
     Err(match table {
         Some(table) => table.fault_at(key, message),
         None => section.fault(message),
@@ -146,7 +140,7 @@ pub(super) fn clear_sky_bps(beam: &Beam) -> f64 {
 
 fn clear_sky(section: &mut Section<'_, '_>) -> Result<ClearSky, Fault> {
     let (least, most) = ESN0_DB;
-    let entry = section.need(CLEAR_SKY, "12.0")?;
+    let entry = section.entry_of(&CLEAR_SKY_ESN0_DB)?;
     let (clear_sky, written) = if let Some(mut table) = entry.table() {
         let low = table.need("min", "8.0")?.real(least, most)?;
         let high = table.need("max", "14.0")?.real(low, most)?;
@@ -165,7 +159,7 @@ fn clear_sky(section: &mut Section<'_, '_>) -> Result<ClearSky, Fault> {
         let all = entry.real(least, most)?;
         (ClearSky::Same(all), Value::Real(all))
     };
-    section.write(CLEAR_SKY, written);
+    section.write(CLEAR_SKY_ESN0_DB.name, written);
     Ok(clear_sky)
 }
 
@@ -174,18 +168,19 @@ fn rain(entry: &Entry<'_, '_>, notes: &mut Vec<String>) -> Result<(Rain, Written
     let mut section = entry
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.beam.rain]"))?;
-    let probability = match section.find("probability") {
-        Some(entry) => entry.quantity(Kind::Fraction, 1e-6, 1.0)?,
-        None => 1.0,
-    };
-    section.write("probability", Value::Real(probability));
+    let probability = section
+        .find(PROBABILITY.name)
+        .map_or(Ok(PROBABILITY.default.0), |entry| {
+            PROBABILITY.form.read(&entry)
+        })?;
+    section.write(PROBABILITY.name, Value::Real(probability));
     let mut exceeded = Vec::new();
-    let (m, sigma) = match (section.find("exceeded"), section.find("m")) {
+    let (m, sigma) = match (section.find(EXCEEDED.name), section.find(M.name)) {
         (Some(_), Some(m)) => {
             return Err(m.fault("exceeded and m exclude each other; leave one out"))
         }
         (Some(points), None) => {
-            if let Some(sigma) = section.find("sigma") {
+            if let Some(sigma) = section.find(SIGMA.name) {
                 return Err(sigma.fault("exceeded and sigma exclude each other; leave one out"));
             }
             fitted(&mut section, &points, probability, &mut exceeded)?
@@ -193,33 +188,28 @@ fn rain(entry: &Entry<'_, '_>, notes: &mut Vec<String>) -> Result<(Rain, Written
         (None, m) => {
             let m = m.ok_or_else(|| {
                 section.fault_at(
-                    "m",
+                    M.name,
                     "is missing; write m = -3.9 and sigma = 1.8, or exceeded = [[\"0.01%\", 14.5], [\"1%\", 1.2]]",
                 )
             })?;
-            let m = m.real(M.0, M.1)?;
-            let sigma = section.need("sigma", "1.8")?.real(SIGMA.0, SIGMA.1)?;
-            section.write("m", Value::Real(m));
-            section.write("sigma", Value::Real(sigma));
+            let m = M.form.read(&m)?;
+            let sigma = SIGMA.form.read(&section.need(SIGMA.name, "1.8")?)?;
+            section.write(M.name, M.form.written(&m));
+            section.write(SIGMA.name, SIGMA.form.written(&sigma));
             (m, sigma)
         }
     };
-    let correlation_time_ns = section.whole(
-        "correlation_time",
-        Kind::Time,
-        (1_000_000_000, limits::DURATION_NS),
-        5_000_000_000_000,
-    )?;
-    let correlation = section.real("correlation", 0.0, 1.0, 0.0)?;
-    let start = match section.find("start") {
+    let correlation_time_ns = section.take(&CORRELATION_TIME)?;
+    let correlation = section.take(&CORRELATION)?;
+    let start = match section.find(START.name) {
         Some(entry) => {
-            let start = entry.quantity(Kind::Fraction, 1e-6, 1.0 - 1e-6)?;
+            let start = START.form.read(&entry)?;
             if correlation == 0.0 {
                 return Err(entry.fault(
                     "is the state of the rain that all terminals share; give a correlation above 0",
                 ));
             }
-            section.write("start", Value::Real(start));
+            section.write(START.name, Value::Real(start));
             Some(start)
         }
         None => {
@@ -264,7 +254,7 @@ fn misses(
         );
         if has_offset && !(part / MOST_MISS..=part * MOST_MISS).contains(&found) {
             return Err(section.fault_at(
-                "exceeded",
+                EXCEEDED.name,
                 format!(
                     "pair {}: the fitted model exceeds {deviation}, off by more than a factor of {MOST_MISS}; leave out pairs near the probability of rain or raise it, correct the pair, or give m and sigma",
                     index + 1
@@ -327,14 +317,14 @@ fn fitted(
     let (m, sigma) = Rain::fitted(exceeded).ok_or_else(|| {
         points.fault("must hold two parts of the time or more, and more dB for less time")
     })?;
-    let within = |value: f64, (least, most): (f64, f64)| (least..=most).contains(&value);
-    if !within(m, M) || !within(sigma, SIGMA) {
+    let within = |value: f64, range: &Real| (range.min..=range.max).contains(&value);
+    if !within(m, &M.form) || !within(sigma, &SIGMA.form) {
         return Err(points.fault(format!(
             "gives m = {m:.4}, which must be {} .. {}, and sigma = {sigma:.4}, which must be {} .. {}; correct a part of the time or its dB",
-            M.0, M.1, SIGMA.0, SIGMA.1
+            M.form.min, M.form.max, SIGMA.form.min, SIGMA.form.max
         )));
     }
-    section.write("exceeded", Value::List(written));
+    section.write(EXCEEDED.name, Value::List(written));
     Ok((m, sigma))
 }
 
@@ -350,6 +340,6 @@ fn recorded(
     let decimal = trace::decimal(section)?;
     let (attenuation, series) = attenuation::parse(&bytes, &path, decimal)?;
     told.read(series.of_file(&path));
-    section.write("attenuation", inputs::keep(path, bytes, inputs));
+    section.write(ATTENUATION.name, inputs::keep(path, bytes, inputs));
     Ok(Weather::Recorded(attenuation))
 }

@@ -16,6 +16,7 @@ use crate::experiment::{Capacity, Link, Reorder, Satellite, Signal};
 
 use super::beam;
 use super::inputs::{self, Input, Told};
+use super::keys::beam::CLEAR_SKY_ESN0_DB;
 use super::keys::link::{
     BEAM, BURST, DELAY, FOLLOW, HELD_BACK, LOSS, MEAN_LOSS, MPU, NOMINAL, OVERHEAD, PROBABILITY,
     REORDER, RETURN_DELAY, RING, SATELLITE,
@@ -342,7 +343,7 @@ fn nominal(section: &mut Section<'_, '_>, mean_bps: f64) -> Result<u64, Fault> {
         if mean < bounds.0 {
             if let Some(beam) = section.find(BEAM.name).and_then(|beam| beam.table()) {
                 return Err(beam.fault_at(
-                    beam::CLEAR_SKY,
+                    CLEAR_SKY_ESN0_DB.name,
                     "leaves no rate in clear sky; raise it, or give link.nominal",
                 ));
             }

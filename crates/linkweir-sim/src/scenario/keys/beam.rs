@@ -9,12 +9,15 @@ use linkweir_config::units::Kind;
 
 use super::super::limits;
 
+/// Es/N0 without rain, dB.
+pub(in crate::scenario) const ESN0_DB: (f64, f64) = (-30.0, 60.0);
+
 keys! {
     /// A satellite's beam to terminals in rain.
     BEAM "link.beam" {
         SYMBOL_RATE "symbol_rate": Quantity { kind: Kind::SymbolRate, min: 1e3, max: 1e10 }, required("\"50MBd\""), WITH_ANOTHER,
             "symbol rate of the carrier";
-        CLEAR_SKY_ESN0_DB "clear_sky_esn0_db": Special { shape: Shape::PerTerminal(-30.0, 60.0) }, required("12.0"), WITH_ANOTHER,
+        CLEAR_SKY_ESN0_DB "clear_sky_esn0_db": Special { shape: Shape::PerTerminal(ESN0_DB.0, ESN0_DB.1) }, required("12.0"), WITH_ANOTHER,
             "Es/N0 without rain, dB: one value for all terminals; or a list, one per class; or `{ min = 8, max = 14 }`, drawn for each terminal from a uniform distribution";
         MODCODS "modcods": Words { of: &["dvb_s2", "dvb_s2x"] }, usual(0), WITH_ANOTHER,
             "the available ModCods; dvb_s2x includes those of dvb_s2";

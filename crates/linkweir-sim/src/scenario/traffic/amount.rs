@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use linkweir_config::keys::{Computed, Form, Key, Required};
 use linkweir_config::reader::{show_number, Entry, Section, Value, Written};
 use linkweir_config::table::data_lines;
 use linkweir_config::trace::{self, Reader};
@@ -13,39 +14,11 @@ use linkweir_config::Fault;
 use crate::experiment::{Amount, Distribution};
 
 use super::super::inputs::{self, Input, Told};
+use super::super::keys::inner::{
+    CDF, DEVIATION, DISTRIBUTION, RANDOM_DECIMAL, RANDOM_FILE, RANDOM_MAX, RANDOM_MEAN, SHAPE,
+};
+use super::super::keys::shapes::{Drawn, Measure};
 use super::super::limits;
-
-/// What is drawn, and its range in base units.
-#[derive(Clone, Copy)]
-pub(super) struct Measure {
-    /// None: a bare number.
-    kind: Option<Kind>,
-    least: f64,
-    most: f64,
-    example: &'static str,
-}
-
-/// Bytes that a connection carries at once.
-pub(super) const BYTES: Measure = Measure {
-    kind: Some(Kind::Size),
-    least: 1.0,
-    most: limits::WRITE_BYTES as f64,
-    example: "\"100kB\"",
-};
-/// Lengths of pauses.
-pub(super) const PAUSE: Measure = Measure {
-    kind: Some(Kind::Time),
-    least: 0.0,
-    most: limits::DURATION_NS as f64,
-    example: "\"5s\"",
-};
-/// Numbers of things.
-pub(super) const COUNT: Measure = Measure {
-    kind: None,
-    least: 0.0,
-    most: limits::OBJECTS as f64,
-    example: "30",
-};
 
 impl Measure {
     fn read(self, entry: &Entry<'_, '_>) -> Result<f64, Fault> {
@@ -80,29 +53,37 @@ impl Measure {
     }
 }
 
+/// Keys of a distribution that is not measured.
+const OF_A_MODEL: [&str; 5] = [
+    RANDOM_MEAN.name,
+    DISTRIBUTION.name,
+    SHAPE.name,
+    DEVIATION.name,
+    RANDOM_MAX.name,
+];
+
 /// Reads a key that must be given, and writes its resolved form.
 pub(super) fn need(
     section: &mut Section<'_, '_>,
-    key: &'static str,
-    measure: Measure,
+    key: &Key<Drawn, Required>,
     files: &mut Files<'_>,
 ) -> Result<Amount, Fault> {
-    let entry = section.need(key, measure.example)?;
-    read(section, key, &entry, measure, files)
+    let entry = section.entry_of(key)?;
+    read(section, key.name, &entry, key.form.of, files)
 }
 
-/// Reads a key with a default.
+/// Reads a key with a default, in base units.
 pub(super) fn find(
     section: &mut Section<'_, '_>,
-    key: &'static str,
-    measure: Measure,
+    key: &Key<Drawn, Computed>,
     default: f64,
     files: &mut Files<'_>,
 ) -> Result<Amount, Fault> {
-    if let Some(entry) = section.find(key) {
-        return read(section, key, &entry, measure, files);
+    let measure = key.form.of;
+    if let Some(entry) = section.find(key.name) {
+        return read(section, key.name, &entry, measure, files);
     }
-    section.write(key, measure.written(default));
+    section.write(key.name, measure.written(default));
     Ok(measure.amount(Distribution::Fixed(default)))
 }
 
@@ -126,19 +107,20 @@ fn read(
         return Ok(measure.amount(Distribution::Fixed(value)));
     };
     let mut foreign = Vec::new();
-    let mark = table.find("decimal");
-    let (amount, written) = if let Some(points) = table.find("cdf") {
+    let mark = table.find(RANDOM_DECIMAL.name);
+    let (amount, written) = if let Some(points) = table.find(CDF.name) {
         let message = "not with cdf, which gives the whole distribution; leave one out";
         foreign.extend(
-            ["file", "mean", "distribution", "shape", "deviation", "max"].map(|key| (key, message)),
+            [RANDOM_FILE.name]
+                .into_iter()
+                .chain(OF_A_MODEL)
+                .map(|key| (key, message)),
         );
         of_file(&mark)?;
         listed(&points, measure)?
-    } else if let Some(file) = table.find("file") {
+    } else if let Some(file) = table.find(RANDOM_FILE.name) {
         let message = "not with file, which gives the whole distribution; leave one out";
-        foreign.extend(
-            ["mean", "distribution", "shape", "deviation", "max"].map(|key| (key, message)),
-        );
+        foreign.extend(OF_A_MODEL.map(|key| (key, message)));
         let (path, bytes) =
             inputs::read(&file, "amounts and their cumulative parts", files.folder)?;
         let decimal = trace::decimal(&mut table)?;
@@ -147,9 +129,9 @@ fn read(
         files.told.read(reading(&amount, measure, &path));
         let name = inputs::keep(path, bytes, files.inputs);
         let mut written = Written::default();
-        written.write("file", name);
+        written.write(RANDOM_FILE.name, name);
         if let Some(entry) = mark {
-            written.write("decimal", entry.text()?);
+            written.write(RANDOM_DECIMAL.name, entry.text()?);
         }
         (amount, Value::Inline(written))
     } else {
@@ -157,13 +139,13 @@ fn read(
         of_file(&mark)?;
         if !matches!(amount.distribution, Distribution::Pareto { .. }) {
             foreign.push((
-                "shape",
+                SHAPE.name,
                 "is a key of distribution = \"pareto\"; add that or leave this out",
             ));
         }
         if !matches!(amount.distribution, Distribution::Lognormal { .. }) {
             foreign.push((
-                "deviation",
+                DEVIATION.name,
                 "is a key of distribution = \"lognormal\"; add that or leave this out",
             ));
         }
@@ -198,9 +180,9 @@ pub(super) fn finish(
 
 /// A distribution with a mean.
 fn drawn(table: &mut Section<'_, '_>, measure: Measure) -> Result<(Amount, Value), Fault> {
-    let Some(entry) = table.find("mean") else {
+    let Some(entry) = table.find(RANDOM_MEAN.name) else {
         return Err(table.missing(
-            "mean",
+            RANDOM_MEAN.name,
             format!(
                 "is missing; write mean = {}, or cdf or file for a measured distribution",
                 measure.example
@@ -211,38 +193,32 @@ fn drawn(table: &mut Section<'_, '_>, measure: Measure) -> Result<(Amount, Value
     if mean <= 0.0 {
         return Err(entry.fault("must be above 0"));
     }
-    let words = ["exponential", "pareto", "lognormal"];
-    let chosen = table
-        .find("distribution")
-        .map_or(Ok(0), |e| e.choice(&words))?;
+    let chosen = table.given(&DISTRIBUTION)?.unwrap_or(0);
     let mut written = Written::default();
-    written.write("mean", measure.written(mean));
-    written.write("distribution", words[chosen]);
+    written.write(RANDOM_MEAN.name, measure.written(mean));
+    written.write(DISTRIBUTION.name, DISTRIBUTION.form.written(&chosen));
     let distribution = match chosen {
         0 => Distribution::Exponential { mean },
         1 => {
-            let shape = match table.find("shape") {
-                Some(entry) => entry.real(1.01, 100.0)?,
-                None => 1.5,
-            };
-            written.write("shape", Value::Real(shape));
+            let shape = table.given(&SHAPE)?.unwrap_or(1.5);
+            written.write(SHAPE.name, SHAPE.form.written(&shape));
             Distribution::Pareto { mean, shape }
         }
         _ => {
-            let entry = table.need("deviation", measure.example)?;
+            let entry = table.need(DEVIATION.name, measure.example)?;
             let deviation = measure.read(&entry)?;
-            written.write("deviation", measure.written(deviation));
+            written.write(DEVIATION.name, measure.written(deviation));
             Distribution::Lognormal { mean, deviation }
         }
     };
     let mut amount = measure.amount(distribution);
-    if let Some(entry) = table.find("max") {
+    if let Some(entry) = table.find(RANDOM_MAX.name) {
         amount.most = measure.read(&entry)?;
         if amount.most < mean {
             return Err(entry.fault(format!("must not be below mean, {}", measure.written(mean))));
         }
     }
-    written.write("max", measure.written(amount.most));
+    written.write(RANDOM_MAX.name, measure.written(amount.most));
     Ok((amount, Value::Inline(written)))
 }
 
@@ -272,7 +248,7 @@ fn listed(points: &Entry<'_, '_>, measure: Measure) -> Result<(Amount, Value), F
         return Err(points.fault("must end with a part of 1: all amounts are below the last one"));
     }
     let amount = measure.amount(Distribution::Empirical(found.into()));
-    Ok((amount, Value::inline([("cdf", Value::List(written))])))
+    Ok((amount, Value::inline([(CDF.name, Value::List(written))])))
 }
 
 fn wrong_order(before: Option<&(f64, f64)>, amount: f64, part: f64) -> Option<&'static str> {
@@ -387,12 +363,16 @@ pub(super) fn mean(amount: &Amount) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::keys::kinds;
     use super::*;
 
     #[test]
     fn the_mean_of_an_empirical_distribution() {
         let points = [(100.0, 0.2), (300.0, 0.5), (1000.0, 1.0)].into();
-        let amount = BYTES.amount(Distribution::Empirical(points));
+        let amount = kinds::TRANSFERS_SIZE
+            .form
+            .of
+            .amount(Distribution::Empirical(points));
         assert!((mean(&amount) - 405.0).abs() < 1e-9);
     }
 }

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use linkweir_config::fault::shorten;
-use linkweir_config::reader::{quote, Entry, Section, Value};
+use linkweir_config::keys::Form;
+use linkweir_config::reader::{quote, Entry, Section};
 use linkweir_config::recording;
 use linkweir_config::table::data_lines;
 use linkweir_config::trace::{self, Reader};
@@ -16,32 +17,25 @@ use linkweir_config::Fault;
 use crate::experiment::Traffic;
 
 use super::super::inputs;
+use super::super::keys::kinds::{
+    REPLAY_DECIMAL, REPLAY_FILE, REPLAY_LENGTHS, REPLAY_MTU, REPLAY_ONLY, REPLAY_PERIOD,
+};
 use super::super::limits;
 use super::amount::Files;
 use super::capture::{self, Lengths};
 use super::segments::Packets;
 
-/// The least largest packet that a network may have: of IPv4.
-const MTU_BYTES: u64 = 576;
-const LENGTHS: [&str; 2] = ["ip", "frame"];
-
 pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Result<Traffic, Fault> {
-    let entry = section.need("file", "\"capture.pcap\"")?;
+    let entry = section.entry_of(&REPLAY_FILE)?;
     let (path, bytes) = inputs::read(&entry, "recorded packets", files.folder)?;
-    let only = section.find("only");
-    let lengths = section.find("lengths");
-    let mtu_entry = section.find("mtu");
-    let mtu_bytes =
-        |entry: &Entry<'_, '_>| entry.whole(Kind::Size, (MTU_BYTES, limits::PACKET_BYTES.into()));
-    let mtu = mtu_entry.as_ref().map(mtu_bytes).transpose()?;
-    let chosen = match lengths.as_ref().map_or(Ok(0), |e| e.choice(&LENGTHS))? {
-        0 => Lengths::Ip,
-        _ => Lengths::Frame,
-    };
-    if let (Some(entry), false) = (&mtu_entry, capture::is_capture(&bytes)) {
+    let only = section.find(REPLAY_ONLY.name);
+    let lengths = section.find(REPLAY_LENGTHS.name);
+    let mtu = section.given(&REPLAY_MTU)?;
+    let of_frames = section.given(&REPLAY_LENGTHS)? == Some(1);
+    if let (Some(entry), false) = (section.find(REPLAY_MTU.name), capture::is_capture(&bytes)) {
         return Err(entry.fault("is for a capture, of whose long packets it makes segments"));
     }
-    let decimal = section.find("decimal");
+    let decimal = section.find(REPLAY_DECIMAL.name);
     let is_table = !recording::is_recording(&bytes) && !capture::is_capture(&bytes);
     if let (Some(entry), false) = (&decimal, is_table) {
         return Err(entry.fault("is for a list of packets as text"));
@@ -53,12 +47,12 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
         }
         let Some(entry) = only else {
             return Err(section.missing(
-                "only",
+                REPLAY_ONLY.name,
                 "is missing; a recording has several classes, so write only = \"CLASS\"",
             ));
         };
         let class = entry.text()?;
-        section.write("only", class);
+        section.write(REPLAY_ONLY.name, class);
         columns = format!(
             "recording of a gateway; the packets of class {}",
             shorten(class)
@@ -70,17 +64,22 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
                 "is for a CSV with a column flow; filter a capture before (tcpdump -r, tshark -Y)",
             ));
         }
-        let word = LENGTHS[usize::from(chosen == Lengths::Frame)];
-        section.write("lengths", word);
+        let word = REPLAY_LENGTHS.form.of[usize::from(of_frames)];
+        section.write(REPLAY_LENGTHS.name, word);
         let mtu = match mtu {
             Some(mtu) => {
-                section.write("mtu", Value::Whole(mtu, Kind::Size));
+                section.write(REPLAY_MTU.name, REPLAY_MTU.form.written(&mtu));
                 Some(mtu as u32)
             }
             None => {
                 section.remark("mtu: learnt from the capture");
                 None
             }
+        };
+        let chosen = if of_frames {
+            Lengths::Frame
+        } else {
+            Lengths::Ip
         };
         let (packets, notes) = capture::read(&bytes, &path, chosen, mtu)?;
         let of_file = |note: &String| format!("{}: {note}", path.display());
@@ -98,7 +97,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
         }
         let wanted = only.as_ref().map(Entry::text).transpose()?;
         if let Some(wanted) = wanted {
-            section.write("only", wanted);
+            section.write(REPLAY_ONLY.name, wanted);
         }
         let decimal = trace::decimal(section)?;
         let of_flow = wanted.map_or_else(String::new, |flow| {
@@ -108,7 +107,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
         list(&bytes, &path, wanted, decimal)?
     };
     files.told.read(reading(&packets, &columns, &path));
-    let period_ns = match section.find("period") {
+    let period_ns = match section.find(REPLAY_PERIOD.name) {
         Some(entry) => Some(period(section, &entry, &packets)?),
         None => {
             section.remark("period: once");
@@ -116,7 +115,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
         }
     };
     let name = inputs::keep(path, bytes, files.inputs);
-    section.write("file", name);
+    section.write(REPLAY_FILE.name, name);
     Ok(Traffic::Replay {
         packets: Arc::from(packets),
         period_ns,
@@ -128,7 +127,7 @@ fn period(
     entry: &Entry<'_, '_>,
     packets: &Packets,
 ) -> Result<u64, Fault> {
-    let period_ns = entry.whole(Kind::Time, (1, limits::DURATION_NS))?;
+    let period_ns = REPLAY_PERIOD.form.read(entry)?;
     let last_ns = packets.last().map_or(0, |(at_ns, _)| *at_ns);
     if period_ns <= last_ns {
         let last = units::show_whole(last_ns, Kind::Time);
@@ -136,7 +135,7 @@ fn period(
             "must be longer than the last packet's time, {last}"
         )));
     }
-    section.write("period", Value::Whole(period_ns, Kind::Time));
+    section.write(REPLAY_PERIOD.name, REPLAY_PERIOD.form.written(&period_ns));
     Ok(period_ns)
 }
 

@@ -11,14 +11,8 @@ use super::amount::{self, Files};
 
 pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Result<Session, Fault> {
     Ok(Session::Requests {
-        response: amount::need(section, REQUESTS_RESPONSE.name, amount::BYTES, files)?,
-        server_ns: amount::find(
-            section,
-            REQUESTS_SERVER_TIME.name,
-            amount::PAUSE,
-            0.0,
-            files,
-        )?,
-        think_ns: amount::need(section, REQUESTS_THINK.name, amount::PAUSE, files)?,
+        response: amount::need(section, &REQUESTS_RESPONSE, files)?,
+        server_ns: amount::find(section, &REQUESTS_SERVER_TIME, 0.0, files)?,
+        think_ns: amount::need(section, &REQUESTS_THINK, files)?,
     })
 }

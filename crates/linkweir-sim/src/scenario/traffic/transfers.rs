@@ -14,7 +14,7 @@ use super::super::limits;
 use super::amount::{self, finish, Files};
 
 pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Result<Session, Fault> {
-    let size = amount::need(section, TRANSFERS_SIZE.name, amount::BYTES, files)?;
+    let size = amount::need(section, &TRANSFERS_SIZE, files)?;
     let arrivals = arrivals(section, &size)?;
     let concurrent = section.take(&TRANSFERS_CONCURRENT)?;
     Ok(Session::Transfers {

@@ -38,7 +38,7 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
         ));
     }
     let adaptation = adaptation(section, buffer_ns)?;
-    let server_ns = amount::find(section, VIDEO_SERVER_TIME.name, amount::PAUSE, 0.0, files)?;
+    let server_ns = amount::find(section, &VIDEO_SERVER_TIME, 0.0, files)?;
     Ok(Session::Video(Video {
         ladder_bps: ladder_bps.into(),
         segment_ns,

@@ -12,16 +12,16 @@ use super::super::keys::kinds::{
 use super::amount::{self, Files};
 
 pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Result<Session, Fault> {
-    let main = amount::need(section, WEB_MAIN.name, amount::BYTES, files)?;
-    let objects = amount::need(section, WEB_OBJECTS.name, amount::COUNT, files)?;
-    let object = amount::need(section, WEB_OBJECT.name, amount::BYTES, files)?;
+    let main = amount::need(section, &WEB_MAIN, files)?;
+    let objects = amount::need(section, &WEB_OBJECTS, files)?;
+    let object = amount::need(section, &WEB_OBJECT, files)?;
     let connections = section.take(&WEB_CONNECTIONS)?;
     Ok(Session::Web {
         main,
         objects,
         object,
         connections: u32::try_from(connections).unwrap_or(u32::MAX),
-        server_ns: amount::find(section, WEB_SERVER_TIME.name, amount::PAUSE, 0.0, files)?,
-        think_ns: amount::need(section, WEB_THINK.name, amount::PAUSE, files)?,
+        server_ns: amount::find(section, &WEB_SERVER_TIME, 0.0, files)?,
+        think_ns: amount::need(section, &WEB_THINK, files)?,
     })
 }
