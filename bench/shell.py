@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A shell of satellites as a scenario with several links: a Walker delta pattern at one instant, and pairs of
-stations.
+"""A shell of satellites that move, as a scenario with [constellation], and at one instant as links for ns-3: a Walker
+delta pattern, and pairs of stations.
 
 1,584 satellites in 72 planes of 22 at 550 km and 53 degrees. Each has links of 20 Mbit/s to the satellites before and
-after it and to its neighbours in the two adjacent planes. Stations have links of 10 Mbit/s to the nearest satellite,
-which is at least 25 degrees high. Each pair has a CUBIC transfer; packets and acknowledgements take the path with the
-least delay.
+after it and to its neighbours in the two adjacent planes. Stations have links of 10 Mbit/s to satellites that are at
+least 25 degrees high; at the one instant, to the nearest. Each pair has a CUBIC transfer; packets and acknowledgements
+take the path with the least delay.
 """
 
 from __future__ import annotations
@@ -99,8 +99,42 @@ def link(name: str, rate: str, delay: int) -> dict[str, Any]:
     }
 
 
+def constellation(duration_s: float, tcp: dict[str, Any], seed: int = 1) -> dict[str, Any]:
+    """The scenario whose satellites move: links and paths are computed each second."""
+    draw = random.Random(seed)
+    stations, flows = [], []
+    for pair in range(PAIRS):
+        for name in (f"a{pair}", f"b{pair}"):
+            x, y, z = station(draw)
+            latitude, longitude = math.degrees(math.asin(z / EARTH_M)), math.degrees(math.atan2(y, x))
+            stations.append({"name": name, "latitude": latitude, "longitude": longitude})
+        ends = {"from": f"a{pair}", "to": f"b{pair}"}
+        flows.append(
+            {"name": f"pair{pair}", "class": "all", **ends, "kind": "tcp", **tcp, "start": f"{STAGGER_MS * pair}ms"}
+        )
+
+    def of_kind(rate: str, **keys: float) -> dict[str, Any]:
+        queue = {"scheduler": {"policy": "fifo"}, "class": [{"name": "all", "limit": LIMIT}]}
+        return {"rate": rate, "overhead": "2B", **keys, **queue}
+
+    shell = {
+        "pattern": "delta",
+        "planes": PLANES,
+        "per_plane": PER_PLANE,
+        "phasing": PHASING,
+        "altitude_km": ALTITUDE_M / 1e3,
+        "inclination_deg": INCLINATION_DEG,
+        "stations": stations,
+        "routes": {"every": "1s"},
+        "ground": of_kind(GROUND_RATE, mask=MASK_DEG),
+        "isl": of_kind(ISL_RATE),
+    }
+    run = {"name": "a shell of satellites", "duration": f"{duration_s:g}s", "warmup": "0s", "seed": seed}
+    return {**run, "constellation": shell, "flow": flows}
+
+
 def scenario(duration_s: float, tcp: dict[str, Any], seed: int = 1) -> tuple[dict[str, Any], tuple[Ends, int]]:
-    """The scenario; the nodes between which each link is, and how many nodes there are."""
+    """The scenario at one instant; the nodes between which each link is, and how many nodes there are."""
     draw = random.Random(seed)
     satellites = [satellite(plane, place) for plane in range(PLANES) for place in range(PER_PLANE)]
     links, ends, flows = [], [], []

@@ -322,20 +322,37 @@ LW_VERIFIED int lw_apply(uint64_t now_ns)
 
 /* ---- packets ---- */
 
-static __always_inline uint32_t lw_code_point(struct sk_buff *skb)
+static __always_inline uint32_t lw_code_point_of(bool ipv4, uint32_t first, uint32_t second)
 {
-	uint32_t offset = (uint32_t)((uint64_t)skb->head + skb->network_header - (uint64_t)skb->data);
+	return ipv4 ? second >> 2 : (first << 2 | second >> 6) & 63;
+}
+
+/* Of a header that is not in the linear part of the packet. */
+static __always_inline uint32_t lw_code_point_elsewhere(struct sk_buff *skb, bool ipv4)
+{
+	uint64_t offset = (uint64_t)skb->head + skb->network_header - (uint64_t)skb->data;
 	struct bpf_dynptr packet;
 	uint8_t room[2], *head;
 
-	if (skb->protocol != __builtin_bswap16(ETH_P_IP) && skb->protocol != __builtin_bswap16(ETH_P_IPV6))
-		return LW_CODE_POINTS;
+	asm volatile("" : "+r"(offset)); /* the verifier refuses 32 bits of a difference of addresses */
 	if (bpf_dynptr_from_skb(skb, 0, &packet))
 		return LW_CODE_POINTS;
-	head = bpf_dynptr_slice(&packet, offset, room, sizeof(room));
-	if (!head)
+	head = bpf_dynptr_slice(&packet, (uint32_t)offset, room, sizeof(room));
+	return head ? lw_code_point_of(ipv4, head[0], head[1]) : LW_CODE_POINTS;
+}
+
+static __always_inline uint32_t lw_code_point(struct sk_buff *skb)
+{
+	bool ipv4 = skb->protocol == __builtin_bswap16(ETH_P_IP);
+	uint32_t offset = skb->network_header;
+	const struct iphdr *header;
+
+	if (!ipv4 && skb->protocol != __builtin_bswap16(ETH_P_IPV6))
 		return LW_CODE_POINTS;
-	return skb->protocol == __builtin_bswap16(ETH_P_IP) ? head[1] >> 2 : (head[0] << 2 | head[1] >> 6) & 63;
+	if (offset + 2 > skb->tail)
+		return lw_code_point_elsewhere(skb, ipv4);
+	header = bpf_rdonly_cast(skb->head + offset, __builtin_btf_type_id(*(struct iphdr *)0, BPF_TYPE_ID_TARGET));
+	return lw_code_point_of(ipv4, *(const uint8_t *)header, header->tos);
 }
 
 static __always_inline uint32_t lw_classify(const struct lw_plane *plane, struct sk_buff *skb)

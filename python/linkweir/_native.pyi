@@ -116,6 +116,10 @@ class Scenario:
         """Names of the links of a network, in the network's order; None for one link."""
     def ways(self) -> list[tuple[str, list[tuple[str, str]], list[tuple[str, str]]]]:
         """Of each flow of a network its name, and the links with their classes that it passes there and back."""
+    def ways_over_time(
+        self,
+    ) -> list[tuple[str, list[tuple[float, list[tuple[str, str]]]], list[tuple[float, list[tuple[str, str]]]]]]:
+        """The same over time: the ways there and back with the time in s from which packets take them."""
     @property
     def name(self) -> str: ...
     @property

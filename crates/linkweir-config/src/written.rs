@@ -244,6 +244,16 @@ impl Written {
         }
     }
 
+    /// The same without some keys.
+    #[must_use]
+    pub fn without(&self, several: &[&str]) -> Written {
+        let stays =
+            |line: &&Line| !matches!(line, Line::Key(name, _) if several.contains(&name.as_str()));
+        Written {
+            lines: self.lines.iter().filter(stays).cloned().collect(),
+        }
+    }
+
     /// The keys with their values, in their order.
     pub fn keys(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.lines.iter().filter_map(|line| match line {

@@ -26,6 +26,12 @@ pub struct Scenario {
 /// A flow's name, and the links with their classes that it passes there and back.
 type FlowsWay<'a> = (&'a str, Vec<(&'a str, &'a str)>, Vec<(&'a str, &'a str)>);
 
+/// The links with their classes that packets pass from a time on, s.
+type Since<'a> = (f64, Vec<(&'a str, &'a str)>);
+
+/// A flow's name, and its ways there and back over time.
+type FlowsWays<'a> = (&'a str, Vec<Since<'a>>, Vec<Since<'a>>);
+
 fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
@@ -53,7 +59,7 @@ impl Scenario {
         )
     }
 
-    /// The ways of the flows of a network: its name, and the links with their classes there and back.
+    /// The ways of the flows of a network at the start: its name, and the links with their classes there and back.
     fn ways(&self) -> Vec<FlowsWay<'_>> {
         let Some(network) = &self.inner.network else {
             return Vec::new();
@@ -73,6 +79,25 @@ impl Scenario {
             (routed.flow.name.as_str(), there, back)
         };
         network.flows.iter().map(named).collect()
+    }
+
+    /// The same over time: of each flow, its ways there and back with the time in s from which packets are sent over them. No
+    /// links: there is no way from then on.
+    fn ways_over_time(&self) -> Vec<FlowsWays<'_>> {
+        let Some(network) = &self.inner.network else {
+            return Vec::new();
+        };
+        let hop = |hop: &Hop| {
+            let link = &network.links[hop.link as usize];
+            let class = &link.classes[hop.class as usize];
+            (link.name.as_str(), class.name.as_str())
+        };
+        let since = |way: &Way| (seconds(way.from_ns), way.hops.iter().map(hop).collect());
+        let all = |ways: &[Way]| ways.iter().map(since).collect();
+        let routed = network.flows.iter();
+        routed
+            .map(|flow| (flow.flow.name.as_str(), all(&flow.there), all(&flow.back)))
+            .collect()
     }
 
     /// Its name.

@@ -17,6 +17,7 @@ from linkweir.bounds.convex import scaled
 from linkweir.bounds.curve import Curve, add
 from linkweir.bounds.paths import Analysis, At, Link, Stop, Stretch, Traffic, factor
 from linkweir.scenarios.flows import OverTcp, is_over_tcp
+from linkweir.scenarios.networks import refuse_constellation
 from linkweir.scenarios.quantity import OptionError
 from linkweir.scenarios.scenario import Scenario
 from linkweir.scenarios.typed import Flow
@@ -114,6 +115,7 @@ def network_bounds(scenario: Scenario, *, envelopes: Sequence[str] = ()) -> Netw
     Raises:
         OptionError: an envelope names neither, or is wrong.
     """
+    refuse_constellation(scenario, "bounds")
     model = _Model(scenario, envelopes)
     analysis = Analysis(model.links, [group.traffic for group in model.groups])
     hops = {

@@ -17,6 +17,7 @@ from linkweir.deploy.ns3 import ns3_program
 from linkweir.deploy.script import Scripts, tc_scripts
 from linkweir.directories.provenance import write_whole
 from linkweir.fault import PlanError, ScenarioError, unfit
+from linkweir.scenarios.networks import refuse_constellation
 from linkweir.scenarios.scenario import Scenario
 
 app = typer.Typer(
@@ -60,6 +61,8 @@ def tc(
     What could not be carried over is said, a line each. With --undo the script takes it away again.
     """
     sound = Scenario.load(scenario)
+    with _naming(scenario):
+        refuse_constellation(sound, "tc")
     chosen = _devices(sound, device)
     if len(chosen) > 1 and out is None:
         raise unfit("--device", device, "gives a script for each link; add --out DIR, or give one LINK=NAME")

@@ -12,6 +12,7 @@ from linkweir.deploy.copies import classes_of
 from linkweir.deploy.gateway import Configuration, one_word, toml_table, without_defaults
 from linkweir.deploy.matching import Rule, sorting
 from linkweir.fault import unfit
+from linkweir.scenarios.networks import refuse_constellation
 from linkweir.scenarios.scenario import Scenario
 from linkweir.scenarios.typed import Link
 
@@ -31,6 +32,7 @@ def bpf_settings(scenario: Scenario) -> Configuration:
     Raises:
         ScenarioError: a BPF discipline has nothing like it.
     """
+    refuse_constellation(scenario, "tc")
     if scenario.is_network:
         message = (
             f"is one of {len(scenario.links)} links, each with settings of its own; "

@@ -17,6 +17,7 @@ from linkweir.deploy.matching import Sorting, sorting
 from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE, SHAPED, exact, kind_of, policy_lines
 from linkweir.fault import unfit
 from linkweir.scenarios.declared import refuse_scheduler, rows, told, treated
+from linkweir.scenarios.networks import refuse_constellation
 from linkweir.scenarios.scenario import Scenario
 from linkweir.scenarios.typed import Link
 
@@ -63,6 +64,7 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper
         raise unfit("--shaper", shaper, "must be htb or module")
     if not _DEVICE.fullmatch(device):
         raise unfit("--device", device, "must be the name of a network device: 1 .. 15 letters, digits, _, - or .")
+    refuse_constellation(scenario, "tc")
     if scenario.is_network:
         message = (
             f"is one of {len(scenario.links)} links, each with a script of its own; "

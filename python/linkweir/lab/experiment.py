@@ -20,6 +20,7 @@ from linkweir.lab.network import network
 from linkweir.lab.world import STAGGER_S, World, world
 from linkweir.runs.result import Result
 from linkweir.runs.simulate import AnyScenario, processors
+from linkweir.scenarios.networks import refuse_constellation
 from linkweir.scenarios.scenario import Scenario, as_scenario
 
 if TYPE_CHECKING:
@@ -186,6 +187,7 @@ class Laboratory(Experiments):
         self.identity = self.guest.identity
 
     def _made(self, scenario: Scenario) -> World:
+        refuse_constellation(scenario, "laboratory")
         if self._exported:
             return exported(scenario, ingress=self._ingress, stagger_s=self._stagger_s)
         if scenario.is_network:

@@ -20,6 +20,7 @@ AnyTrace = str | os.PathLike[str] | traces.Trace | traces.Frame
 """A capacity trace: the path of a file, a `linkweir.traces.Trace`, or a data frame."""
 
 _WIDEST = 2**63
+_Since = tuple[float, list[tuple[str, str]]]
 
 
 class Scenario:
@@ -184,8 +185,19 @@ class Scenario:
 
     @property
     def ways(self) -> dict[str, tuple[list[tuple[str, str]], list[tuple[str, str]]]]:
-        """Of each flow of a network the links that it passes there and back, each with the flow's class on it."""
+        """Of each flow of a network the links that it passes there and back, each with the flow's class on it.
+
+        The ways of a constellation change; these are the ones at the start.
+        """
         return {flow: (there, back) for flow, there, back in self._native.ways()}
+
+    @property
+    def ways_over_time(self) -> dict[str, tuple[list[_Since], list[_Since]]]:
+        """Of each flow of a network the ways there and back, with the time in s from which packets take them.
+
+        Where a list of links is empty, there is no way from that time on.
+        """
+        return {flow: (there, back) for flow, there, back in self._native.ways_over_time()}
 
     @property
     def policy(self) -> str:

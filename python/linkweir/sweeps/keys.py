@@ -143,6 +143,10 @@ def _follow(scenario: Mapping[str, Any], key: Key) -> tuple[Any, Key, str]:
     place: Any = scenario
     rest = key
     path = ""
+    if len(rest) > 3 and (rest[0], rest[2]) == ("constellation", "class"):
+        kinds = scenario.get("constellation")
+        place = kinds.get(rest[1]) if isinstance(kinds, Mapping) else None
+        path, rest = f"constellation.{rest[1]}.", rest[2:]
     while _is_list(place, rest):
         number = _entry(place, rest, key)
         place, path = place[rest[0]][number], f"{path}{rest[0]}[{number}]."
@@ -204,7 +208,9 @@ def put(scenario: Mapping[str, Any], values: Mapping[Key, Any]) -> dict[str, Any
 
 
 def _links(scenario: Mapping[str, Any]) -> list[Key]:
-    """The keys of the links: of the one, or of each of several."""
+    """The keys of the links: of the one, of each of several, or of a constellation's kinds of links."""
+    if isinstance(shell := scenario.get("constellation"), Mapping):
+        return [("constellation", kind) for kind in ("ground", "isl") if kind in shell]
     link = scenario.get("link")
     if not isinstance(link, list):
         return [("link",)]
@@ -290,7 +296,7 @@ def columns(key: Key, values: Sequence[Any]) -> dict[str, list[Any]]:
     >>> columns(("flow", "voice", "class"), ["ef"])
     {'flow.voice.class': ['ef']}
     """
-    of_network = len(key) == 3 and (key[0], key[2]) == ("link", "class")
+    of_network = len(key) == 3 and key[0] in ("link", "constellation") and key[2] == "class"
     name = f"{show(key)}_list" if of_network or (len(key) == 1 and key[0] in _LISTS) else show(key)
     given = [value for value in values if value is not None]
     if all(isinstance(value, bool) for value in given):

@@ -235,11 +235,12 @@ class LinkTables(RunTables):
 
         hops = self._run.table("hops")
         mine = hops.filter(pc.and_(pc.equal(hops["link"], self.link), pc.equal(hops["direction"], THERE)))
-        ways = self._run.scenario.ways
+        ways = self._run.scenario.ways_over_time
         names = mine["flow"].to_pylist()
         flows = self._run.table("flows")
         kinds = dict(zip(flows["flow"].to_pylist(), flows["kind"].to_pylist(), strict=True))
-        classes = strings([dict(ways[name][0])[self.link] for name in names])
+        hop_of = {name: dict(hop for _, way in ways[name][0] for hop in way) for name in set(names)}
+        classes = strings([hop_of[name][self.link] for name in names])
         found = mine.append_column("class", classes)
         found = found.append_column("kind", strings([kinds[name] for name in names]))
         places = {name: place for place, name in enumerate(names)}

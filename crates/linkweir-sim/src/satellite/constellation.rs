@@ -77,7 +77,8 @@ pub struct Way {
     pub to_ground_s: f64,
 }
 
-type Point = [f64; 3];
+/// Coordinates, km.
+pub(super) type Point = [f64; 3];
 
 impl Constellation {
     /// Time of a revolution, s.
@@ -144,6 +145,12 @@ impl Constellation {
         })
     }
 
+    /// How many satellites there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.planes as usize * self.per_plane as usize
+    }
+
     fn radius_km(&self) -> f64 {
         EARTH_KM + self.altitude_km
     }
@@ -154,12 +161,12 @@ impl Constellation {
     }
 
     /// Longest link that the earth does not cut, km.
-    fn horizon_km(&self) -> f64 {
+    pub(super) fn horizon_km(&self) -> f64 {
         2.0 * self.slant_km(0.0)
     }
 
     /// Where the satellites are, plane by plane, km; the axes do not turn with the earth.
-    fn satellites(&self, time_s: f64) -> Vec<Point> {
+    pub(super) fn satellites(&self, time_s: f64) -> Vec<Point> {
         let spread = match self.pattern {
             Pattern::Star => TAU / 2.0,
             Pattern::Delta => TAU,
@@ -191,7 +198,7 @@ impl Constellation {
     }
 
     /// The satellites a satellite has links to.
-    fn neighbours(&self, satellite: usize) -> [Option<usize>; 4] {
+    pub(super) fn neighbours(&self, satellite: usize) -> [Option<usize>; 4] {
         let (planes, per_plane) = (self.planes as usize, self.per_plane as usize);
         let (plane, slot) = (satellite / per_plane, satellite % per_plane);
         let at = |plane: usize, slot: usize| plane * per_plane + slot % per_plane;
@@ -218,7 +225,7 @@ impl Constellation {
 }
 
 /// A place in the axes of the satellites, km.
-fn grounded(place: Place, time_s: f64) -> Point {
+pub(super) fn grounded(place: Place, time_s: f64) -> Point {
     let lat = place.lat_deg * DEGREE;
     let lon = place.lon_deg * DEGREE + EARTH_RAD_S * time_s;
     [
@@ -228,7 +235,7 @@ fn grounded(place: Place, time_s: f64) -> Point {
     ]
 }
 
-fn distance_km(a: Point, b: Point) -> f64 {
+pub(super) fn distance_km(a: Point, b: Point) -> f64 {
     let squares = (0..3).map(|i| (a[i] - b[i]) * (a[i] - b[i]));
     libm::sqrt(squares.sum())
 }

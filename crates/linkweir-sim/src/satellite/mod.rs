@@ -5,6 +5,7 @@
 //! | module | answers |
 //! |---|---|
 //! | [`constellation`] | how long do signals take to the last satellite, and from it? |
+//! | [`routes`] | over which satellites do packets go from one place to another, and how long is each link? |
 //! | [`fading`] | how many dB is the signal above or below the line of sight, now? |
 //! | [`lms`] | the channel of a land-mobile satellite: Loo's distribution along a drive |
 //! | [`loo`] | Loo's distribution: which levels does the signal have at one place of the drive? |
@@ -29,6 +30,7 @@ pub mod qpsk;
 pub mod rain;
 pub(crate) mod recent;
 pub mod reorder;
+pub mod routes;
 
 /// Speed of light, m/s.
 const LIGHT_M_S: f64 = 299_792_458.0;

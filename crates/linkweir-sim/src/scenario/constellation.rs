@@ -10,6 +10,9 @@ use linkweir_config::Fault;
 use crate::experiment::{End, Outages, Signal};
 use crate::satellite::constellation::{Constellation, Pattern, Place};
 
+use super::keys::satellite::{
+    ALTITUDE_KM, INCLINATION_DEG, MIN_ELEVATION_DEG, PATTERN, PER_PLANE, PHASING, PLANES,
+};
 use super::limits;
 
 /// Times, ns, and values of the two hops.
@@ -36,24 +39,8 @@ pub(super) fn read(
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.satellite.constellation]"))?;
     section.expect(&["inclination_deg", "min_elevation_deg"]);
-    let pattern = match section.choice("pattern", &["star", "delta"], 0)? {
-        0 => Pattern::Star,
-        _ => Pattern::Delta,
-    };
-    let planes = count(&mut section, "planes", "6")?;
-    let per_plane = count(&mut section, "per_plane", "11")?;
-    let spacing_deg = spacing(&mut section, pattern, planes)?;
-    let phasing = section.number("phasing", (0, u64::from(planes) - 1), 0)? as u32;
-    let constellation = Constellation {
-        pattern,
-        spacing_deg,
-        planes,
-        per_plane,
-        phasing,
-        altitude_km: needed(&mut section, "altitude_km", (160.0, 50_000.0), "800")?,
-        inclination_deg: needed(&mut section, "inclination_deg", (0.0, 180.0), "86.4")?,
-        min_elevation_deg: section.real("min_elevation_deg", 0.0, 90.0, 10.0)?,
-    };
+    let mut constellation = walker(&mut section)?;
+    constellation.min_elevation_deg = section.take(&MIN_ELEVATION_DEG)?;
     let from = place(&mut section, "from", "{ lat_deg = -33.9, lon_deg = 151.2 }")?;
     let to = place(&mut section, "to", "{ lat_deg = 40.7, lon_deg = -74.0 }")?;
     let step_ns = section.whole(
@@ -65,7 +52,7 @@ pub(super) fn read(
     section.known()?;
 
     let steps = (run_ns.end - from_ns).div_ceil(step_ns);
-    let satellites = u64::from(planes) * u64::from(per_plane);
+    let satellites = constellation.count() as u64;
     if steps.saturating_mul(satellites) > limits::SATELLITE_STEPS {
         let message = format!(
             "{satellites} satellites at {steps} times are more than {} places to compute; raise step, or shorten duration or delays_start",
@@ -87,6 +74,28 @@ pub(super) fn read(
         delays,
         outages: outages.into(),
         written: section.finish()?,
+    })
+}
+
+/// Reads how many satellites there are and how they move. From which elevation on the ground sees them is left at 0.
+pub(super) fn walker(section: &mut Section<'_, '_>) -> Result<Constellation, Fault> {
+    let pattern = match section.take(&PATTERN)? {
+        0 => Pattern::Star,
+        _ => Pattern::Delta,
+    };
+    let planes = section.demand(&PLANES)? as u32;
+    let per_plane = section.demand(&PER_PLANE)? as u32;
+    let spacing_deg = spacing(section, pattern, planes)?;
+    let phasing = section.number(PHASING.name, (0, u64::from(planes) - 1), 0)? as u32;
+    Ok(Constellation {
+        pattern,
+        spacing_deg,
+        planes,
+        per_plane,
+        phasing,
+        altitude_km: section.demand(&ALTITUDE_KM)?,
+        inclination_deg: section.demand(&INCLINATION_DEG)?,
+        min_elevation_deg: 0.0,
     })
 }
 
@@ -187,12 +196,6 @@ fn outage_note(
         time(out_ns),
         time(duration_ns)
     )))
-}
-
-fn count(section: &mut Section<'_, '_>, key: &'static str, example: &str) -> Result<u32, Fault> {
-    let value = section.need(key, example)?.number((1, 1000))?;
-    section.write(key, Value::Number(value));
-    Ok(value as u32)
 }
 
 fn needed(

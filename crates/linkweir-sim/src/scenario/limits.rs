@@ -39,6 +39,12 @@ pub(super) const REORDERED_PKTS: u32 = 1_000_000;
 pub(super) const MIX_SIZES: usize = 1000;
 /// Most places of satellites that are computed for the delays through a constellation.
 pub(super) const SATELLITE_STEPS: u64 = 10_000_000;
+/// Most stations on the ground.
+pub(super) const STATIONS: usize = 10_000;
+/// Most ways between stations that are computed.
+pub(super) const WAYS: u64 = 1_000_000;
+/// Most delays of links that are computed.
+pub(super) const LINK_STEPS: u64 = 5_000_000;
 /// Most bytes that an application writes at once.
 pub(super) const WRITE_BYTES: u64 = 1_000_000_000_000;
 /// Most connections of a flow at once.

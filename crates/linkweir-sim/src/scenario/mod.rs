@@ -33,6 +33,7 @@ mod beam;
 mod brought;
 mod checked;
 mod constellation;
+mod crossed;
 mod fading;
 mod finder;
 mod inputs;
@@ -48,6 +49,7 @@ mod route;
 mod run_keys;
 mod satellite;
 mod scheduler;
+mod shell;
 mod sources;
 mod traffic;
 mod users;
@@ -113,6 +115,9 @@ fn read<'i>(
 ) -> Result<Scenario, Fault> {
     let mut top = Section::new(source, document, String::new(), 0);
     let run = RunKeys::read(&mut top, source, overrides)?;
+    if let Some(entry) = top.find(keys::top::CONSTELLATION.name) {
+        return shell::read(top, &entry, &run, overrides);
+    }
     if let Some(tables) = network::tables(document, &mut top)? {
         return network::read(top, &tables, &run, overrides);
     }

@@ -13,21 +13,22 @@ use linkweir_config::trace::keys::DESCRIBED;
 use linkweir_config::Fault;
 use toml::de::DeTable;
 
-use crate::experiment::{Experiment, Flow};
+use crate::experiment::Flow;
 use crate::network::{Network, OnBreak, Routed, Station, Way};
 use crate::random;
 
 use super::checked::Scenario;
+use super::crossed::{Crossed, Passing};
 use super::inputs::Told;
 use super::keys;
 use super::keys::link::{BEAM, CLASS, LIKE, NAME, NOMINAL, SATELLITE, SCHEDULER};
 use super::keys::satellite::{CONSTELLATION, DELAYS, REORDER};
+use super::limits;
 use super::overrides::Overrides;
 use super::queued::{all_written, held, series_rows, Context, Queued, Tables};
 use super::route::{Place, Places, Route, Stop, Ways};
 use super::run_keys::RunKeys;
 use super::sources::{flow_tables, Sources};
-use super::{limits, traffic};
 
 /// The table of a link with all its keys, also those it takes from another one.
 pub(super) struct Full<'i> {
@@ -178,7 +179,7 @@ fn settled(table: &DeTable<'_>) -> Vec<&'static str> {
 }
 
 /// A fault of a table, or of the first of several.
-fn of_table(entry: &Entry<'_, '_>, message: &str) -> Fault {
+pub(super) fn of_table(entry: &Entry<'_, '_>, message: &str) -> Fault {
     let first = entry
         .list(usize::MAX)
         .ok()
@@ -271,7 +272,7 @@ pub(super) fn read<'s, 'i>(
             }
         }
     }
-    held(&top, &links)?;
+    held(&top, &links.iter().collect::<Vec<_>>())?;
     let mut flow_sections = flow_tables(&mut top)?;
     top.known()?;
     let places = tables.iter().zip(&links).map(|(full, queued)| Place {
@@ -286,7 +287,7 @@ pub(super) fn read<'s, 'i>(
     let ways = Ways::Network(&places);
     let files = (&mut inputs, &mut told);
     let sources = Sources::read(&mut flow_sections, &ways, &run.times, files)?;
-    series_rows(&top, run.bins, &links, sources.flows.len())?;
+    series_rows(&top, run.bins, links.iter(), sources.flows.len())?;
 
     let mut written = top.finish()?;
     let of_flows = all_written(&flow_sections)?;
@@ -295,13 +296,15 @@ pub(super) fn read<'s, 'i>(
         .map(Queued::written)
         .collect::<Result<Vec<_>, _>>()?;
     let read = Read {
-        run,
+        crossed: Crossed {
+            run,
+            links: &links,
+            sources: &sources,
+        },
         tables,
-        links: &links,
-        sources: &sources,
         order: order(&sources.routes, links.len()),
     };
-    read.ways_back_fit(&flow_sections)?;
+    read.crossed.ways_back_fit(&flow_sections)?;
     let alone = read.alone(&written, &of_links, &of_flows)?;
     let with_name = |at: &usize| {
         let (link, of_queues) = of_links[*at].clone();
@@ -315,7 +318,7 @@ pub(super) fn read<'s, 'i>(
     written.write(keys::top::LINK.name, Value::Tables(in_order));
     written.write(keys::top::FLOW.name, Value::Tables(of_flows));
     Ok(Scenario {
-        experiment: read.keys_of_the_run(),
+        experiment: read.crossed.keys_of_the_run(read.order[0]),
         network: Some(read.network()),
         links: alone,
         resolved_toml: written.toml(),
@@ -341,69 +344,13 @@ fn order(routes: &[Route<'_>], links: usize) -> Vec<usize> {
 
 /// A network as it was read.
 struct Read<'r, 's, 'i> {
-    run: &'r RunKeys,
+    crossed: Crossed<'r, 's, 'i>,
     tables: &'r [Full<'i>],
-    links: &'r [Queued<'s, 'i>],
-    sources: &'r Sources<'r>,
     /// The numbers of the links as they were written, in the order of the network.
     order: Vec<usize>,
 }
 
 impl Read<'_, '_, '_> {
-    /// The flows with their ways and their numbers among the copies of an entry.
-    fn flows(&self) -> impl Iterator<Item = (&Flow, &Route<'_>, u64)> {
-        let mut copy = 0;
-        let entries = &self.sources.entries;
-        self.sources
-            .flows
-            .iter()
-            .enumerate()
-            .map(move |(at, flow)| {
-                let begins = at == 0 || entries[at - 1] != entries[at];
-                copy = if begins { 0 } else { copy + 1 };
-                (flow, &self.sources.routes[entries[at]], copy)
-            })
-    }
-
-    /// Refuses a way back that cannot carry what goes back on it, or has no room for it.
-    fn ways_back_fit(&self, flow_sections: &[Section<'_, '_>]) -> Result<(), Fault> {
-        for ((flow, route, copy), entry) in self.flows().zip(&self.sources.entries) {
-            let Some((least, most)) = traffic::sizes_back_bytes(&flow.traffic) else {
-                continue;
-            };
-            for stop in &route.back {
-                let on_wire = traffic::on_wire_bytes(least, stop.link);
-                if on_wire < 1 {
-                    let message = format!(
-                        "{least}B with {key}.overhead and {key}.mpu counts as {on_wire}B; it must be 1B or more",
-                        key = stop.key
-                    );
-                    return Err(flow_sections[*entry].fault_at(keys::kinds::TCP_ACK.name, message));
-                }
-                if let Some(coded) = stop.coded_bytes.filter(|coded| most > *coded) {
-                    let message = format!(
-                        "has packets of up to {most}B, acknowledgements or requests, more than the {coded}B that {}.satellite.packet codes, or coded of its class; raise that",
-                        stop.key
-                    );
-                    return Err(flow_sections[*entry].fault_at(keys::flow::BACK.name, message));
-                }
-                let on_wire = traffic::on_wire_bytes(most, stop.link);
-                let queued = &self.links[stop.at];
-                let class = stop.class_of(copy);
-                let held = queued.classes.classes[class].limit_bytes;
-                if held.is_some_and(|held| i64::try_from(held).is_ok_and(|held| held < on_wire)) {
-                    let message = format!(
-                        "must hold the largest packet of flow {} on its way back, {on_wire}B on the wire; raise it",
-                        flow.name
-                    );
-                    let section = queued.class_section(class);
-                    return Err(section.fault_at(keys::class::LIMIT_BYTES.name, message));
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Each link as a scenario of its own, checked, in the order of the network.
     fn alone(
         &self,
@@ -411,65 +358,26 @@ impl Read<'_, '_, '_> {
         of_links: &[(Written, Tables)],
         of_flows: &[Written],
     ) -> Result<Vec<Arc<Scenario>>, Fault> {
-        let mut flows: Vec<Vec<Flow>> = vec![Vec::new(); self.links.len()];
-        let mut begins: Vec<Vec<bool>> = vec![Vec::new(); self.links.len()];
-        for (flow, route, copy) in self.flows() {
+        let Crossed { links, sources, .. } = &self.crossed;
+        let mut passing: Vec<Passing> = links.iter().map(|_| Passing::default()).collect();
+        for (flow, route, copy) in self.crossed.flows() {
             for (number, stop) in route.there.iter().enumerate() {
-                let class = stop.class_of(copy);
-                flows[stop.at].push(Flow {
-                    class,
-                    ..flow.clone()
-                });
-                begins[stop.at].push(number == 0);
+                passing[stop.at].add(flow, stop.class_of(copy), number == 0);
             }
         }
-        let mut tables: Vec<Vec<Written>> = vec![Vec::new(); self.links.len()];
-        for (route, table) in self.sources.routes.iter().zip(of_flows) {
+        for (route, table) in sources.routes.iter().zip(of_flows) {
             for stop in &route.there {
-                tables[stop.at].push(self.of_one_link(table, stop));
+                let table = self.crossed.of_one_link(table, stop);
+                passing[stop.at].tables.push(table);
             }
         }
-        let mut alone = Vec::new();
-        for at in &self.order {
-            let queued = &self.links[*at];
-            let experiment = self.run.experiment(queued, std::mem::take(&mut flows[*at]));
-            queued.fits(&experiment, &|flow| begins[*at][flow])?;
-            let (link, of_queues) = of_links[*at].clone();
-            let mut written = top.clone();
-            written.write(keys::top::LINK.name, Value::Table(link));
-            of_queues.into(&mut written);
-            let mine = std::mem::take(&mut tables[*at]);
-            written.write(keys::top::FLOW.name, Value::Tables(mine));
-            alone.push(Arc::new(Scenario {
-                experiment,
-                network: None,
-                links: Vec::new(),
-                resolved_toml: written.toml(),
-                written,
-                inputs: Vec::new(),
-                notes: Vec::new(),
-                readings: Vec::new(),
-            }));
-        }
-        Ok(alone)
-    }
-
-    /// The table of a flow as on one link, where it names its class and no way.
-    fn of_one_link(&self, table: &Written, stop: &Stop<'_>) -> Written {
-        use keys::flow::{BACK, CLASS, DSCP, PATH};
-        let names = &self.links[stop.at].classes.names;
-        let class = names.iter().find(|(_, range)| **range == stop.classes);
-        let class = class.map_or("", |(name, _)| name);
-        let of_the_way = [BACK.name, CLASS.name, DSCP.name, PATH.name];
-        table.replaced(&of_the_way, CLASS.name, class.into())
-    }
-
-    /// An experiment with the keys of the run, and without classes and flows.
-    fn keys_of_the_run(&self) -> Experiment {
-        let mut experiment = self.run.experiment(&self.links[self.order[0]], Vec::new());
-        experiment.classes.clear();
-        experiment.scheduler.qparams.clear();
-        experiment
+        let alone = |at: &usize| {
+            let queued = &links[*at];
+            let link = (queued.link.clone(), of_links[*at].clone());
+            let passing = std::mem::take(&mut passing[*at]);
+            self.crossed.alone(top, queued, link, passing)
+        };
+        self.order.iter().map(alone).collect()
     }
 
     fn network(&self) -> Network {
@@ -489,23 +397,24 @@ impl Read<'_, '_, '_> {
                 stops => vec![way(stops, copy)],
             },
         };
+        let Crossed { run, links, .. } = &self.crossed;
         let station = |at: &usize| Station {
             name: self.tables[*at].name.clone(),
-            link: self.links[*at].link.clone(),
-            scheduler: self.links[*at].scheduler(),
-            classes: self.links[*at].classes.classes.clone(),
+            link: links[*at].link.clone(),
+            scheduler: links[*at].scheduler(),
+            classes: links[*at].classes.classes.clone(),
             absent: Default::default(),
         };
         Network {
-            name: self.run.name.clone(),
-            duration_ns: self.run.times.duration_ns,
-            warmup_ns: self.run.times.warmup_ns,
-            interval_ns: self.run.times.interval_ns,
-            seed: self.run.seed,
+            name: run.name.clone(),
+            duration_ns: run.times.duration_ns,
+            warmup_ns: run.times.warmup_ns,
+            interval_ns: run.times.interval_ns,
+            seed: run.seed,
             links: self.order.iter().map(station).collect(),
-            flows: self.flows().map(routed).collect(),
+            flows: self.crossed.flows().map(routed).collect(),
             on_break: OnBreak::default(),
-            log_rows: self.run.log_rows,
+            log_rows: run.log_rows,
         }
     }
 }

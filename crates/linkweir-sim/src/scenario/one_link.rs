@@ -32,7 +32,7 @@ pub(super) fn read(
         told: &mut told,
     };
     let queued = Queued::read(section, Some(&mut top), &mut context)?;
-    held(&top, std::slice::from_ref(&queued))?;
+    held(&top, &[&queued])?;
     let mut flow_sections = flow_tables(&mut top)?;
     top.known()?; // before the flows, which may name a class of a misspelt table
     let ways = Ways::One {
@@ -49,7 +49,7 @@ pub(super) fn read(
     series_rows(
         &top,
         run.bins,
-        std::slice::from_ref(&queued),
+        std::iter::once(&queued),
         sources.flows.len(),
     )?;
 

@@ -236,12 +236,12 @@ pub(super) fn all_written(sections: &[Section<'_, '_>]) -> Result<Vec<Written>, 
 }
 
 /// Refuses queues that may hold too many packets together.
-pub(super) fn held(top: &Section<'_, '_>, links: &[Queued<'_, '_>]) -> Result<(), Fault> {
+pub(super) fn held(top: &Section<'_, '_>, links: &[&Queued<'_, '_>]) -> Result<(), Fault> {
     let held_pkts = |queued: &Queued<'_, '_>| -> u64 {
         let limits = queued.classes.classes.iter().map(|class| class.limit_pkts);
         limits.map(|pkts| u64::from(pkts.unwrap_or(0))).sum()
     };
-    let held: u64 = links.iter().map(held_pkts).sum();
+    let held: u64 = links.iter().map(|queued| held_pkts(queued)).sum();
     let Some(largest) = links.iter().rev().max_by_key(|queued| held_pkts(queued)) else {
         return Ok(());
     };
@@ -261,10 +261,10 @@ pub(super) fn held(top: &Section<'_, '_>, links: &[Queued<'_, '_>]) -> Result<()
 }
 
 /// Refuses series with too many rows.
-pub(super) fn series_rows(
+pub(super) fn series_rows<'q>(
     top: &Section<'_, '_>,
     bins: u64,
-    links: &[Queued<'_, '_>],
+    links: impl Iterator<Item = &'q Queued<'q, 'q>>,
     flows: usize,
 ) -> Result<(), Fault> {
     let (mut classes, mut terminals) = (0, 0);

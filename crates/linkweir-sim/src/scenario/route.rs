@@ -11,7 +11,7 @@ use linkweir_config::Fault;
 use crate::experiment::{Class, Link};
 use crate::network::Hop;
 
-use super::keys::flow::{BACK, CLASS, DSCP, PATH};
+use super::keys::flow::{BACK, CLASS, DSCP, FROM, PATH, TO};
 use super::scheduler::Matched;
 use super::users;
 
@@ -53,6 +53,8 @@ impl Stop<'_> {
 pub(super) struct Route<'a> {
     pub(super) there: Vec<Stop<'a>>,
     pub(super) back: Vec<Stop<'a>>,
+    /// In a constellation, the stations at its ends; the stops are then the kinds of links between them.
+    pub(super) stations: Option<(u32, u32)>,
 }
 
 /// Where flows may go: over the one link of a scenario, or over links with names.
@@ -63,6 +65,8 @@ pub(super) enum Ways<'a> {
         classes: &'a [Class],
     },
     Network(&'a Places<'a>),
+    /// Over satellites, between stations with these names.
+    Constellation(&'a [Place<'a>], &'a [String]),
 }
 
 /// The links of a network.
@@ -100,6 +104,7 @@ impl<'a> Ways<'a> {
                 classes,
             } => one(section, link, names, classes),
             Ways::Network(places) => network(section, places),
+            Ways::Constellation(kinds, stations) => between(section, kinds, stations),
         }
     }
 }
@@ -110,6 +115,7 @@ fn one<'a>(
     names: &Names,
     classes: &[Class],
 ) -> Result<Route<'a>, Fault> {
+    refuse_stations(section, "leave it out")?;
     for key in [DSCP.name, PATH.name, BACK.name] {
         if let Some(entry) = section.find(key) {
             return Err(entry.fault(
@@ -134,6 +140,7 @@ fn one<'a>(
     Ok(Route {
         there: vec![there],
         back: Vec::new(),
+        stations: None,
     })
 }
 
@@ -161,7 +168,79 @@ fn others<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> String {
     }
 }
 
+/// Refuses `from` and `to` where there are no stations.
+fn refuse_stations(section: &mut Section<'_, '_>, cure: &str) -> Result<(), Fault> {
+    for key in [FROM.name, TO.name] {
+        if let Some(entry) = section.find(key) {
+            return Err(entry.fault(format!("is for the stations of a [constellation]; {cure}")));
+        }
+    }
+    Ok(())
+}
+
+/// The way between two stations, by the kinds of links that it passes.
+fn between<'a>(
+    section: &mut Section<'_, '_>,
+    kinds: &'a [Place<'a>],
+    names: &[String],
+) -> Result<Route<'a>, Fault> {
+    for key in [PATH.name, BACK.name] {
+        if let Some(entry) = section.find(key) {
+            return Err(entry
+                .fault("is for [[link]]; with a [constellation], name stations in from and to"));
+        }
+    }
+    section.expect(&[FROM.name, TO.name]);
+    let from = station(section, FROM.name, names)?;
+    let to = station(section, TO.name, names)?;
+    if from == to {
+        let message = "is the station of from, too; name another one";
+        return Err(section.fault_at(TO.name, message));
+    }
+    let classes = Chosen::read(section, kinds, 0..kinds.len())?;
+    let stops = kinds.iter().enumerate();
+    let stops = stops.map(|(at, kind)| kind.stop(at, &classes));
+    let there = stops.collect::<Result<Vec<_>, _>>()?;
+    Ok(Route {
+        back: there.clone(),
+        there,
+        stations: Some((from, to)),
+    })
+}
+
+/// The station that a key names.
+fn station(
+    section: &mut Section<'_, '_>,
+    key: &'static str,
+    names: &[String],
+) -> Result<u32, Fault> {
+    let example = quote(names.first().map_or("", String::as_str));
+    let entry = section.need(key, &example)?;
+    let wanted = entry.text()?;
+    let Some(at) = names.iter().position(|name| name == wanted) else {
+        let cure = others(wanted, names.iter().map(String::as_str));
+        return Err(entry.fault(format!("no station has this name; {cure}")));
+    };
+    section.write(key, wanted);
+    Ok(at as u32)
+}
+
+impl<'a> Place<'a> {
+    /// The link as one on a flow's way.
+    fn stop(&'a self, at: usize, classes: &Chosen<'_, '_>) -> Result<Stop<'a>, Fault> {
+        let joined = classes.on(self)?;
+        Ok(Stop {
+            at,
+            key: &self.key,
+            link: self.link,
+            coded_bytes: users::longest_coded_bytes(self.link, &self.classes[joined.start]),
+            classes: joined,
+        })
+    }
+}
+
 fn network<'a>(section: &mut Section<'_, '_>, known: &'a Places<'a>) -> Result<Route<'a>, Fault> {
+    refuse_stations(section, "list links in path")?;
     let places = &known.all[..];
     let path = match (section.find(PATH.name), places) {
         (Some(entry), _) => links(&entry, known)?,
@@ -185,22 +264,13 @@ fn network<'a>(section: &mut Section<'_, '_>, known: &'a Places<'a>) -> Result<R
         write_links(section, BACK.name, &back, places);
     }
     let stops = |numbers: &[usize]| -> Result<Vec<Stop<'a>>, Fault> {
-        let stop = |at: &usize| {
-            let place = &places[*at];
-            let joined = classes.on(place)?;
-            Ok(Stop {
-                at: *at,
-                key: &place.key,
-                link: place.link,
-                coded_bytes: users::longest_coded_bytes(place.link, &place.classes[joined.start]),
-                classes: joined,
-            })
-        };
+        let stop = |at: &usize| places[*at].stop(*at, &classes);
         numbers.iter().map(stop).collect()
     };
     Ok(Route {
         there: stops(&path)?,
         back: stops(&back)?,
+        stations: None,
     })
 }
 

@@ -63,7 +63,7 @@ pub(super) fn read<'a>(
     if name.is_empty() {
         return Err(section.fault_at(NAME.name, "must not be empty"));
     }
-    let route = ways.read(section)?;
+    let mut route = ways.read(section)?;
     let path = &route.there[..];
     let first = &path[0];
     section.write(KIND.name, source.name());
@@ -83,6 +83,10 @@ pub(super) fn read<'a>(
             packet: packet(section, POISSON_PACKET.name, path)?,
         },
         Source::OnOff => on_off(section, path)?,
+        Source::Greedy if route.stations.is_some() => {
+            let message = "greedy fills one queue, and ways between stations change; write \"tcp\", or \"cbr\" with a rate";
+            return Err(section.fault_at(KIND.name, message));
+        }
         Source::Greedy => greedy(section, path)?,
         Source::Tcp => Traffic::Tcp(bulk(section, path)?),
         Source::Voice => {
@@ -119,7 +123,8 @@ pub(super) fn read<'a>(
         }
     };
 
-    if !route.back.is_empty() && sizes_back_bytes(&traffic).is_none() {
+    let needs_no_way_back = !route.back.is_empty() && sizes_back_bytes(&traffic).is_none();
+    if needs_no_way_back && route.stations.is_none() {
         let message = format!(
             "is the way of acknowledgements and requests, which {} has not; leave it out",
             source.name()
@@ -146,6 +151,9 @@ pub(super) fn read<'a>(
             traffic: traffic.clone(),
             measures: measures.clone(),
         });
+    }
+    if needs_no_way_back {
+        route.back.clear();
     }
     Ok(route)
 }

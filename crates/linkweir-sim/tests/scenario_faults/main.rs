@@ -3,6 +3,7 @@
 
 mod applications;
 mod beam;
+mod constellation;
 mod files;
 mod network;
 mod satellite;

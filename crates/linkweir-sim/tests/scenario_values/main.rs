@@ -3,6 +3,7 @@
 
 mod applications;
 mod beam;
+mod constellation;
 mod network;
 mod readings;
 mod replay;

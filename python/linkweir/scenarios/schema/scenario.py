@@ -38,19 +38,33 @@ def scenario() -> Schema:
     top["scheduler"] = described(found["scheduler"], _any_scheduler())
     top["class"] = described(found["class"], a_list(_any_class()))
     top["flow"] = described(found["flow"], a_list(_flow()))
-    required = [key for key, row in found.items() if row.required]
+    top["constellation"] = described(found["constellation"], _constellation())
+    required = [key for key, row in found.items() if row.required and key != "link"]
     return {
         "$schema": DIALECT,
         "title": "Linkweir scenario",
         "description": "What to simulate; see docs/reference/scenarios.md.",
         **table(top, required),
         "allOf": [
-            {"if": _SEVERAL, "then": _NO_TABLES, "else": _ONE_LINK},
+            {"if": _COMPUTED, "then": _NO_LINKS, "else": _LINKS},
             *by_policy(of_core(), tuple(rows("scheduler")), _class_keys()),
         ],
     }
 
 
+_COMPUTED: Schema = {"required": ["constellation"]}
+_NO_LINKS: Schema = {
+    "not": {"anyOf": [{"required": [key]} for key in ("link", "scheduler", "class")]},
+    "properties": {
+        "flow": {
+            "items": {
+                "required": ["from", "to"],
+                "oneOf": [{"required": ["class"]}, {"required": ["dscp"]}],
+                "not": {"anyOf": [{"required": [key]} for key in ("path", "back")]},
+            }
+        }
+    },
+}
 _SEVERAL: Schema = {"required": ["link"], "properties": {"link": {"type": "array"}}}
 _NO_TABLES: Schema = {
     "not": {"anyOf": [{"required": [key]} for key in ("scheduler", "class")]},
@@ -69,6 +83,12 @@ _ONE_LINK: Schema = {
             }
         }
     },
+}
+
+_LINKS: Schema = {
+    "required": ["link"],
+    "properties": {"flow": {"items": {"not": {"anyOf": [{"required": [key]} for key in ("from", "to")]}}}},
+    "allOf": [{"if": _SEVERAL, "then": _NO_TABLES, "else": _ONE_LINK}],
 }
 
 
@@ -102,6 +122,8 @@ def _form(row: Row) -> Schema:
         return words([*shape["words"], "rural_wooded"])
     if row.key == "elevation_deg":
         return {"enum": [int(found) for found in re.findall(r"\b\d\d\b", row.values)]}
+    if row.key == "neighbours":
+        return {"enum": [2, 4]}
     if row.key == "spacing_deg":
         return {"type": "number", "minimum": 0.1}
     if shape["form"] in special:
@@ -222,6 +244,28 @@ def _one_of_several() -> Schema:
             {"if": {"required": ["like"]}, "else": complete},
             *by_policy(of_core(), tuple(rows("scheduler")), _class_keys()),
         ]
+    }
+
+
+def _constellation() -> Schema:
+    """Satellites and stations, and the links between them."""
+    found = rows("constellation")
+    keys = {key: _key(row) for key, row in found.items()}
+    for kind in ("ground", "isl"):
+        keys[kind] = described(found[kind], _kind_of_links(f"constellation.{kind}"))
+    return table(keys, [key for key, row in found.items() if row.required])
+
+
+def _kind_of_links(path: str) -> Schema:
+    """What links of a constellation have in common."""
+    computed = ("delay", "return_delay", "satellite", "beam")
+    found = {key: row for key, row in rows(path).items() if key not in computed}
+    keys = {key: _key(row) for key, row in found.items()}
+    keys["scheduler"] = described(found["scheduler"], _any_scheduler())
+    keys["class"] = described(found["class"], a_list(_any_class()))
+    return table(keys, ["scheduler", "class"]) | {
+        "oneOf": [{"required": [key]} for key in ("rate", "trace")],
+        "allOf": by_policy(of_core(), tuple(rows("scheduler")), _class_keys()),
     }
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A link with one queue in the order of arrival, a constant rate and a constant delay above 0, without losses: when a packet will
+//! A link with one queue in the order of arrival, a constant rate and a delay above 0 that is constant or has steps, without losses: when a packet will
 //! leave is known when it arrives, so there is one event per packet, its arrival, and the message to the next link is sent
 //! at once. Departures are counted when the link is next looked at.
 //!
@@ -59,7 +59,9 @@ pub(super) struct FifoLink<'p> {
     free: Option<Instant>,
     last_out_ns: u64,
     bps: f64,
+    /// The delay of what leaves before `delay_until_ns`.
     delay_ns: u64,
+    delay_until_ns: u64,
     end_ns: u64,
     overhead_bytes: i32,
     mpu_bytes: u32,
@@ -84,6 +86,7 @@ struct Rest<'p> {
     sent_notices: u64,
     recorder: Recorder,
     meter: Track,
+    delay: Track,
     /// Up to when and what was measured.
     measured_ns: u64,
     measured_bits: f64,
@@ -99,7 +102,7 @@ impl<'p> FifoLink<'p> {
         let link = &experiment.link;
         let (
             Capacity::Rate(Signal::Constant(bps)),
-            Signal::Constant(delay_s),
+            Signal::Constant(_) | Signal::Steps { .. },
             Signal::Constant(loss),
         ) = (&link.capacity, &link.delay_s, &link.loss)
         else {
@@ -117,7 +120,7 @@ impl<'p> FifoLink<'p> {
             && link.satellite.is_none()
             && link.beam.is_none()
             && link.ring == 1
-            && nanoseconds(*delay_s) > 0
+            && nanoseconds(link.delay_s.least(experiment.duration_ns)) > 0
             && plan.ends.is_empty()
             && plan.absent.is_empty()
             && limit.time.is_none()
@@ -139,7 +142,8 @@ impl<'p> FifoLink<'p> {
             free: Some(Instant::at(0)),
             last_out_ns: 0,
             bps: *bps,
-            delay_ns: nanoseconds(*delay_s),
+            delay_ns: 0,
+            delay_until_ns: 0,
             end_ns: experiment.duration_ns,
             overhead_bytes: link.overhead_bytes,
             mpu_bytes: link.mpu_bytes,
@@ -161,6 +165,7 @@ impl<'p> FifoLink<'p> {
                     &plan.sources(),
                 ),
                 meter: Track::new(&Signal::Constant(*bps)),
+                delay: Track::new(&link.delay_s),
                 measured_ns: 0,
                 measured_bits: 0.0,
                 settled_ns: 0,
@@ -253,10 +258,21 @@ impl<'p> FifoLink<'p> {
         let Some(ends) = ends else {
             return;
         };
-        let out_ns = (ends.ns + self.delay_ns).max(self.last_out_ns);
+        let out_ns = (ends.ns + self.delay_at_ns(ends.ns)).max(self.last_out_ns);
         self.last_out_ns = out_ns;
         packet.flow = next.entry;
         mail.messages.push(next.message(out_ns, packet));
+    }
+
+    /// The delay of a packet that leaves at a time, which is not before that of the packet before it, ns.
+    #[inline]
+    fn delay_at_ns(&mut self, out_ns: u64) -> u64 {
+        if out_ns >= self.delay_until_ns {
+            let delay = &mut self.rest.delay;
+            self.delay_ns = nanoseconds(delay.value(out_ns));
+            self.delay_until_ns = delay.next_change_ns(out_ns).unwrap_or(NEVER);
+        }
+        self.delay_ns
     }
 
     /// Tells the ends of a packet's flow that it was dropped, if they must know.
@@ -364,7 +380,7 @@ impl Process for FifoLink<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::experiment::{Class, Flow, Link, Measures, Outages, Scheduler, Sizes, Traffic};
+    use crate::experiment::{Class, End, Flow, Link, Measures, Outages, Scheduler, Sizes, Traffic};
     use crate::network::{Network, OnBreak, Routed, Station, Way};
     use crate::random::Random;
     use crate::table::{Sink, Table};
@@ -383,6 +399,20 @@ mod tests {
         }
     }
 
+    /// A delay that grows and shrinks, also by more than the time between two packets.
+    fn changing(one_of: &mut impl FnMut(&[f64]) -> f64) -> Signal {
+        let mut at_ns = 0;
+        let points = (0..40).map(|_| {
+            let point = (at_ns, one_of(&[1e-6, 1e-3, 1.001e-3, 0.02]));
+            at_ns += one_of(&[1e5, 1e6, 5e7]) as u64;
+            point
+        });
+        Signal::Steps {
+            points: points.collect(),
+            end: End::Hold,
+        }
+    }
+
     fn station(name: String, random: &mut Random) -> Station {
         let mut one_of = |choices: &[f64]| choices[(random.unit() * choices.len() as f64) as usize];
         let bps = one_of(&[1e5, 1e6, 3_333_333.0, 1e9, 0.0]);
@@ -391,7 +421,10 @@ mod tests {
             name,
             link: Link {
                 nominal_bps: bps as u64 + 1,
-                delay_s: Signal::Constant(one_of(&[0.0, 1e-3, 0.02])),
+                delay_s: match one_of(&[0.0, 1.0, 2.0]) {
+                    2.0 => changing(&mut one_of),
+                    _ => Signal::Constant(one_of(&[0.0, 1e-3, 0.02])),
+                },
                 overhead_bytes: one_of(&[0.0, 38.0]) as i32,
                 mpu_bytes: one_of(&[0.0, 84.0]) as u32,
                 ..Link::of_rate(bps as u64)

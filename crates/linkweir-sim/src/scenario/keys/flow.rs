@@ -50,6 +50,10 @@ keys! {
             "the links that its packets pass, in order; only in a network", values "list of names of links";
         BACK "back": Special { shape: Shape::Names }, otherwise("none"), WITH_ANOTHER,
             "the links that acknowledgements and requests pass and wait in. Without, they only take the `return_delay` of each link of `path`; only in a network", values "list of names of links";
+        FROM "from": Text { what: "name of a station" }, otherwise("required with `[constellation]`"), WITH_ANOTHER,
+            "the station that sends, with [`[constellation]`](#constellation) only, instead of `path` and `back`; what answers goes back by links";
+        TO "to": Text { what: "name of a station" }, otherwise("required with `[constellation]`"), WITH_ANOTHER,
+            "the station that receives";
         START "start": Whole { kind: Kind::Time, min: 0, max: limits::DURATION_NS }, usual(0), OF_A_SOURCE,
             "time from which packets are created";
         STOP "stop": Whole { kind: Kind::Time, min: 0, max: limits::DURATION_NS }, computed("duration"), OF_A_SOURCE,

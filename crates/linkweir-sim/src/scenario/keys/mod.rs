@@ -4,6 +4,7 @@
 
 pub mod beam;
 pub mod class;
+pub mod constellation;
 pub mod flow;
 pub mod inner;
 pub mod kinds;
@@ -17,17 +18,23 @@ use linkweir_config::keys::{time, Table};
 use linkweir_config::trace;
 
 /// All tables of a scenario, in the order of the reference.
-pub static TABLES: [&Table; 30] = [
+pub static TABLES: [&Table; 36] = [
     &top::TOP,
     &link::LINK,
     &link::BURSTS,
     &link::REORDERED,
     &link::LINKS,
     &satellite::SATELLITE,
+    &satellite::WALKER,
     &satellite::SHELL,
     &satellite::PLACE,
     &beam::BEAM,
     &beam::RAINFALL,
+    &constellation::CONSTELLATION,
+    &constellation::STATION,
+    &constellation::COMPUTED,
+    &constellation::GROUND_LINKS,
+    &constellation::SATELLITE_LINKS,
     &class::SCHEDULER,
     &class::CLASS,
     &flow::FLOW,

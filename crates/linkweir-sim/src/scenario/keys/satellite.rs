@@ -68,8 +68,8 @@ keys! {
 }
 
 keys! {
-    /// The delays of a path through a constellation.
-    SHELL "link.satellite.constellation" {
+    /// A shell of satellites after Walker.
+    WALKER "walker" {
         PATTERN "pattern": Words { of: &["star", "delta"] }, usual(0), WITH_ANOTHER,
             "whether the planes' ascending nodes are spread over 180 degrees (star) or 360 degrees (delta)";
         SPACING_DEG "spacing_deg": Special { shape: Shape::Other("0.1, below 180 / (planes - 1)") }, otherwise("180 / planes"), WITH_ANOTHER,
@@ -84,6 +84,12 @@ keys! {
             "height above the ground";
         INCLINATION_DEG "inclination_deg": Real { min: 0.0, max: 180.0 }, required("86.4"), WITH_ANOTHER,
             "angle between planes and equator";
+    }
+}
+
+keys! {
+    /// The delays of a path through a constellation.
+    SHELL "link.satellite.constellation" after [&WALKER] {
         MIN_ELEVATION_DEG "min_elevation_deg": Real { min: 0.0, max: 90.0 }, usual(10.0), WITH_ANOTHER,
             "smallest elevation at which a place on the ground has a link to a satellite";
         FROM "from": Special { shape: Shape::Nested(&PLACE) }, required("{ lat_deg = -33.9, lon_deg = 151.2 }"), WITH_ANOTHER,

@@ -4,7 +4,7 @@
 use linkweir_config::keys;
 use linkweir_config::keys::form::{Number, Special, Text, Whole, Words};
 use linkweir_config::keys::hosts::{CARRIED, WITH_ANOTHER};
-use linkweir_config::keys::Treatment::{Adapted, Carried, LeftOut, Silent};
+use linkweir_config::keys::Treatment::{Adapted, Carried, LeftOut, Refused, Silent};
 use linkweir_config::keys::{Hosts, Shape};
 use linkweir_config::units::Kind;
 
@@ -35,6 +35,15 @@ const OF_PACKETS: Hosts = Hosts {
     ..OF_THE_RUN
 };
 
+/// Links whose delays and ways change as satellites move.
+const MODEL_OF_LINKS: Hosts = Hosts {
+    laboratory: Refused("is not there in the laboratory, whose links and ways stay as they are; run this one in the simulator"),
+    gateway: Refused("a gateway has one link; export a scenario with one [link]"),
+    tc: Refused("its links are those of satellites; export a scenario with [link] or [[link]]"),
+    ns3: Refused("the program has one link; export a scenario with one [link]"),
+    bounds: Refused("no bound is known for links and ways that change; write the links of one instant as [[link]]"),
+};
+
 keys! {
     /// The top level of a scenario.
     TOP "" {
@@ -54,6 +63,8 @@ keys! {
             "most rows of the log; later events are not recorded";
         LINK "link": Special { shape: Shape::OneOrSeveral(&super::link::LINK, &super::link::LINKS) }, required("rate = \"20Mbit\""), CARRIED,
             "the bottleneck; or [several links](#networks), each with its scheduler and classes", values "table, or list of tables";
+        CONSTELLATION "constellation": Special { shape: Shape::Nested(&super::constellation::CONSTELLATION) }, otherwise("none"), MODEL_OF_LINKS,
+            "makes the links of [a network](#constellation) of satellites, instead of `link`, `scheduler` and `class`", values "table";
         SCHEDULER "scheduler": Special { shape: Shape::Nested(&super::class::SCHEDULER) }, otherwise("required with one link"), CARRIED,
             "the policy; not with `[[link]]`", values "table";
         CLASS "class": Special { shape: Shape::Tables(&super::class::CLASS) }, otherwise("required with one link"), CARRIED,

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A constellation becomes the network of its links.
+
+use linkweir_sim::experiment::Signal;
+use linkweir_sim::network::{Network, OnBreak, Way};
+
+use super::*;
+
+const TEXT: &str = r#"duration = "300s"
+interval = "100s"
+
+[constellation]
+pattern = "delta"
+planes = 24
+per_plane = 20
+phasing = 5
+altitude_km = 550
+inclination_deg = 53
+stations = [
+    { name = "paris", latitude = 48.9, longitude = 2.4 },
+    { name = "new-york", latitude = 40.7, longitude = -74.0 },
+    { name = "unused", latitude = 0, longitude = 0 },
+]
+routes = { every = "2s" }
+
+[constellation.ground]
+rate = "10Mbit"
+mask = 25
+[constellation.ground.scheduler]
+policy = "strict"
+[[constellation.ground.class]]
+name = "voice"
+level = 0
+[[constellation.ground.class]]
+name = "rest"
+level = 1
+
+[constellation.isl]
+rate = "20Mbit"
+[constellation.isl.scheduler]
+policy = "fifo"
+[[constellation.isl.class]]
+name = "all"
+count = 2
+
+[[flow]]
+name = "file"
+kind = "tcp"
+class = { ground = "rest", isl = "all" }
+count = 2
+from = "paris"
+to = "new-york"
+
+[[flow]]
+name = "call"
+kind = "cbr"
+rate = "64kbit"
+class = { ground = "voice", isl = "all" }
+from = "new-york"
+to = "paris"
+"#;
+
+fn scenario(text: &str) -> Scenario {
+    parse(text, Path::new("leo.toml")).unwrap()
+}
+
+fn network(text: &str) -> Network {
+    scenario(text).network.unwrap()
+}
+
+fn names<'n>(network: &'n Network, way: &Way) -> Vec<&'n str> {
+    let links = way.hops.iter();
+    links
+        .map(|hop| network.links[hop.link as usize].name.as_str())
+        .collect()
+}
+
+#[test]
+fn ways_lead_from_station_to_station_and_back() {
+    let network = network(TEXT);
+    let [first, second, call] = &network.flows[..] else {
+        panic!("three flows");
+    };
+    assert_eq!(first.there.len(), first.back.len());
+    assert!(first.there.len() > 2, "satellites move");
+    for (there, back) in first.there.iter().zip(&first.back) {
+        assert_eq!(there.from_ns, back.from_ns);
+        assert_eq!(there.from_ns % 2_000_000_000, 0);
+        let turned = |name: &str| {
+            let (from, to) = match name.strip_prefix("new-york-") {
+                Some(to) => ("new-york", to),
+                None => name.split_once('-').unwrap(),
+            };
+            format!("{to}-{from}")
+        };
+        let mut wanted: Vec<String> = names(&network, there).into_iter().map(turned).collect();
+        wanted.reverse();
+        assert_eq!(names(&network, back), wanted);
+    }
+    let way = names(&network, &first.there[0]);
+    assert!(way[0].starts_with("paris-s"));
+    assert!(way[way.len() - 1].ends_with("-new-york"));
+    for two in way.windows(2) {
+        let node = two[0].split('-').nth(1).unwrap();
+        assert!(two[1].starts_with(&format!("{node}-")), "{way:?}");
+    }
+    // What is not acknowledged has no way back, and takes the same links as acknowledgements of the others.
+    assert!(call.back.is_empty());
+    let links = |ways: &[Way]| -> Vec<Vec<u32>> {
+        let hops = ways.iter().map(|way| way.hops.iter());
+        hops.map(|hops| hops.map(|hop| hop.link).collect())
+            .collect()
+    };
+    assert_eq!(links(&call.there), links(&first.back));
+    // Copies join the classes of a family in turn.
+    let classes = |way: &Way| way.hops.iter().map(|hop| hop.class).collect::<Vec<_>>();
+    assert_eq!(classes(&first.there[0])[..2], [1, 0]);
+    assert_eq!(classes(&second.there[0])[..2], [1, 1]);
+    assert_eq!(classes(&call.there[0])[..2], [0, 0]);
+}
+
+#[test]
+fn only_links_that_flows_use_are_links_of_the_network() {
+    let network = network(TEXT);
+    let used = network.flows.iter().flat_map(|routed| {
+        let ways = routed.there.iter().chain(&routed.back);
+        ways.flat_map(|way| way.hops.iter().map(|hop| hop.link as usize))
+    });
+    let mut used: Vec<usize> = used.collect();
+    let first_use = used.clone();
+    used.sort_unstable();
+    used.dedup();
+    assert_eq!(used, (0..network.links.len()).collect::<Vec<_>>());
+    assert!(!network
+        .links
+        .iter()
+        .any(|link| link.name.contains("unused")));
+    // In the order of their first use.
+    let mut seen = 0;
+    for link in first_use {
+        assert!(link <= seen, "{link}");
+        seen = seen.max(link + 1);
+    }
+}
+
+#[test]
+fn links_go_and_their_delays_change() {
+    let network = network(TEXT);
+    let find = |wanted: &dyn Fn(&str) -> bool| {
+        let mut links = network.links.iter();
+        links.find(|link| wanted(&link.name)).unwrap()
+    };
+    let up = find(&|name| name.starts_with("paris-"));
+    // 24 x 20 satellites leave the view of a station within five minutes.
+    assert!(!up.absent.is_empty());
+    let Signal::Steps { points, .. } = &up.link.delay_s else {
+        panic!("{:?}", up.link.delay_s);
+    };
+    assert_eq!(points[0].0, 0);
+    // At 550 km and 25 degrees: between 550 km and 1123 km away.
+    assert!(points
+        .iter()
+        .all(|(_, s)| (0.001_834..0.003_747).contains(s)));
+    // Satellites of a plane follow each other on a circle: 2 x 6921 km x sin(pi / 20).
+    let plane = |satellite: &str| {
+        satellite
+            .strip_prefix('s')?
+            .parse::<u32>()
+            .ok()
+            .map(|s| s / 20)
+    };
+    let along = find(&|name| {
+        let (from, to) = name.split_once('-').unwrap();
+        plane(from).is_some() && plane(from) == plane(to)
+    });
+    assert!(along.absent.is_empty());
+    let long_s = along.link.delay_s.least(u64::MAX);
+    assert!((long_s - 2.0 * 6_921e3 * 0.156_434_465 / 299_792_458.0).abs() < 2e-9);
+    assert_eq!(network.on_break, OnBreak::Lose);
+}
+
+#[test]
+fn the_resolved_form_is_the_same_network() {
+    let first = scenario(TEXT);
+    let second = scenario(&first.resolved_toml);
+    assert_eq!(first.resolved_toml, second.resolved_toml);
+    assert_eq!(first.network, second.network);
+    for wanted in ["[constellation.isl]\n", "neighbours = 4\n", "mask = 25.0\n"] {
+        assert!(
+            first.resolved_toml.contains(wanted),
+            "{}",
+            first.resolved_toml
+        );
+    }
+    assert!(
+        !first.resolved_toml.contains("\ndelay ="),
+        "{}",
+        first.resolved_toml
+    );
+}
+
+#[test]
+fn each_link_alone_is_a_scenario() {
+    let scenario = scenario(TEXT);
+    let network = scenario.network.as_ref().unwrap();
+    assert_eq!(scenario.links.len(), network.links.len());
+    for (alone, link) in scenario.links.iter().zip(&network.links) {
+        assert_eq!(alone.experiment.link, link.link, "{}", link.name);
+        let again = parse(&alone.resolved_toml, Path::new("leo.toml"));
+        if !alone.experiment.flows.is_empty() {
+            assert_eq!(again.unwrap().experiment, alone.experiment, "{}", link.name);
+        }
+    }
+}
+
+#[test]
+fn fewest_links_are_no_more_than_those_of_the_least_delay() {
+    let far = TEXT.replace("mask = 25", "mask = 5").replace(
+        "latitude = 40.7, longitude = -74.0",
+        "latitude = -33.9, longitude = 151.2",
+    );
+    let least = network(&far);
+    let fewest = network(&far.replace("every = \"2s\"", "every = \"2s\", metric = \"hops\""));
+    let at = |network: &Network, time_ns: u64| {
+        let ways = &network.flows[0].there;
+        let way = ways.iter().rev().find(|way| way.from_ns <= time_ns);
+        way.unwrap().hops.len()
+    };
+    let all = (0..150).map(|step| step * 2_000_000_000);
+    assert!(all.clone().all(|ns| at(&fewest, ns) <= at(&least, ns)));
+    assert!(all.clone().any(|ns| at(&fewest, ns) < at(&least, ns)));
+}
+
+#[test]
+fn times_without_a_way_are_noted() {
+    let text = TEXT.replace("mask = 25", "mask = 42");
+    let scenario = scenario(&text);
+    let [note] = &scenario.notes[..] else {
+        panic!("{:?}", scenario.notes);
+    };
+    let begins = "constellation: no satellites join \"paris\" and \"new-york\" for ";
+    assert!(note.starts_with(begins), "{note}");
+    assert!(
+        note.contains("what is sent then is lost and counted as lost"),
+        "{note}"
+    );
+    let ways = &scenario.network.as_ref().unwrap().flows[0].there;
+    assert!(ways.iter().any(|way| way.hops.is_empty()));
+}

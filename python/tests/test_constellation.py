@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A constellation is a network everywhere: runs, results, sweeps; what cannot have one says so."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pytest
+from command import REPOSITORY, linkweir
+
+import linkweir as lw
+from linkweir import Scenario, ScenarioError
+from linkweir.bounds.network import network_bounds
+from linkweir.deploy.bpf import bpf_settings
+from linkweir.deploy.gateway import gateway_configuration
+from linkweir.deploy.ns3 import ns3_program
+from linkweir.deploy.script import tc_scripts
+from linkweir.scenarios.networks import refuse_constellation
+from linkweir.sweeps.keys import put
+
+sys.path.insert(0, str(REPOSITORY / "oracle"))
+import ways
+
+FIFO: dict[str, Any] = {"scheduler": {"policy": "fifo"}, "class": [{"name": "all", "limit": "50p"}]}
+PLACES = {"paris": (48.9, 2.4), "new-york": (40.7, -74.0), "nairobi": (-1.3, 36.8)}
+STATIONS = [{"name": name, "latitude": north, "longitude": east} for name, (north, east) in PLACES.items()]
+WALKER = {
+    "pattern": "delta",
+    "planes": 24,
+    "per_plane": 20,
+    "phasing": 5,
+    "altitude_km": 550,
+    "inclination_deg": 53,
+}
+MASK = 15.0
+
+
+def shell(**keys: Any) -> dict[str, Any]:
+    return {
+        "duration": "60s",
+        "interval": "5s",
+        "constellation": {
+            **WALKER,
+            "stations": STATIONS,
+            "routes": {"every": "500ms"},
+            "ground": {"rate": "2Mbit", "mask": MASK, **copy.deepcopy(FIFO)},
+            "isl": {"rate": "4Mbit", **copy.deepcopy(FIFO)},
+        },
+        "flow": [
+            {"name": "file", "kind": "tcp", "class": "all", "from": "paris", "to": "new-york"},
+            {"name": "south", "kind": "cbr", "rate": "1Mbit", "class": "all", "from": "nairobi", "to": "paris"},
+        ],
+        **keys,
+    }
+
+
+def test_packets_take_the_ways_of_the_oracle_and_their_time() -> None:
+    """One packet every 1.7 s over links so fast that sending takes no time, against geometry and Dijkstra."""
+    keys = shell(duration="200s", log="packets")
+    for kind in ("ground", "isl"):
+        keys["constellation"][kind]["rate"] = "100Gbit"
+    probe = {"kind": "cbr", "rate": "4705bit", "packet": "1000B", "class": "all"}
+    keys["flow"] = [{"name": f"{a}:{b}", **probe, "from": a, "to": b} for a in PLACES for b in PLACES if a != b]
+    result = lw.run(keys)
+    log = result.table("packets")
+    log = log.filter(pc.equal(log["event"].cast("string"), "delivered"))
+    model = ways.Shell(*WALKER.values(), MASK, 4, PLACES)  # type: ignore[arg-type]
+    model.radius = ways.EARTH_M + 1e3 * WALKER["altitude_km"]
+    links: dict[float, Any] = {}
+    for row in log.to_pylist():
+        step_s = row["created_ns"] // 500_000_000 / 2
+        if step_s not in links:
+            links[step_s] = model.links(step_s)
+        begin, end = row["flow"].split(":")
+        _, metres, _ = ways.best(links[step_s], begin, end, "delay")
+        took_s = (row["t_ns"] - row["created_ns"]) * 1e-9
+        # Links change their delays while the packet is under way: up to 12 us each, beside 80 ns of sending.
+        assert took_s == pytest.approx(metres / 299_792_458, abs=40e-6), (row, step_s)
+    assert log.num_rows > 500
+
+
+@pytest.mark.parametrize("on_break", ["lose", "deliver"])
+def test_bytes_are_the_same_on_two_threads_and_none_vanish(on_break: str) -> None:
+    keys = shell(duration="300s", interval="50s")
+    keys["constellation"]["on_break"] = on_break
+    keys["flow"][1]["rate"] = "1999kbit"
+    one, two = lw.run(keys, threads=1), lw.run(keys, threads=2)
+    for name in ("flows", "hops", "classes", "series"):
+        assert one.table(name).equals(two.table(name)), name
+    lost = 0
+    for hop in one.table("hops").to_pylist():
+        waiting = hop["arrived_pkts"] - hop["sent_pkts"] - hop["dropped_pkts"]
+        assert 0 <= waiting <= 51, hop
+        lost += hop["lost_pkts"]
+    south = next(flow for flow in one.table("flows").to_pylist() if flow["flow"] == "south")
+    gone = south["dropped_limit_pkts"] + south["lost_link_pkts"]
+    assert 0 <= south["arrived_pkts"] - south["delivered_pkts"] - gone < 200, south
+    assert (lost > 0) == (on_break == "lose")
+
+
+def test_ways_change_and_links_show_their_flows() -> None:
+    result = lw.run(shell(duration="300s", interval="50s"))
+    there, back = result.scenario.ways_over_time["file"]
+    assert len(there) > 1
+    assert [t for t, _ in there] == [t for t, _ in back]
+    late = there[-1][1][0][0]
+    assert late != there[0][1][0][0], "a station has another satellite five minutes later"
+    flows = result.of_link(late).table("flows")
+    assert flows["flow"].to_pylist() == ["file"]
+    assert pc.sum(flows["sent_pkts"]).as_py() > 0
+
+
+HOSTS: dict[str, Callable[[Scenario], object]] = {
+    "gateway": gateway_configuration,
+    "ns3": ns3_program,
+    "tc": lambda scenario: tc_scripts(scenario, "eth0"),
+    "bpf": bpf_settings,
+    "bounds": network_bounds,
+    "laboratory": lambda scenario: refuse_constellation(scenario, "laboratory"),
+}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_hosts_refuse_it_with_key_and_reason(host: str) -> None:
+    with pytest.raises(ScenarioError, match=r"^constellation = \.\.\.: .+; .+") as caught:
+        HOSTS[host](Scenario.from_dict(shell()))
+    assert caught.value.key == "constellation"
+
+
+def test_the_command_line_refuses_it(tmp_path: Path) -> None:
+    file = tmp_path / "leo.toml"
+    file.write_text(Scenario.from_dict(shell()).resolved)
+    assert linkweir("check", file).returncode == 0
+    for command in (
+        ["bounds"],
+        ["export", "tc", "--device", "paris-s1=eth0"],
+        ["export", "ns3"],
+        ["export", "gateway"],
+    ):
+        found = linkweir(*command[:2], file, *command[2:]) if command[0] == "export" else linkweir(*command, file)
+        assert found.returncode != 0
+        assert "constellation = ...: " in found.stderr, found.stderr
+
+
+def test_sweeps_reach_its_keys() -> None:
+    keys = put(
+        shell(),
+        {
+            ("constellation", "isl", "rate"): "1Mbit",
+            ("constellation", "ground", "class", "all", "limit"): "7p",
+            ("constellation", "routes", "metric"): "hops",
+        },
+    )
+    made = keys["constellation"]
+    assert (made["isl"]["rate"], made["ground"]["class"][0]["limit"]) == ("1Mbit", "7p")
+    assert made["routes"] == {"every": "500ms", "metric": "hops"}
+    trace = str(REPOSITORY / "scenarios/traces/starlink.csv")
+    swapped = put(shell(), {("constellation", "ground", "trace"): trace})["constellation"]["ground"]
+    assert "rate" not in swapped
+    assert Scenario.from_dict(keys).links
+
+
+def test_the_vectors_are_what_the_oracle_writes(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    monkeypatch.setattr(sys, "argv", ["ways.py", "--check"])
+    assert ways.main() == 0, capsys.readouterr().out
