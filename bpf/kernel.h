@@ -43,8 +43,13 @@ struct sk_buff {
 	__u32 mark;
 	__be16 protocol;
 	__u16 network_header;
+	__u32 tail;                     /* bytes from head, as on all 64-bit kernels */
 	unsigned char *head, *data;
 	char cb[48];
+};
+
+struct iphdr {
+	__u8 tos;
 };
 
 struct qdisc_skb_cb {
@@ -93,10 +98,14 @@ extern void __arena *bpf_arena_alloc_pages(void *map, void __arena *address, __u
 extern void bpf_arena_free_pages(void *map, void __arena *address, __u32 pages) __weak __ksym;
 extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags, struct bpf_dynptr *dynptr) __weak __ksym;
 extern void *bpf_dynptr_slice(const struct bpf_dynptr *dynptr, __u64 offset, void *buffer, __u64 bytes) __weak __ksym;
+extern void *bpf_rdonly_cast(const void *object, __u32 type) __weak __ksym;
 extern void bpf_kfree_skb(struct sk_buff *skb) __weak __ksym;
 extern void bpf_qdisc_skb_drop(struct sk_buff *skb, struct bpf_sk_buff_ptr *to_free) __weak __ksym;
 extern void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, __u64 expire_ns, __u64 delta_ns) __weak __ksym;
 extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb) __weak __ksym;
+
+/* of bpf/bpf_core_read.h: the number of a type in the running kernel */
+#define BPF_TYPE_ID_TARGET 1
 
 #define NET_XMIT_SUCCESS 0
 #define NET_XMIT_DROP 1

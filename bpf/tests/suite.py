@@ -30,7 +30,7 @@ from run import BAD_LOG, boot, copy  # noqa: E402
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "linkweir/bpf"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SUITE = "trixie-backports"
-MODULES = ("veth", "dummy", "sch_tbf", "sch_fq")
+MODULES = ("veth", "dummy", "sch_tbf", "sch_fq", "sch_codel")
 SECONDS_EACH = 1800
 """After which a guest is ended, for each script."""
 OTHERS = ("bpf", "cost", "install")

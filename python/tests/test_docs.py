@@ -233,6 +233,7 @@ MAHIMAHI = "".join(f"{ms}\n" for ms in (*range(1, 60_000, 3), *range(65_000, 120
 GIVEN = {
     "docs/howto/compare.md": Given(files=lambda: _shortened(**{"geo": 20, "lte-drive": 40})),
     "docs/howto/simulate.md": Given(files=lambda: _shortened(geo=20)),
+    "docs/records/calls-and-downloads.md": Given(files=lambda: _shortened(**{"calls-and-downloads": 15})),
     "docs/reference/report.md": Given(files=lambda: _shortened(geo=20)),
     "docs/reference/policies/pss.md": Given(files=lambda: {"ATT-LTE-driving-2016.down": MAHIMAHI}),
     "docs/reference/scenarios.md": Given(

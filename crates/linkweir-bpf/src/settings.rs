@@ -21,6 +21,8 @@ const LIMIT_BYTES: u64 = 1_000_000_000;
 const DEFAULT_PKTS: u64 = 1000;
 /// Code points.
 const CODE_POINTS: usize = 64;
+/// Policies of the core whose programs the kernel refuses, because its verifier does not get to their end.
+const REFUSED: [&str; 3] = ["mlwdf", "exp_rule", "exp_pf"];
 /// Parameters of a policy for which `struct lw_settings` has room.
 const MOST_PARAMS: usize = 16;
 
@@ -78,8 +80,11 @@ impl Settings {
         let shapes = link.flag("shape", true)?;
         let mut scheduler = top.need_table("scheduler", "policy = \"pss\"")?;
         let names: Vec<&str> = linkweir_core::policies().iter().map(|p| p.name).collect();
-        let chosen = scheduler.need("policy", "\"pss\"")?.choice(&names)?;
-        let info = &linkweir_core::policies()[chosen];
+        let policy = scheduler.need("policy", "\"pss\"")?;
+        let info = &linkweir_core::policies()[policy.choice(&names)?];
+        if REFUSED.contains(&info.name) {
+            return Err(policy.fault("the kernel refuses this policy in BPF: its verifier does not get to the end; use linkweir's kernel module, or another policy, such as pf or codes"));
+        }
         let params = info
             .params
             .iter()

@@ -110,6 +110,22 @@ fn what_a_discipline_cannot_do_is_refused_with_key_and_cure() {
 }
 
 #[test]
+fn policies_that_the_kernel_refuses_are_refused_before() {
+    for policy in ["mlwdf", "exp_rule", "exp_pf"] {
+        let text = GOOD
+            .replace("rate = \"4Mbit\"\nlow_level = 4\n", "")
+            .replace("\"pss\"", &format!("\"{policy}\""));
+        let fault = read(&text).unwrap_err();
+        assert!(
+            fault.starts_with("up.toml:5") && fault.contains(policy),
+            "{fault}"
+        );
+        assert!(fault.contains("the kernel refuses this policy"), "{fault}");
+        assert!(fault.contains("kernel module, or another policy"));
+    }
+}
+
+#[test]
 fn a_command_has_the_layout_of_the_c_structure() {
     let command = Command {
         q: 7,

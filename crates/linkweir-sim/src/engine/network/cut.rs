@@ -27,8 +27,8 @@ pub(super) struct Cut {
 const WORTHWHILE_NS: u64 = 100_000;
 /// Part of the load that a thread may have more than its share, as a divisor.
 const SLACK: u64 = 10;
-/// Work at the ends of a flow for each packet, in packets that cross a link.
-const ENDS: u64 = 2;
+/// Work at the ends of a flow for each packet, in packets that cross a simple link: what it was on a shell of satellites.
+const ENDS: u64 = 10;
 /// Work of a link in which nothing happens, so that such links are shared, too.
 const IDLE: u64 = 1;
 
@@ -82,12 +82,12 @@ impl Load {
         for ((routed, flow), pkts) in network.flows.iter().zip(&plan.flows).zip(rates) {
             let home = flow.home.0;
             load.processes[home as usize] += ENDS * pkts;
-            // Ways share the time; acknowledgements are half as many.
+            // Ways share the time.
             let nways = routed.there.len().max(1) as u64;
             for way in &routed.there {
                 load.add_way(way, home, pkts.div_ceil(nways));
             }
-            let nways = 2 * routed.back.len().max(1) as u64;
+            let nways = pkts_per_ack(&routed.flow.traffic) * routed.back.len().max(1) as u64;
             for way in &routed.back {
                 load.add_way(way, home, pkts.div_ceil(nways));
             }
@@ -143,6 +143,15 @@ fn rates(network: &Network) -> Vec<u64> {
         (bps / 8.0 / f64::from(bytes.max(1))) as u64 + 1
     });
     rates.collect()
+}
+
+/// How many packets an acknowledgement is for.
+fn pkts_per_ack(traffic: &Traffic) -> u64 {
+    match traffic {
+        Traffic::Tcp(tcp) if !tcp.delayed_ack => 1,
+        Traffic::Application(application) if !application.tcp.delayed_ack => 1,
+        _ => 2,
+    }
 }
 
 /// The mean rate of a source that has its own, bit/s, and about the bytes of its packets.

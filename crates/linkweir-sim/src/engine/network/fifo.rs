@@ -187,6 +187,10 @@ impl<'p> FifoLink<'p> {
             };
             let next = *next;
             self.waiting.pop_front();
+            if self.waiting.is_empty() {
+                // The next packet comes into memory that was just in use.
+                self.waiting.clear();
+            }
             self.begin(&next);
         }
     }

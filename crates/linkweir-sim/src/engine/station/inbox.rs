@@ -98,6 +98,8 @@ const MOVED: usize = 64;
 #[repr(align(64))]
 pub(in super::super) struct Inbox {
     first_ns: u64,
+    /// When the last packet arrives that was put last into the ring. What comes later goes behind it, which needs no look at it.
+    last_ns: u64,
     /// When the first message of `rare` arrives.
     rare_ns: u64,
     packets: VecDeque<Coming>,
@@ -178,6 +180,7 @@ impl Inbox {
     pub(in super::super) fn new() -> Inbox {
         Inbox {
             first_ns: NEVER,
+            last_ns: 0,
             rare_ns: NEVER,
             packets: VecDeque::new(),
             rare: None,
@@ -198,15 +201,15 @@ impl Inbox {
             line: message.line,
         };
         self.first_ns = self.first_ns.min(coming.at_ns);
-        let key = coming.key();
-        if self.packets.back().is_none_or(|last| last.key() <= key) {
+        if coming.at_ns > self.last_ns {
+            self.last_ns = coming.at_ns;
             self.packets.push_back(coming);
         } else {
             self.insert(coming);
         }
     }
 
-    /// Puts a packet in front of the last one.
+    /// Puts a packet in its place.
     #[inline(never)]
     fn insert(&mut self, coming: Coming) {
         let key = coming.key();
@@ -270,7 +273,14 @@ impl Inbox {
     /// Finds when the first message arrives.
     #[inline]
     fn look(&mut self) {
-        let packets_ns = self.packets.front().map_or(NEVER, |first| first.at_ns);
+        let packets_ns = match self.packets.front() {
+            Some(first) => first.at_ns,
+            None => {
+                // The next packet comes into memory that was just in use.
+                self.packets.clear();
+                NEVER
+            }
+        };
         self.first_ns = packets_ns.min(self.rare_ns);
     }
 }
