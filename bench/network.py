@@ -10,10 +10,12 @@ transfers; means over the seeds must agree within 2 % in goodput and 5 % in the 
     bench/network.py [--case geo] [--form reno] [--seeds 10] [--json | --markdown] [--out FILE]
     bench/network.py --speed parking --speed shell [--rounds 3]
     bench/network.py --kernel [--rounds 3]
+    bench/network.py --laboratory [--without friendly] [--case parking] [--form cubic] [--seeds 10]
 
 With --speed, seconds per packet and hop of both simulators on the parking lot and on a shell of 1,584 satellites
 (shell.py). With --kernel, shares of CUBIC transfers on a parking lot without delays, which the kernel also runs,
-in network namespaces and real time (as root; needs iperf3).
+in network namespaces and real time (as root; needs iperf3). With --laboratory, goodput of the same networks in
+Linkweir, ns-3 and the laboratory's kernel in virtual time (`make lab`; start it with .venv/bin/python).
 """
 
 import argparse
@@ -26,6 +28,7 @@ from pathlib import Path
 
 import instructions
 import network_kernel
+import network_laboratory
 import network_speed
 import ns3_network
 import peers
@@ -53,7 +56,12 @@ def run_linkweir(scenario, scratch):
     """Goodput and 95th percentile of the delay by flow; packets, drops and waits by link and class."""
     found = run_scenario(scenario, scratch)
     flows = {
-        row["flow"]: {"goodput_bps": row["goodput_bps"], "packets": row["delivered_pkts"], "p95_s": row["delay_p95_s"]}
+        row["flow"]: {
+            "goodput_bps": row["goodput_bps"],
+            "packets": row["delivered_pkts"],
+            "p95_s": row["delay_p95_s"],
+            "timeouts": row["timeouts"],
+        }
         for row in found["flows"]
     }
     links = {
@@ -75,6 +83,7 @@ def run_ns3(scenario, scratch):
             "goodput_bps": flow["goodput_bps"],
             "packets": flow["delay"]["packets"],
             "p95_s": flow["delay"].get("p95_s"),
+            "timeouts": flow["timeouts"],
         }
         for name, flow in found["flows"].items()
     }
@@ -221,6 +230,10 @@ def parse_arguments():
         "--rounds", type=report.within(int, 1, 1000), default=3, help="rounds of --speed and --kernel (default 3)"
     )
     parser.add_argument("--kernel", action="store_true", help="compare shares of transfers with the kernel's (as root)")
+    parser.add_argument("--laboratory", action="store_true", help="compare with the laboratory's kernel")
+    parser.add_argument(
+        "--without", choices=network_laboratory.SWITCHES, action="append", help="with --laboratory: off in the kernel"
+    )
     parser.add_argument("--no-build", action="store_true", help="run programs that are already built")
     return report.options_of(parser)
 
@@ -237,6 +250,17 @@ def main():
     if options.kernel:
         rows = network_kernel.compare(options.rounds, run_linkweir, run_ns3)
         report.write(options, {"kernel": rows}, lambda markdown: network_kernel.render(rows, markdown))
+        return 0
+    if options.laboratory:
+        found = [
+            network_laboratory.compare(
+                case, form, options.seeds, run_linkweir, run_ns3, group_of, options.without or []
+            )
+            for case in options.case or CASES
+            for form in options.form or FORMS
+        ]
+        answer = {"laboratory": found}
+        report.write(options, answer, lambda markdown: network_laboratory.render(answer, markdown))
         return 0
     networks = [compare(case, form, options.seeds) for case in options.case or CASES for form in options.form or FORMS]
     report.write(options, {"networks": networks}, lambda markdown: render({"networks": networks}, markdown))

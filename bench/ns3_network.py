@@ -123,7 +123,11 @@ def list_of(flow: dict[str, Any], scratch: Path) -> Path:
 
 
 def tcp_settings(flow: dict[str, Any]) -> list[str]:
-    """The keys of a TCP flow as attributes of ns-3."""
+    """The keys of a TCP flow as attributes of ns-3.
+
+    Linux adds at least `min_rto` to the smoothed RTT. ns-3 adds at least its clock granularity, and its MinRto bounds
+    the sum: set alone, it lets the timer expire when a queue makes the RTT longer than `min_rto`.
+    """
     delayed = flow["delayed_ack"]
     return [
         f"ns3::TcpL4Protocol::SocketType=ns3::{TCP_TYPES[flow['cc']]}",
@@ -131,6 +135,7 @@ def tcp_settings(flow: dict[str, Any]) -> list[str]:
         f"ns3::TcpSocket::InitialCwnd={quantity(flow['initial_window'])}",
         f"ns3::TcpSocket::DelAckCount={DELAYED_ACK_SEGMENTS if delayed else 1}",
         f"ns3::TcpSocketBase::MinRto={flow['min_rto']}",
+        f"ns3::TcpSocketBase::ClockGranularity={flow['min_rto']}",
         f"ns3::TcpSocketBase::Timestamp={str(flow['timestamps']).lower()}",
         f"ns3::TcpCubic::HyStart={str(flow['hystart']).lower()}",
     ]

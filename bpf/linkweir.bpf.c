@@ -74,49 +74,50 @@ static char __arena *lw_base;
 static uint32_t lw_pages;
 static volatile uint32_t lw_place;
 
-static __always_inline void *lw_at(uint32_t offset)
-{
-	return (void *)(lw_base + offset);
-}
-
 static __always_inline struct lw_plane *lw_plane(void)
 {
 	return (struct lw_plane *)lw_base;
 }
 
+/* Not from lw_base: the compiler would read and cast that again after each write to memory. */
+static __always_inline void *lw_at(const struct lw_plane *plane, uint32_t offset)
+{
+	return (char *)plane + offset;
+}
+
 static __always_inline struct lw_queue *lw_queues(const struct lw_plane *plane)
 {
-	return (struct lw_queue *)lw_at(plane->queues_at);
+	return (struct lw_queue *)lw_at(plane, plane->queues_at);
 }
 
 static __always_inline struct lw_class *lw_classes(const struct lw_plane *plane)
 {
-	return (struct lw_class *)lw_at(plane->classes_at);
+	return (struct lw_class *)lw_at(plane, plane->classes_at);
 }
 
 static __always_inline struct lw_slot *lw_slots(const struct lw_plane *plane)
 {
-	return (struct lw_slot *)lw_at(plane->slots_at);
+	return (struct lw_slot *)lw_at(plane, plane->slots_at);
 }
 
 static __always_inline struct lw_settings *lw_now(const struct lw_plane *plane)
 {
-	return (struct lw_settings *)lw_at(plane->now_at);
+	return (struct lw_settings *)lw_at(plane, plane->now_at);
 }
 
 static __always_inline struct lw_class_settings *lw_class_settings(const struct lw_plane *plane)
 {
-	return (struct lw_class_settings *)lw_at(plane->now_at + sizeof(struct lw_settings));
+	return (struct lw_class_settings *)lw_at(plane, plane->now_at + sizeof(struct lw_settings));
 }
 
 static __always_inline uint64_t *lw_qparams(const struct lw_plane *plane)
 {
-	return (uint64_t *)lw_at(plane->now_at + sizeof(struct lw_settings) + plane->nqueues * sizeof(struct lw_class_settings));
+	return (uint64_t *)lw_at(plane, plane->now_at + sizeof(struct lw_settings) + plane->nqueues * sizeof(struct lw_class_settings));
 }
 
 static __always_inline void *lw_state(const struct lw_plane *plane)
 {
-	return lw_at(plane->state_at);
+	return lw_at(plane, plane->state_at);
 }
 
 static __always_inline struct lw_view lw_view(const struct lw_plane *plane, uint64_t now_ns)
@@ -126,32 +127,36 @@ static __always_inline struct lw_view lw_view(const struct lw_plane *plane, uint
 	return view;
 }
 
-/* ---- calls of the policy, each verified by itself ---- */
+/* ---- calls of the policy, each verified by itself; lw_in_NAME is inlined where each packet passes ---- */
 
-LW_VERIFIED uint32_t lw_pick(uint64_t now_ns)
+static __always_inline uint32_t lw_in_pick(struct lw_plane *plane, uint64_t now_ns)
 {
-	struct lw_view view;
-	struct lw_plane *plane;
+	struct lw_view view = lw_view(plane, now_ns);
 	uint64_t retry_ns = LW_NEVER;
 
-	lw_use_arena();
-	plane = lw_plane();
-	view = lw_view(plane, now_ns);
 	return lw_policy.pick(lw_state(plane), &view, &retry_ns);
 }
 
-#define LW_EVENT(event)                                                         \
-	LW_VERIFIED int lw_##event(uint64_t now_ns, uint32_t q, uint32_t bytes)  \
-	{                                                                       \
-		struct lw_view view;                                            \
-		struct lw_plane *plane;                                         \
-										\
-		lw_use_arena();                                                 \
-		plane = lw_plane();                                             \
-		view = lw_view(plane, now_ns);                                  \
-		if (lw_policy.event)                                            \
-			lw_policy.event(lw_state(plane), &view, q, bytes);      \
-		return 0;                                                       \
+LW_VERIFIED uint32_t lw_pick(uint64_t now_ns)
+{
+	lw_use_arena();
+	return lw_in_pick(lw_plane(), now_ns);
+}
+
+#define LW_EVENT(event)                                                                                                 \
+	static __always_inline void lw_in_##event(struct lw_plane *plane, uint64_t now_ns, uint32_t q, uint32_t bytes) \
+	{                                                                                                               \
+		struct lw_view view = lw_view(plane, now_ns);                                                           \
+															\
+		if (lw_policy.event)                                                                                    \
+			lw_policy.event(lw_state(plane), &view, q, bytes);                                              \
+	}                                                                                                               \
+															\
+	LW_VERIFIED int lw_##event(uint64_t now_ns, uint32_t q, uint32_t bytes)                                         \
+	{                                                                                                               \
+		lw_use_arena();                                                                                         \
+		lw_in_##event(lw_plane(), now_ns, q, bytes);                                                            \
+		return 0;                                                                                               \
 	}
 
 LW_EVENT(enqueued)
@@ -308,8 +313,8 @@ LW_VERIFIED int lw_apply(uint64_t now_ns)
 	plane = lw_plane();
 	if (__sync_val_compare_and_swap(&((struct lw_plane __arena *)lw_base)->turn, LW_READY, LW_APPLYING) != LW_READY)
 		return 0;
-	now = (uint64_t *)lw_at(plane->now_at);
-	next = (uint64_t *)lw_at(plane->next_at);
+	now = (uint64_t *)lw_at(plane, plane->now_at);
+	next = (uint64_t *)lw_at(plane, plane->next_at);
 	for (word = 0; word < plane->settings_words && lw_again(); word++)
 		now[word] = next[word];
 	lw_follow(plane, now_ns);
@@ -502,7 +507,7 @@ int linkweir_enqueue(u64 *ctx)
 		bpf_qdisc_skb_drop(old, to_free);
 	}
 	lw_push(plane, sch, now_ns, q, slot, bytes);
-	lw_enqueued(now_ns, q, bytes);
+	lw_in_enqueued(plane, now_ns, q, bytes);
 	if (lw_policy.victim) {
 		for (drops = 0; drops < LW_MOST_DROPS && lw_again(); drops++) {
 			victim = lw_victim(now_ns, q, bytes);
@@ -525,7 +530,7 @@ static __always_inline uint32_t lw_choose(struct lw_plane *plane, struct Qdisc *
 	uint32_t drops, q = LW_NONE;
 
 	if (!lw_policy.leaving)
-		return lw_pick(now_ns);
+		return lw_in_pick(plane, now_ns);
 	for (drops = 0; drops < LW_MOST_DROPS && lw_again(); drops++) {
 		struct sk_buff *skb;
 
@@ -584,7 +589,7 @@ struct sk_buff *linkweir_dequeue(u64 *ctx)
 	sch->qstats.backlog -= bytes;
 	if (plane->pacer.bandwidth_bps)
 		lw_occupy(&plane->pacer, now_ns, bytes, plane->used);
-	lw_sent(now_ns, q, bytes);
+	lw_in_sent(plane, now_ns, q, bytes);
 	skb = lw_take(slot);
 	if (!skb) {
 		plane->lost++;
@@ -710,7 +715,7 @@ static __always_inline int lw_carry(struct lw_command *command)
 {
 	uint32_t zero = 0, word, words = command->words;
 	struct lw_exchange *buffer = bpf_map_lookup_elem(&exchange, &zero);
-	uint64_t *memory = (uint64_t *)lw_at((uint32_t)command->offset);
+	uint64_t *memory = (uint64_t *)lw_at(lw_plane(), (uint32_t)command->offset);
 	bool write = command->op == LW_OP_WRITE;
 
 	if (!buffer)
@@ -737,7 +742,7 @@ LW_VERIFIED int lw_observe(uint64_t now_ns, uint32_t q)
 	plane = lw_plane();
 	view = lw_view(plane, now_ns);
 	if (lw_policy.observe)
-		lw_policy.observe(lw_state(plane), &view, q, (int64_t *)lw_at(plane->stats_at));
+		lw_policy.observe(lw_state(plane), &view, q, (int64_t *)lw_at(plane, plane->stats_at));
 	return 0;
 }
 

@@ -5,7 +5,7 @@ best.
 It is written from Walker (1984, "Satellite constellations"), spherical geometry and Dijkstra (1959). Satellites move on
 circles around a point mass, the earth is a sphere that turns. Positions are turned by matrices, an elevation is an
 angle between two directions, and two satellites see each other if no point of the line between them is in the earth.
-`python oracle/ways.py` writes the vectors in vectors/ways, which the simulator's tests read.
+`python oracle/ways.py` writes the vectors in crates/linkweir-sim/tests/ways.
 
     shell PATTERN PLANES PER_PLANE PHASING ALTITUDE_KM INCLINATION_DEG MASK_DEG NEIGHBOURS METRIC
     station NAME LATITUDE LONGITUDE
@@ -23,7 +23,7 @@ from pathlib import Path
 EARTH_M = 6_371_000.0
 GRAVITY_M3_S2 = 3.986004418e14
 TURN_RAD_S = 7.2921159e-5
-FOLDER = Path(__file__).resolve().parent.parent / "vectors" / "ways"
+FOLDER = Path(__file__).resolve().parent.parent / "crates" / "linkweir-sim" / "tests" / "ways"
 
 
 def product(matrix, vector):

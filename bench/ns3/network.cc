@@ -22,7 +22,7 @@
 // flow control (--idle=0) keeps one more packet in the device.
 // --delays=1: measure the delay of each packet, end to end and at each queue; 0 measures speed.
 //
-// Prints one line of JSON. Delays, drops, packets and bytes count from WARMUP on.
+// Prints one line of JSON. Delays, drops, timeouts, packets and bytes count from WARMUP on.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -120,6 +120,8 @@ struct Flow
     std::vector<Hop> back;
     uint64_t goodBytes = 0;
     uint64_t goodBefore = 0;
+    uint32_t timeouts = 0; // how often a retransmission timeout ended another state
+    uint32_t timeoutsBefore = 0;
     Delays delays;
 };
 
@@ -428,6 +430,19 @@ Route(uint32_t index)
     AddEnd(ends, AddressOf(index, THERE));
 }
 
+void
+StateChanged(Flow* flow, TcpSocketState::TcpCongState_t, TcpSocketState::TcpCongState_t now)
+{
+    flow->timeouts += now == TcpSocketState::CA_LOSS;
+}
+
+// The socket of a transfer exists once its application has started.
+void
+WatchTimeouts(Ptr<BulkSendApplication> bulk, Flow* flow)
+{
+    bulk->GetSocket()->TraceConnectWithoutContext("CongState", MakeBoundCallback(&StateChanged, flow));
+}
+
 // A source that does not react to losses.
 class OpenSource
 {
@@ -513,7 +528,9 @@ AddTraffic(uint32_t index)
         BulkSendHelper bulk(protocol, remote);
         bulk.SetAttribute("Local", AddressValue(local));
         bulk.SetAttribute("SendSize", UintegerValue(flow.bytes));
-        bulk.Install(from).Start(NanoSeconds(flow.startNs));
+        auto installed = bulk.Install(from);
+        installed.Start(NanoSeconds(flow.startNs));
+        Simulator::Schedule(NanoSeconds(flow.startNs + 1), &WatchTimeouts, DynamicCast<BulkSendApplication>(installed.Get(0)), &flow);
     }
     else
     {
@@ -547,6 +564,7 @@ EndWarmup(bool delays)
     for (auto& flow : g_network.flows)
     {
         flow.goodBefore = flow.goodBytes;
+        flow.timeoutsBefore = flow.timeouts;
     }
 }
 
@@ -694,7 +712,7 @@ WriteResults(double wallS)
     for (auto& flow : g_network.flows)
     {
         flows << (flows.tellp() > 0 ? ", " : "") << "{\"goodput_bps\": " << (flow.goodBytes - flow.goodBefore) * 8 / measuredS
-              << ", \"delay\": ";
+              << ", \"timeouts\": " << flow.timeouts - flow.timeoutsBefore << ", \"delay\": ";
         flow.delays.Write(flows);
         flows << "}";
     }

@@ -10,17 +10,18 @@ import pytest
 from browser import MISSING, PROGRAM
 
 LONGEST_FIRST = (
-    "test_deploy",
-    "test_docs",
-    "test_compare",
-    "test_sweep",
-    "test_laboratory",
-    "test_crash",
-    "test_tutorials",
     "test_reproduce_runs",
-    "test_schema",
+    "test_deploy",
+    "test_laboratory",
+    "test_sweep",
+    "test_wheel",
+    "test_docs",
+    "test_tutorials",
+    "test_bounds_network",
+    "test_crash",
+    "test_compare",
 )
-"""Files whose tests take more than 50 s. Begun last, one of them would keep a single process busy at the end."""
+"""The files that take longest. Begun last, one of them would keep a single process busy at the end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -121,3 +121,38 @@ def test_paths_of_the_shell_join_the_stations_of_a_pair() -> None:
             assert at[way[0]][0] == 1584 + 2 * pair + first
             assert at[way[-1]][1] == 1584 + 2 * pair + last
             assert all(at[a][1] == at[b][0] for a, b in itertools.pairwise(way))
+
+
+def test_ns3_adds_the_least_timeout_to_the_round_trip_as_linux_does(tmp_path: Path) -> None:
+    # ns-3: RTO = max(srtt + max(ClockGranularity, 4 rttvar), MinRto); Linux: srtt + max(min_rto, 4 rttvar).
+    run, _, _ = module("ns3_network").describe(NETWORK, tmp_path).partition("\n")
+    assert "ns3::TcpSocketBase::ClockGranularity=200ms" in run.split()
+
+
+def test_the_kernel_gets_the_packets_and_starts_of_the_simulators(tmp_path: Path) -> None:
+    scenarios, laboratory = module("network_scenarios"), module("network_laboratory")
+    scenario = scenarios.scenario_of("parking", "reno", 2)
+    drawn = scenarios.recorded(scenario, tmp_path)
+    flows = laboratory.for_kernel(scenario, drawn)["flow"]
+    assert [flow["name"] for flow in flows] == [flow["name"] for flow in drawn["flow"]]
+    assert flows[1]["start"] == "700000000ns"
+    assert "count" not in flows[1]
+    assert "hystart" not in flows[1]
+    packets = laboratory.packets_of(drawn)
+    assert packets == sorted(packets)
+    place = next(n for n, flow in enumerate(flows) if flow["name"] == "open1")
+    rows = (tmp_path / "open1.csv").read_text().splitlines()[1:]
+    mine = [(at_ns, size) for at_ns, n, size in packets if n == place]
+    assert [f"{at_ns / 1e9:.9f},{size}" for at_ns, size in mine] == rows
+
+
+def test_the_kernel_acknowledges_each_segment_and_has_no_hystart() -> None:
+    there = "ip -n sender route add 10.9.0.1/32 via 10.0.5.2 dev p2\n"
+    script = f"windows sender receiver\nip -n receiver route add 10.8.0.1/32 via 10.0.4.2 dev p1\n{there}"
+    assert module("network_laboratory").settings(script, ["rack", "friendly"]) == (
+        "echo 0 >/sys/module/tcp_cubic/parameters/hystart\n"
+        "echo 0 >/sys/module/tcp_cubic/parameters/tcp_friendliness\n"
+        "windows sender receiver\n"
+        "in_ sender sh -c 'echo 0 >/proc/sys/net/ipv4/tcp_recovery'\n"
+        "ip -n receiver route add 10.8.0.1/32 via 10.0.4.2 dev p1 quickack 1\n" + there
+    )

@@ -155,7 +155,7 @@ def bases() -> list[dict[str, Any]]:
     found += [with_flow("requests", response=amount) for amount in AMOUNTS]
     found += [with_flow("cbr", rate=signal) for signal in SIGNALS]
     found += [with_flow("cbr", packet=size) for size in SIZES]
-    found.append(tomllib.loads((SCENARIOS / "geo-return.toml").read_text()))  # a network
+    found += [tomllib.loads((SCENARIOS / f"{name}.toml").read_text()) for name in ("geo-return", "leo-shell")]
     return found
 
 
@@ -170,7 +170,7 @@ UNTRIED = {
     *("satellite", "beam", "rain", "constellation", "link", "scheduler", "class", "flow", "policy", "across", "coded"),
     *("delays_start", "delays_shift", "delays_before", "lengths", "only", "start", "log_rows", "exceeded", "name"),
     *("mtu", "reservoir", "cushion", "history", "safety"),
-    *("dscp", "path", "back"),  # of a network
+    *("dscp", "path", "back", "from", "to"),  # of a network
 }
 """Keys that need another one, or a file."""
 

@@ -22,7 +22,7 @@ calls() { # calls WHAT PORT COMMAND...: sets `p99`, in us, of calls while a comm
 	awk -v what="$1" '$1 == 5003 { printf "# %s: %d packets, %.0f kbit/s\n", what, $2, $2 * 1042 * 8e6 / ($6 - $5) }' /tmp/count
 }
 calls "packets of 1042 bytes" "traffic send 10.0.0.2 5003 0 50 1000 1000"
-within "calls wait for one packet, us" "$p99" 1 9500
+within "calls wait for one packet, us" "$p99" 1 5000 # it takes 4168 us
 calls "super-packets of 60 of these" "traffic super 10.0.0.2 5003 0 1 60000 1000; sleep 0.1"
 within "calls wait for a super-packet, us" "$p99" 100000 260000
 look

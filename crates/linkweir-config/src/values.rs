@@ -5,9 +5,9 @@ use crate::signal::{End, Signal};
 
 use crate::fault::Fault;
 use crate::keys::time::{AMPLITUDE, AT, END, LINES, MEAN, PERIOD, PHASE, STEPS};
-use crate::keys::Form;
+use crate::keys::{Form, Shape};
 use crate::limits;
-use crate::reader::Entry;
+use crate::reader::{Entry, Value};
 use crate::units::{self, Kind};
 
 /// The kind of the values of a signal, and their range.
@@ -21,8 +21,25 @@ pub struct Values {
     pub max: f64,
 }
 
+/// A value over time.
+impl Form for Values {
+    type Value = Signal;
+
+    fn read(&self, entry: &Entry<'_, '_>) -> Result<Signal, Fault> {
+        read(entry, *self)
+    }
+
+    fn written(&self, value: &Signal) -> Value {
+        Value::OverTime(value.clone(), self.kind)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::OverTime(self.kind, self.min, self.max)
+    }
+}
+
 impl Values {
-    fn read(self, entry: &Entry<'_, '_>) -> Result<f64, Fault> {
+    fn value(self, entry: &Entry<'_, '_>) -> Result<f64, Fault> {
         entry.quantity(self.kind, self.min, self.max)
     }
 }
@@ -33,11 +50,11 @@ impl Values {
 /// A value or a time that is wrong, or keys that do not go together.
 pub fn read(entry: &Entry<'_, '_>, values: Values) -> Result<Signal, Fault> {
     let Some(mut table) = entry.table() else {
-        return Ok(Signal::Constant(values.read(entry)?));
+        return Ok(Signal::Constant(values.value(entry)?));
     };
     let signal = if let Some(mean) = table.find(MEAN.name) {
         Signal::Cosine {
-            mean: values.read(&mean)?,
+            mean: values.value(&mean)?,
             amplitude: table.given(&AMPLITUDE)?.ok_or_else(|| {
                 table.fault_at(AMPLITUDE.name, "is missing; write amplitude = 0.3")
             })?,
@@ -97,7 +114,7 @@ fn points(list: &Entry<'_, '_>, values: Values) -> Result<Vec<(u64, f64)>, Fault
             }
             _ => {}
         }
-        points.push((t, values.read(&value)?));
+        points.push((t, values.value(&value)?));
     }
     Ok(points)
 }

@@ -238,7 +238,9 @@ def _swap_capacity(scenario: dict[str, Any], of: Key, values: Mapping[Key, Any])
         place, rest, _ = _follow(scenario, of)
     except KeyPathError:  # two links of one name, which the parser refuses
         return
-    link = place.get(rest[0]) if rest else place
+    link = place
+    for word in rest:
+        link = link.get(word) if isinstance(link, Mapping) else None
     if not isinstance(link, dict) or {"rate", "trace"} <= given:
         return
     replaced = ("rate", *traces.WITH_TRACE) if "trace" in given else traces.WITH_TRACE if "rate" in given else ()

@@ -3,9 +3,7 @@
 
 use crate::fault::Fault;
 use crate::reader::{Entry, Value};
-use crate::signal::Signal;
 use crate::units::Kind;
-use crate::values::{self, Values};
 
 use super::{Form, Shape};
 
@@ -134,23 +132,6 @@ impl Form for Ppm {
 
     fn shape(&self) -> Shape {
         Shape::Quantity(Kind::Fraction, self.min as f64 / 1e6, self.max as f64 / 1e6)
-    }
-}
-
-/// A value over time.
-impl Form for Values {
-    type Value = Signal;
-
-    fn read(&self, entry: &Entry<'_, '_>) -> Result<Signal, Fault> {
-        values::read(entry, *self)
-    }
-
-    fn written(&self, value: &Signal) -> Value {
-        Value::OverTime(value.clone(), self.kind)
-    }
-
-    fn shape(&self) -> Shape {
-        Shape::OverTime(self.kind, self.min, self.max)
     }
 }
 

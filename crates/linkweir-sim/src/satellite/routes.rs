@@ -286,7 +286,7 @@ mod tests {
     use super::super::constellation::Pattern;
     use super::*;
 
-    /// A file of `vectors/ways`, which `oracle/ways.py` writes.
+    /// A file of `tests/ways`, which `oracle/ways.py` writes.
     struct Vectors {
         mesh: Mesh,
         names: Vec<String>,
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn ways_and_delays_are_those_of_the_oracle() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/ways");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ways");
         let mut compared = 0;
         for file in std::fs::read_dir(folder).unwrap() {
             let path = file.unwrap().path();

@@ -251,6 +251,7 @@ def _constellation() -> Schema:
     """Satellites and stations, and the links between them."""
     found = rows("constellation")
     keys = {key: _key(row) for key, row in found.items()}
+    keys["stations"] = described(found["stations"], a_list(_section("constellation.stations")))
     for kind in ("ground", "isl"):
         keys[kind] = described(found[kind], _kind_of_links(f"constellation.{kind}"))
     return table(keys, [key for key, row in found.items() if row.required])
