@@ -32,6 +32,7 @@
 # make transport  compares the simulator's TCP with the kernel's over about 90 scenarios, in the laboratory, and records it
 # make ns3     build and test the module for ns-3 against 3.37 (Debian 12), 3.44 (PyPI), 3.48 (Debian sid) and 3.48's source tree, as root (NS3=3.44)
 # make ns3-dist  the module as a tarball for contrib/ of ns-3's tree, in build/ns3-dist
+# make bpf     the policies as BPF programs in Debian 13's backported kernel in QEMU; what cannot be had is named and skipped
 # make imported   compares what import reads of random configurations of tc with the classes of a kernel
 # make agreement  compares theory, simulator, qdisc, gateway and ns-3 over eight figures, and their decisions, as root; records it
 # make coverage  how often verdicts of compare are wrong, in 240,000 short runs whose truth is known, and records it
@@ -51,7 +52,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long quick lint lint-rust check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks keys names ns3 ns3-dist
+.PHONY: help demo test test-long quick lint lint-rust check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks keys names ns3 ns3-dist bpf
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -275,6 +276,10 @@ ns3-dist:
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 COVERAGE := -Cpasses=sancov-module -Ccodegen-units=1 --cfg fuzzing \
 	$(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)
+
+bpf:
+	./setup.sh bpf
+	$(MAKE) -C bpf test
 
 fuzz:
 	./setup.sh build fuzz
