@@ -105,9 +105,9 @@ impl Routed {
 /// A way through the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// Packets created from this time on take it, ns.
+    /// Packets that reach its first link from this time on take it, ns: an access delay is over then.
     pub from_ns: u64,
-    /// The links in turn; none: there is no way at this time, and what is created then is lost.
+    /// The links in turn; none: there is no way at this time, and what comes then is lost.
     pub hops: Vec<Hop>,
 }
 

@@ -264,7 +264,12 @@ impl Medium for ImpairedLink {
             Fate::Lost => at.recorder.lost(at.now_ns, &packet),
             Fate::Held => {
                 let delay_ns = self.reorder.map_or(0, |reorder| reorder.delay_ns);
-                if let Some(first_ns) = self.held.push(at.now_ns + delay_ns, packet) {
+                let out_ns = at.now_ns + delay_ns;
+                // The link may go and be there again before the packet comes out.
+                if at.breaks(out_ns) {
+                    return at.recorder.lost(at.now_ns, &packet);
+                }
+                if let Some(first_ns) = self.held.push(out_ns, packet) {
                     at.agenda.push(first_ns, event::HELD_BACK);
                 }
             }

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use linkweir_sim::experiment::{
-    Amount, Application, Arrivals, Distribution, Experiment, Flow, Outages, Session, Signal,
-    Traffic,
+    Amount, Application, Arrivals, Distribution, Experiment, Flow, Outages, Reorder, Session,
+    Signal, Traffic,
 };
 use linkweir_sim::network::{Hop, Network, OnBreak, Routed, Station, Way};
 use linkweir_sim::table::Column;
@@ -369,6 +369,47 @@ fn ways_change_and_packets_keep_theirs() {
     assert_eq!(t.numbers("flows", "arrived_pkts"), [40.0]);
     assert_eq!(t.numbers("flows", "lost_link_pkts"), [20.0]);
     assert_eq!(t.numbers("flows", "delivered_pkts"), [20.0]);
+}
+
+#[test]
+fn a_packet_takes_the_way_of_when_it_reaches_the_network() {
+    // a gives way to b at 1 s. A packet created at 0.7 s reaches the network at 1.2 s.
+    let mut links = vec![station("a", 8e6, 0.3), station("b", 8e6, 0.1)];
+    links[0].absent = [(S, 4 * S)].into();
+    let mut n = network(links, 4 * S);
+    let mut source = packet(0, 700 * MS, 1000);
+    source.access_delay_ns = 500 * MS;
+    n.flows = vec![Routed {
+        flow: source,
+        there: vec![way(0, &[0]), way(S, &[1])],
+        back: Vec::new(),
+    }];
+    let t = network_tables(&n, 1);
+    assert_eq!(t.numbers("flows", "absent_pkts"), [0.0]);
+    assert_eq!(t.numbers("flows", "delivered_pkts"), [1.0]);
+    assert_eq!(t.numbers("hops", "sent_pkts"), [0.0, 1.0]);
+    let delay_s = t.numbers("flows", "delay_mean_s")[0];
+    assert!((delay_s - 0.601).abs() < 1e-12, "{delay_s}");
+}
+
+#[test]
+fn what_is_held_back_on_a_link_that_goes_is_lost() {
+    // The link sends a packet at 0.801 s and holds it back until 1.301 s. In between the link goes.
+    for (on_break, delivered) in [(OnBreak::Lose, 0.0), (OnBreak::Deliver, 1.0)] {
+        let mut links = vec![station("a", 8e6, 0.01)];
+        links[0].absent = [(S, S + 200 * MS)].into();
+        links[0].link.reorder = Some(Reorder {
+            probability: 1.0,
+            delay_ns: 500 * MS,
+        });
+        let mut n = network(links, 4 * S);
+        n.on_break = on_break;
+        n.flows = vec![routed(packet(0, 800 * MS, 1000), &[0], &[])];
+        let t = network_tables(&n, 1);
+        let of = |column| t.numbers("flows", column)[0];
+        assert_eq!(of("delivered_pkts"), delivered, "{on_break:?}");
+        assert_eq!(of("lost_link_pkts"), 1.0 - delivered, "{on_break:?}");
+    }
 }
 
 #[test]

@@ -68,7 +68,7 @@ impl<M: Medium> Engine<'_, M> {
         again_ns
     }
 
-    /// There is no way for a packet that was created now.
+    /// There is no way for a packet that begins it now.
     #[cold]
     fn lose(&mut self, packet: &Packet) {
         if packet.has(Packet::LETTER) {

@@ -42,6 +42,13 @@ impl Bottleneck<'_> {
         station.is_some_and(|station| station.is_absent(self.now_ns))
     }
 
+    /// In a network: whether a packet that leaves the device now is lost by `out_ns`, as the link goes.
+    #[inline]
+    pub(in super::super) fn breaks(&self, out_ns: u64) -> bool {
+        let station = self.station.as_ref();
+        station.is_some_and(|station| station.breaks(self.now_ns, out_ns))
+    }
+
     /// Whether packets that wait or are being sent when the link goes are lost.
     pub(super) fn loses_all(&self) -> bool {
         let station = self.station.as_ref();

@@ -113,27 +113,21 @@ impl Ends {
     }
 
     #[inline]
-    pub(in super::super) fn first_there(&mut self, created_ns: u64) -> Option<Target> {
-        first_of(&self.there, &mut self.at_there, created_ns)
+    pub(in super::super) fn first_there(&mut self, now_ns: u64) -> Option<Target> {
+        first_of(&self.there, &mut self.at_there, now_ns)
     }
 
     #[inline]
-    pub(in super::super) fn first_back(&mut self, created_ns: u64) -> Option<Target> {
-        first_of(&self.back, &mut self.at_back, created_ns)
+    pub(in super::super) fn first_back(&mut self, now_ns: u64) -> Option<Target> {
+        first_of(&self.back, &mut self.at_back, now_ns)
     }
 }
 
-/// The way that a packet created at a time takes; `at` is that of the packet before it.
+/// The way of a packet that begins it now; `at` is that of the packet before it, which began no later.
 #[inline]
-fn first_of(ways: &[First], at: &mut usize, created_ns: u64) -> Option<Target> {
-    while ways
-        .get(*at + 1)
-        .is_some_and(|next| next.from_ns <= created_ns)
-    {
+fn first_of(ways: &[First], at: &mut usize, now_ns: u64) -> Option<Target> {
+    while ways.get(*at + 1).is_some_and(|next| next.from_ns <= now_ns) {
         *at += 1;
-    }
-    while *at > 0 && ways[*at].from_ns > created_ns {
-        *at -= 1;
     }
     ways[*at].target
 }

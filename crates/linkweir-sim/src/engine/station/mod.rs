@@ -98,14 +98,14 @@ impl Station {
         (entry as usize) < self.ends.len()
     }
 
-    /// Where a packet that a flow's end creates now goes first.
+    /// Where a packet goes first that a flow's end lets into the network now.
     #[inline]
     pub(super) fn first(&mut self, packet: &Packet, now_ns: u64) -> Option<Target> {
         let ends = &mut self.ends[packet.flow as usize];
         if packet.has(Packet::LETTER) {
             ends.first_back(now_ns)
         } else {
-            ends.first_there(packet.created_ns)
+            ends.first_there(now_ns)
         }
     }
 
