@@ -31,7 +31,7 @@ pub enum Metric {
 pub enum Node {
     /// A satellite, by its number: those of the first plane come first.
     Satellite(u32),
-    /// A place on the ground, by its index.
+    /// A place on the ground, by its number.
     Station(u32),
 }
 
@@ -39,7 +39,8 @@ pub enum Node {
 #[derive(Clone, Debug)]
 pub struct Mesh {
     constellation: Constellation,
-    places: Vec<Place>,
+    /// Places on the ground by their numbers.
+    places: BTreeMap<u32, Place>,
     metric: Metric,
     /// The satellites that each satellite keeps a link to.
     neighbours: Vec<Vec<u32>>,
@@ -58,7 +59,7 @@ impl Mesh {
     #[must_use]
     pub fn new(
         constellation: Constellation,
-        places: Vec<Place>,
+        places: BTreeMap<u32, Place>,
         links: usize,
         metric: Metric,
     ) -> Mesh {
@@ -91,7 +92,9 @@ impl Mesh {
         Snapshot {
             mesh: self,
             satellites: self.constellation.satellites(time_s),
-            places: places.map(|place| grounded(*place, time_s)).collect(),
+            places: places
+                .map(|(number, place)| (*number, grounded(*place, time_s)))
+                .collect(),
             visible: BTreeMap::new(),
         }
     }
@@ -143,7 +146,7 @@ fn changes<T: PartialEq>(values: &mut Since<T>, step: u64, value: Option<T>) {
 pub struct Snapshot<'m> {
     mesh: &'m Mesh,
     satellites: Vec<Point>,
-    places: Vec<Point>,
+    places: BTreeMap<u32, Point>,
     /// The satellites that a place is linked with, and their delays; of places that were looked at.
     visible: BTreeMap<u32, Vec<(u32, u64)>>,
 }
@@ -165,7 +168,7 @@ impl Snapshot<'_> {
     fn point(&self, node: Node) -> Point {
         match node {
             Node::Satellite(number) => self.satellites[number as usize],
-            Node::Station(index) => self.places[index as usize],
+            Node::Station(number) => self.places[&number],
         }
     }
 
@@ -183,7 +186,7 @@ impl Snapshot<'_> {
         for (satellite, ns) in ends {
             down_ns[*satellite as usize] = *ns;
         }
-        let goal = self.places[to as usize];
+        let goal = self.places[&to];
         let mut best = vec![(NOWHERE, NOWHERE); self.satellites.len()];
         let mut before = vec![u32::MAX; self.satellites.len()];
         let mut open = BinaryHeap::new();
@@ -241,7 +244,7 @@ impl Snapshot<'_> {
 
     /// The satellites that are high enough above a place.
     fn look_up(&self, place: u32) -> Vec<(u32, u64)> {
-        let here = self.places[place as usize];
+        let here = self.places[&place];
         let reach_km = self.mesh.longest_km.1;
         let all = (0..).zip(&self.satellites);
         let distances = all.map(|(satellite, at)| (satellite, distance_km(here, *at)));
@@ -336,6 +339,7 @@ mod tests {
             inclination_deg: number(6),
             min_elevation_deg: number(7),
         };
+        let places = (0..).zip(places).collect();
         let mesh = Mesh::new(constellation, places, number(8) as usize, metric);
         Vectors { mesh, names, ways }
     }
@@ -409,12 +413,8 @@ mod tests {
             lat_deg: 0.0,
             lon_deg,
         };
-        let mesh = Mesh::new(
-            alone,
-            vec![below(0.0), below(5.0), below(90.0)],
-            4,
-            Metric::Delay,
-        );
+        let places = (0..).zip([below(0.0), below(5.0), below(90.0)]);
+        let mesh = Mesh::new(alone, places.collect(), 4, Metric::Delay);
         let mut now = mesh.at(0.0);
         assert_eq!(now.way(0, 1), Some(vec![0]));
         assert_eq!(now.way(0, 2), None);

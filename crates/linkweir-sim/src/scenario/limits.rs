@@ -43,6 +43,10 @@ pub(super) const SATELLITE_STEPS: u64 = 10_000_000;
 pub(super) const STATIONS: usize = 10_000;
 /// Most ways between stations that are computed.
 pub(super) const WAYS: u64 = 1_000_000;
+/// Most satellites that are visited to compute ways, those of each way counted.
+pub(super) const VISITS: u64 = 2_000_000_000;
+/// Most links of the ways of all flows, copies counted.
+pub(super) const HOPS: u64 = 5_000_000;
 /// Most delays of links that are computed.
 pub(super) const LINK_STEPS: u64 = 5_000_000;
 /// Most bytes that an application writes at once.

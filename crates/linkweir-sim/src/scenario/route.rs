@@ -144,7 +144,7 @@ fn one<'a>(
     })
 }
 
-/// The classes of a name; `place` says in messages where there are none, such as ` on link feeder`.
+/// The classes of a name; `place` says in messages where there are none, such as ` on link.feeder`.
 fn class_called(
     entry: &Entry<'_, '_>,
     wanted: &str,
@@ -373,7 +373,7 @@ impl<'s, 'i> Chosen<'s, 'i> {
 
     /// The classes on a link.
     fn on(&self, place: &Place<'_>) -> Result<Range<usize>, Fault> {
-        let there = format!(" on link {}", place.name);
+        let there = format!(" on {}", place.key);
         match self {
             Chosen::Everywhere(entry, wanted) => {
                 class_called(entry, wanted, place.names, &there).map_err(|mut fault| {

@@ -4,6 +4,7 @@
 //! Positions are computed at equal intervals; until the next one, links, delays and ways stay as they are. Only links that some way
 //! uses are links of the network.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ use super::limits;
 use super::network::of_table;
 use super::overrides::Overrides;
 use super::queued::{all_written, held, series_rows, Context, Queued, Tables};
-use super::route::{Place, Route, Ways};
+use super::route::{Place, Route, Stop, Ways};
 use super::run_keys::RunKeys;
 use super::sources::{flow_tables, Sources};
 
@@ -41,13 +42,15 @@ const TO_GROUND: usize = 0;
 const BETWEEN: usize = 1;
 
 /// Satellites and stations.
-struct Sky {
+struct Sky<'n> {
     mesh: Mesh,
-    stations: Vec<String>,
+    stations: &'n [String],
     on_break: OnBreak,
     every_ns: u64,
     /// How often positions are computed.
     steps: u64,
+    /// How many satellites there are.
+    satellites: u64,
 }
 
 /// A link that some way uses.
@@ -100,31 +103,38 @@ pub(super) fn read(
         kinds.push(kind(isl, ISL.name, &mut context)?);
     }
     let steps = run.times.duration_ns.div_ceil(every_ns);
-    few_places(&section, shell.count() as u64, steps)?;
-    let sites = stations.iter().map(|(_, site)| *site).collect();
-    let sky = Sky {
-        mesh: Mesh::new(shell, sites, neighbours, metric),
-        stations: stations.into_iter().map(|(name, _)| name).collect(),
-        on_break,
-        every_ns,
-        steps,
-    };
-
+    let satellites = shell.count() as u64;
+    few_places(&section, satellites, steps)?;
     let mut flow_sections = flow_tables(&mut top)?;
     top.known()?;
     section.known()?;
     let places = places(&kinds);
-    let ways = Ways::Constellation(&places, &sky.stations);
+    let (names, sites): (Vec<String>, Vec<Site>) = stations.into_iter().unzip();
+    let ways = Ways::Constellation(&places, &names);
     let files = (&mut inputs, &mut told);
     let sources = Sources::read(&mut flow_sections, &ways, &run.times, files)?;
+    let ends = sources.routes.iter().filter_map(|route| route.stations);
+    // Only places of stations that flows name are computed.
+    let named = ends.flat_map(|(from, to)| [from, to]);
+    let named = named.map(|at| (at, sites[at as usize])).collect();
+    let sky = Sky {
+        mesh: Mesh::new(shell, named, neighbours, metric),
+        stations: &names,
+        on_break,
+        every_ns,
+        steps,
+        satellites,
+    };
     let crossed = Crossed {
         run,
         links: &kinds,
         sources: &sources,
     };
     crossed.ways_back_fit(&flow_sections)?;
-    let joined = sky.joined(&crossed, &flow_sections, &mut told.notes)?;
-    let used = sky.used(&section, &crossed, &joined)?;
+    let joined = sky.joined(&section, &crossed, &flow_sections, &mut told.notes)?;
+    few_hops(&crossed, &flow_sections, &joined)?;
+    let passed = sky.passed(&sources, &joined);
+    let used = sky.used(&section, &passed)?;
     let of_links: Vec<&Queued<'_, '_>> =
         used.all.iter().map(|ends| &kinds[kind_of(*ends)]).collect();
     held(&section, &of_links)?;
@@ -144,7 +154,7 @@ pub(super) fn read(
     let made = Made {
         sky: &sky,
         crossed: &crossed,
-        joined: &joined,
+        passed: &passed,
         used: &used,
     };
     let alone = made.alone(&written, &of_kinds, &of_flows)?;
@@ -187,13 +197,18 @@ fn refuse_others(top: &Section<'_, '_>) -> Result<(), Fault> {
 /// Reads the stations: names and places.
 fn stations(section: &mut Section<'_, '_>) -> Result<Vec<(String, Site)>, Fault> {
     let entry = section.need(STATIONS.name, STATIONS.default.0)?;
+    let few = || entry.fault("must have two stations at least");
     if entry.is_empty_list() {
-        return Err(entry.fault("must have two stations at least"));
+        return Err(few());
+    }
+    let items = entry.list(limits::STATIONS)?;
+    if items.len() < 2 {
+        return Err(few());
     }
     let mut stations = Vec::new();
     let mut names = BTreeSet::new();
     let mut all = Vec::new();
-    for item in entry.list(limits::STATIONS)? {
+    for item in items {
         let mut table = item.table().ok_or_else(|| {
             item.fault(
                 "must be a station like { name = \"paris\", latitude = 48.9, longitude = 2.4 }",
@@ -253,9 +268,9 @@ fn routes(section: &mut Section<'_, '_>) -> Result<(u64, Metric), Fault> {
 /// How many links each satellite keeps.
 fn links_of_each(section: &mut Section<'_, '_>) -> Result<usize, Fault> {
     let count = match section.find(NEIGHBOURS.name) {
-        Some(entry) => match entry.number((2, 4))? {
-            3 => return Err(entry.fault("must be 2 or 4")),
-            count => count,
+        Some(entry) => match entry.number((2, 4)) {
+            Ok(count @ (2 | 4)) => count,
+            _ => return Err(entry.fault("must be 2 or 4")),
         },
         None => 4,
     };
@@ -349,6 +364,15 @@ fn kind_of(ends: Ends) -> usize {
 /// The ways of all pairs of stations between which flows go, the station of lower number first.
 type Joined = BTreeMap<(u32, u32), Since<Vec<u32>>>;
 
+/// The links of a way with the step from which it is taken.
+type Links = (u64, Vec<Ends>);
+
+/// The ways of an entry of flows there and back, in the order of time.
+struct Passed {
+    there: Vec<Links>,
+    back: Vec<Links>,
+}
+
 /// The links that ways use, in the order in which flows first do.
 #[derive(Default)]
 struct Used {
@@ -357,7 +381,7 @@ struct Used {
     delays_ns: Vec<Since<u64>>,
 }
 
-impl Sky {
+impl Sky<'_> {
     fn times_s(&self) -> impl Iterator<Item = f64> + use<'_> {
         (0..self.steps).map(|step| (step * self.every_ns) as f64 * 1e-9)
     }
@@ -365,6 +389,7 @@ impl Sky {
     /// Computes the ways of all flows, which must have one at some time. Times without one are noted.
     fn joined(
         &self,
+        section: &Section<'_, '_>,
         crossed: &Crossed<'_, '_, '_>,
         flow_sections: &[Section<'_, '_>],
         notes: &mut Vec<String>,
@@ -375,14 +400,9 @@ impl Sky {
             .map(sorted)
             .collect();
         let pairs: Vec<(u32, u32)> = pairs.into_iter().collect();
-        if pairs.len() as u64 * self.steps > limits::WAYS {
-            let message = format!(
-                "{} pairs of stations at {} times are more than {} ways to compute; raise constellation.routes.every, or shorten duration",
-                pairs.len(), self.steps, limits::WAYS
-            );
-            return Err(flow_sections[0].fault(message));
-        }
+        self.few_ways(section, pairs.len() as u64)?;
         let ways = self.mesh.ways(&pairs, self.times_s());
+        let mut lacking = Vec::new();
         for ((from, to), ways) in pairs.iter().zip(&ways) {
             let away = self.without(ways, crossed.run.times.duration_ns);
             if away.is_empty() {
@@ -398,13 +418,33 @@ impl Sky {
                     return Err(section.fault_at(keys::flow::TO.name, message));
                 }
             }
-            notes.push(note_of_times_without(
-                names,
-                &away,
-                crossed.run.times.duration_ns,
-            ));
+            lacking.push((names, away));
         }
+        notes.extend(note_of_times_without(
+            &lacking,
+            crossed.run.times.duration_ns,
+        ));
         Ok(pairs.into_iter().zip(ways).collect())
+    }
+
+    /// Refuses ways that take too long to compute.
+    fn few_ways(&self, section: &Section<'_, '_>, pairs: u64) -> Result<(), Fault> {
+        let ways = pairs * self.steps;
+        let visits = ways.saturating_mul(self.satellites);
+        let message = if ways > limits::WAYS {
+            format!(
+                "{pairs} pairs of stations at {} times are more than {} ways to compute; raise every, or shorten duration",
+                self.steps, limits::WAYS
+            )
+        } else if visits > limits::VISITS {
+            format!(
+                "ways of {pairs} pairs of stations through {} satellites at {} times take too long to compute, more than {} satellites to visit; raise every, or shorten duration",
+                self.satellites, self.steps, limits::VISITS
+            )
+        } else {
+            return Ok(());
+        };
+        Err(section.fault_at(ROUTES.name, message))
     }
 
     /// Times without a way or a link, ns.
@@ -418,32 +458,30 @@ impl Sky {
             .collect()
     }
 
+    /// The links of the ways of each entry of flows.
+    fn passed(&self, sources: &Sources<'_>, joined: &Joined) -> Vec<Passed> {
+        let routes = sources.routes.iter();
+        let passed = routes.map(|route| Passed {
+            there: self.links_of(route, joined, true),
+            back: self.links_of(route, joined, false),
+        });
+        passed.collect()
+    }
+
     /// The links that flows use, with their delays.
-    fn used(
-        &self,
-        section: &Section<'_, '_>,
-        crossed: &Crossed<'_, '_, '_>,
-        joined: &Joined,
-    ) -> Result<Used, Fault> {
+    fn used(&self, section: &Section<'_, '_>, passed: &[Passed]) -> Result<Used, Fault> {
         let mut used = Used::default();
-        for route in &crossed.sources.routes {
-            for (_, ends) in self
-                .links_of(route, joined, true)
-                .into_iter()
-                .chain(self.links_of(route, joined, false))
-            {
-                for ends in ends {
-                    let next = used.all.len() as u32;
-                    used.numbers.entry(ends).or_insert_with(|| {
-                        used.all.push(ends);
-                        next
-                    });
-                }
-            }
+        let ways = passed.iter().flat_map(|of| of.there.iter().chain(&of.back));
+        for ends in ways.flat_map(|(_, links)| links) {
+            let next = used.all.len() as u32;
+            used.numbers.entry(*ends).or_insert_with(|| {
+                used.all.push(*ends);
+                next
+            });
         }
         if used.all.len() > limits::LINKS {
             let message = format!(
-                "flows use {} links, more than {}; use fewer stations",
+                "flows use {} links, more than {}; use fewer stations, raise every, or shorten duration",
                 used.all.len(),
                 limits::LINKS
             );
@@ -461,7 +499,7 @@ impl Sky {
     }
 
     /// The links of a flow's ways there or back, with the step from which it takes them; no links: there is no way.
-    fn links_of(&self, route: &Route<'_>, joined: &Joined, there: bool) -> Vec<(u64, Vec<Ends>)> {
+    fn links_of(&self, route: &Route<'_>, joined: &Joined, there: bool) -> Vec<Links> {
         let Some((from, to)) = route.stations else {
             return Vec::new();
         };
@@ -498,14 +536,62 @@ fn sorted((a, b): (u32, u32)) -> (u32, u32) {
     (a.min(b), a.max(b))
 }
 
-/// What a user should know of times without a way.
-fn note_of_times_without(names: [&str; 2], away: &[(u64, u64)], duration_ns: u64) -> String {
+/// Refuses ways of flows, copies counted, that take too much memory.
+fn few_hops(
+    crossed: &Crossed<'_, '_, '_>,
+    flow_sections: &[Section<'_, '_>],
+    joined: &Joined,
+) -> Result<(), Fault> {
+    let hops_of = |route: &Route<'_>| -> u64 {
+        let ways = route.stations.and_then(|pair| joined.get(&sorted(pair)));
+        let hops = ways.into_iter().flatten();
+        let there: u64 = hops
+            .map(|(_, way)| {
+                way.as_ref()
+                    .map_or(1, |satellites| satellites.len() as u64 + 1)
+            })
+            .sum();
+        there * (1 + u64::from(!route.back.is_empty()))
+    };
+    let mut hops: Vec<u64> = crossed.sources.routes.iter().map(hops_of).collect();
+    let mut copies = vec![0; hops.len()];
+    for entry in &crossed.sources.entries {
+        copies[*entry] += 1;
+    }
+    for (hops, copies) in hops.iter_mut().zip(&copies) {
+        *hops *= copies;
+    }
+    let all: u64 = hops.iter().sum();
+    if all <= limits::HOPS {
+        return Ok(());
+    }
+    let most = (0..hops.len())
+        .max_by_key(|entry| hops[*entry])
+        .unwrap_or(0);
+    let message = format!(
+        "the ways of all flows during the run pass {all} links, more than {}; lower count, raise constellation.routes.every, or shorten duration",
+        limits::HOPS
+    );
+    Err(flow_sections[most].fault_at(keys::flow::COUNT.name, message))
+}
+
+/// Two stations, and times at which no way joins them, ns.
+type Lacking<'n> = ([&'n str; 2], Vec<(u64, u64)>);
+
+/// What a user should know of times without a way: how many pairs have some, and those of the pair that lacks one for longest.
+fn note_of_times_without(lacking: &[Lacking<'_>], duration_ns: u64) -> Option<String> {
     let time = |ns| units::show_whole(ns, Kind::Time);
-    let (begin_ns, end_ns) = away[0];
-    let all_ns: u64 = away
+    let sum_ns = |away: &[(u64, u64)]| -> u64 {
+        away.iter()
+            .map(|(begin_ns, end_ns)| end_ns - begin_ns)
+            .sum()
+    };
+    let (names, away) = lacking
         .iter()
-        .map(|(begin_ns, end_ns)| end_ns - begin_ns)
-        .sum();
+        .min_by_key(|(_, away)| Reverse(sum_ns(away)))?;
+    let (begin_ns, end_ns) = away[0];
+    let all_ns = sum_ns(away);
+    let names = names.map(quote);
     let times = match away.len() {
         1 => format!("from {} to {}", time(begin_ns), time(end_ns)),
         n => format!(
@@ -514,20 +600,25 @@ fn note_of_times_without(names: [&str; 2], away: &[(u64, u64)], duration_ns: u64
             time(end_ns)
         ),
     };
-    format!(
-        "constellation: no satellites join {} and {} for {} of {}, {times}; what is sent then is lost and counted as lost. Lower constellation.ground.mask or take more satellites to avoid it",
-        quote(names[0]),
-        quote(names[1]),
+    let pairs = match lacking.len() {
+        1 => format!("no satellites join {} and {} for", names[0], names[1]),
+        n => format!(
+            "at times no satellites join {n} pairs of stations, {} and {} for longest:",
+            names[0], names[1]
+        ),
+    };
+    Some(format!(
+        "constellation: {pairs} {} of {}, {times}; what is sent then is lost and counted as lost. Lower constellation.ground.mask or take more satellites to avoid it",
         time(all_ns),
         time(duration_ns)
-    )
+    ))
 }
 
 /// All of a network that was read and computed.
 struct Made<'m, 's, 'i> {
-    sky: &'m Sky,
+    sky: &'m Sky<'m>,
     crossed: &'m Crossed<'m, 's, 'i>,
-    joined: &'m Joined,
+    passed: &'m [Passed],
     used: &'m Used,
 }
 
@@ -574,16 +665,13 @@ impl Made<'_, '_, '_> {
             .into()
     }
 
-    /// The ways of a flow, by its route and its number among the copies of an entry.
-    fn ways(&self, route: &Route<'_>, copy: u64, there: bool) -> Vec<Way> {
-        let stops = if there { &route.there } else { &route.back };
+    /// Ways of a flow, by the links that it passes, the classes of their kinds, and its number among the copies of an entry.
+    fn ways(&self, ways: &[Links], stops: &[Stop<'_>], copy: u64) -> Vec<Way> {
         let hop = |ends: &Ends| Hop {
             link: self.used.numbers[ends],
             class: stops[kind_of(*ends)].class_of(copy) as u32,
         };
-        self.sky
-            .links_of(route, self.joined, there)
-            .iter()
+        ways.iter()
             .map(|(step, links)| Way {
                 from_ns: step * self.sky.every_ns,
                 hops: links.iter().map(hop).collect(),
@@ -603,10 +691,14 @@ impl Made<'_, '_, '_> {
                 absent: self.absent(number),
             }
         };
-        let routed = |(flow, route, copy): (&Flow, &Route<'_>, u64)| Routed {
-            flow: flow.clone(),
-            there: self.ways(route, copy, true),
-            back: self.ways(route, copy, false),
+        let entries = self.crossed.sources.entries.iter();
+        let routed = |((flow, route, copy), entry): ((&Flow, &Route<'_>, u64), &usize)| {
+            let passed = &self.passed[*entry];
+            Routed {
+                flow: flow.clone(),
+                there: self.ways(&passed.there, &route.there, copy),
+                back: self.ways(&passed.back, &route.back, copy),
+            }
         };
         Network {
             name: run.name.clone(),
@@ -615,7 +707,7 @@ impl Made<'_, '_, '_> {
             interval_ns: run.times.interval_ns,
             seed: run.seed,
             links: self.used.all.iter().enumerate().map(station).collect(),
-            flows: self.crossed.flows().map(routed).collect(),
+            flows: self.crossed.flows().zip(entries).map(routed).collect(),
             on_break: self.sky.on_break,
             log_rows: run.log_rows,
         }
@@ -636,7 +728,7 @@ impl Made<'_, '_, '_> {
         let entries = &self.crossed.sources.entries;
         for ((flow, route, copy), entry) in self.crossed.flows().zip(entries) {
             let mut seen = BTreeSet::new();
-            for (_, links) in self.sky.links_of(route, self.joined, true) {
+            for (_, links) in &self.passed[*entry].there {
                 for (hop, ends) in links.iter().enumerate() {
                     let number = self.used.numbers[ends];
                     if !seen.insert(number) {

@@ -227,7 +227,7 @@ fn links_have_what_the_geometry_does_not_say() {
     is(
         "name = \"all\"\n\n[[flow]]",
         "name = \"other\"\n\n[[flow]]",
-        r#"34: flow[0].class = "all": no class on link isl has this name; there are other; where links call their classes differently, write class = { "isl" = ..., ... }"#,
+        r#"34: flow[0].class = "all": no class on constellation.isl has this name; there are other; where links call their classes differently, write class = { "isl" = ..., ... }"#,
     );
 }
 
@@ -260,5 +260,157 @@ fn ways_must_exist_and_be_few_enough() {
         "kind = \"tcp\"",
         "kind = \"greedy\"",
         r#"33: flow[0].kind = "greedy": greedy fills one queue, and ways between stations change; write "tcp", or "cbr" with a rate"#,
+    );
+}
+
+#[test]
+fn a_constellation_has_two_stations() {
+    let new_york = "    { name = \"new-york\", latitude = 40.7, longitude = -74.0 },\n";
+    let one = fault(new_york, "");
+    assert!(
+        one.starts_with("leo.toml:9: constellation.stations = "),
+        "{one}"
+    );
+    assert!(one.ends_with(": must have two stations at least"), "{one}");
+}
+
+#[test]
+fn satellites_keep_two_or_four_links() {
+    for wrong in ["1", "3", "5", "\"four\""] {
+        is(
+            "neighbours = 4",
+            &format!("neighbours = {wrong}"),
+            &format!("25: constellation.isl.neighbours = {wrong}: must be 2 or 4"),
+        );
+    }
+}
+
+#[test]
+fn without_links_between_satellites_flows_choose_classes_on_the_ground_only() {
+    let (before, isl) = BASE.split_once("[constellation.isl]").unwrap();
+    let (_, flow) = isl.split_once("[[flow]]").unwrap();
+    // New York is too far away for one satellite: London is not.
+    let text = format!("{before}[[flow]]{flow}").replace(
+        r#""new-york", latitude = 40.7, longitude = -74.0"#,
+        r#""new-york", latitude = 51.5, longitude = -0.1"#,
+    );
+    let of = |class: &str| {
+        let text = text.replace(r#"class = "all""#, &format!("class = {class}"));
+        parse(&text, Path::new("leo.toml"))
+    };
+    let network = of(r#"{ ground = "all" }"#).unwrap().network.unwrap();
+    assert!(network.flows[0].there.iter().all(|way| way.hops.len() < 3));
+    let read = of(r#"{ ground = "all", isl = "all" }"#).unwrap_err();
+    assert_eq!(
+        read.to_string(),
+        r#"leo.toml:26: flow[0].class.isl = "all": the flow passes no link of this name; there are ground"#
+    );
+}
+
+/// The base with these stations, by latitude and longitude, and a flow between each two of these pairs.
+fn with_flows(
+    places: impl Iterator<Item = (f64, f64)>,
+    pairs: impl Iterator<Item = (usize, usize)>,
+) -> String {
+    let (head, rest) = BASE.split_once("stations = [\n").unwrap();
+    let (_, rest) = rest.split_once("]\n").unwrap();
+    let (rest, _) = rest.split_once("[[flow]]").unwrap();
+    let station = |(at, (latitude, longitude)): (usize, (f64, f64))| {
+        format!("    {{ name = \"p{at}\", latitude = {latitude}, longitude = {longitude} }},\n")
+    };
+    let flow = |(from, to): (usize, usize)| {
+        format!(
+            "[[flow]]\nname = \"{from}:{to}\"\nkind = \"tcp\"\nclass = \"all\"\nfrom = \"p{from}\"\nto = \"p{to}\"\n"
+        )
+    };
+    let stations: String = places.enumerate().map(station).collect();
+    let flows: String = pairs.map(flow).collect();
+    format!("{head}stations = [\n{stations}]\n{rest}{flows}")
+}
+
+/// Places one degree apart.
+fn in_a_row(count: usize) -> impl Iterator<Item = (f64, f64)> {
+    (0..count).map(|at| (20.0, -179.0 + (at % 358) as f64))
+}
+
+/// The message for a text, without the name of the file and the line.
+fn message(text: &str) -> String {
+    let read = parse(text, Path::new("leo.toml")).expect_err("it is refused");
+    let read = read.to_string();
+    let (_, message) = read.split_once(": ").unwrap();
+    message.to_owned()
+}
+
+fn without_isl(text: &str) -> String {
+    let (before, isl) = text.split_once("[constellation.isl]").unwrap();
+    let (_, flows) = isl.split_once("[[flow]]").unwrap();
+    format!("{before}[[flow]]{flows}")
+}
+
+#[test]
+fn ways_to_compute_are_few_enough() {
+    let every_two =
+        |count: usize| (0..count).flat_map(move |to| (0..to).map(move |from| (from, to)));
+    let text = with_flows(in_a_row(6), every_two(6))
+        .replace("10s", "80s")
+        .replace(r#"every = "1s""#, r#"every = "1ms""#);
+    assert_eq!(
+        message(&text),
+        r#"constellation.routes = { every = "1ms" }: 15 pairs of stations at 80000 times are more than 1000000 ways to compute; raise every, or shorten duration"#
+    );
+    let text = with_flows(in_a_row(23), every_two(23))
+        .replace("10s", "2000s")
+        .replace("planes = 12", "planes = 100")
+        .replace("per_plane = 10", "per_plane = 50");
+    assert_eq!(
+        message(&text),
+        r#"constellation.routes = { every = "1s" }: ways of 253 pairs of stations through 5000 satellites at 2000 times take too long to compute, more than 2000000000 satellites to visit; raise every, or shorten duration"#
+    );
+}
+
+#[test]
+fn links_of_ways_are_few_enough() {
+    let pairs = |count: usize| (0..count).map(|at| (2 * at, 2 * at + 1));
+    let places = |count| {
+        in_a_row(count)
+            .zip(0..)
+            .map(|((_, longitude), at)| (f64::from(at % 90) - 45.0, longitude))
+    };
+    let text = without_isl(&with_flows(places(3000), pairs(1500)))
+        .replace("mask = 5", "mask = 0")
+        .replace("10s", "6000s")
+        .replace(r#"every = "1s""#, r#"every = "600s""#);
+    let read = message(&text);
+    let (begin, end) = read.split_once("flows use ").unwrap();
+    assert!(begin.starts_with("constellation.stations = "), "{begin}");
+    assert!(
+        end.ends_with(
+            " links, more than 20000; use fewer stations, raise every, or shorten duration"
+        ),
+        "{end}"
+    );
+    let text = without_isl(&with_flows(places(4), pairs(2))).replace("10s", "20000s");
+    let read = message(&text);
+    let (begin, end) = read.split_once(": ").unwrap();
+    assert_eq!(begin, r#"constellation.routes = { every = "1s" }"#);
+    assert!(
+        end.ends_with(" links at 20000 times are more than 5000000 delays to compute; raise every, or shorten duration"),
+        "{end}"
+    );
+}
+
+#[test]
+fn copies_over_changing_ways_are_few_enough() {
+    let text = BASE.replace("10s", "3000s").replace(
+        "kind = \"tcp\"",
+        "kind = \"cbr\"\nrate = \"1kbit\"\ncount = 100000",
+    );
+    let read = message(&text);
+    assert!(read.starts_with("flow[0].count = 100000: "), "{read}");
+    assert!(
+        read.ends_with(
+            "more than 5000000; lower count, raise constellation.routes.every, or shorten duration"
+        ),
+        "{read}"
     );
 }

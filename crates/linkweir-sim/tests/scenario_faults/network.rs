@@ -111,12 +111,12 @@ fn a_class_is_there_on_every_link_of_a_way() {
     is(
         "dscp = \"EF\"\npath",
         "class = \"voise\"\npath",
-        r#"34: flow[0].class = "voise": no class on link feeder has this name; did you mean "voice"?; where links call their classes differently, write class = { "feeder" = ..., ... }"#,
+        r#"34: flow[0].class = "voise": no class on link.feeder has this name; did you mean "voice"?; where links call their classes differently, write class = { "feeder" = ..., ... }"#,
     );
     is(
         r#", return1 = "acks" }"#,
         " }",
-        r#"40: flow[1].class = { feeder = "rest", beam1 = "rest" }: does not say which class on link return1; add "return1" = "acks""#,
+        r#"40: flow[1].class = { feeder = "rest", beam1 = "rest" }: does not say which class on link.return1; add "return1" = "acks""#,
     );
     is(
         r#", return1 = "acks" }"#,
@@ -126,7 +126,7 @@ fn a_class_is_there_on_every_link_of_a_way() {
     is(
         r#"return1 = "acks" }"#,
         r#"return1 = "ack" }"#,
-        r#"40: flow[1].class.return1 = "ack": no class on link return1 has this name; did you mean "acks"?"#,
+        r#"40: flow[1].class.return1 = "ack": no class on link.return1 has this name; did you mean "acks"?"#,
     );
     is(
         "dscp = \"EF\"\npath",
@@ -146,7 +146,7 @@ fn a_code_point_has_a_class_on_every_link() {
     is(
         r#"match = [{ dscp = "EF" }]"#,
         "",
-        r#"34: flow[0].dscp = "EF": matches no class on link feeder; add match = [{ dscp = "EF" }] to one of its classes, or leave match out of one, which then takes the rest"#,
+        r#"34: flow[0].dscp = "EF": matches no class on link.feeder; add match = [{ dscp = "EF" }] to one of its classes, or leave match out of one, which then takes the rest"#,
     );
     is(
         r#"dscp = "EF"

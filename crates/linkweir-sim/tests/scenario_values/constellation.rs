@@ -247,3 +247,116 @@ fn times_without_a_way_are_noted() {
     let ways = &scenario.network.as_ref().unwrap().flows[0].there;
     assert!(ways.iter().any(|way| way.hops.is_empty()));
 }
+
+#[test]
+fn pairs_without_a_way_share_a_note() {
+    let third = r#"
+[[flow]]
+name = "other"
+kind = "cbr"
+rate = "64kbit"
+class = { ground = "voice", isl = "all" }
+from = "unused"
+to = "paris"
+"#;
+    let text = TEXT.replace("mask = 25", "mask = 42").replace(
+        "latitude = 0, longitude = 0",
+        "latitude = -33.9, longitude = 151.2",
+    );
+    let text = format!("{text}{third}");
+    let scenario = scenario(&text);
+    let flows = &scenario.network.as_ref().unwrap().flows;
+    let without_ns = |flow: usize| -> u64 {
+        let ways = &flows[flow].there;
+        let ends = ways
+            .iter()
+            .skip(1)
+            .map(|way| way.from_ns)
+            .chain([300_000_000_000]);
+        let spans = ways.iter().zip(ends).filter(|(way, _)| way.hops.is_empty());
+        spans.map(|(way, end_ns)| end_ns - way.from_ns).sum()
+    };
+    let (first, other) = (without_ns(0), without_ns(3));
+    assert!(first > 0 && other > 0 && first != other, "{first} {other}");
+    let worst = if first > other {
+        r#""paris" and "new-york""#
+    } else {
+        r#""paris" and "unused""#
+    };
+    let [note] = &scenario.notes[..] else {
+        panic!("{:?}", scenario.notes);
+    };
+    let begins = format!(
+        "constellation: at times no satellites join 2 pairs of stations, {worst} for longest: {}s of 300s, ",
+        first.max(other) / 1_000_000_000
+    );
+    assert!(note.starts_with(&begins), "{note}");
+}
+
+#[test]
+fn the_last_step_ends_with_the_run() {
+    let text = TEXT
+        .replace("duration = \"300s\"", "duration = \"299500ms\"")
+        .replace("every = \"2s\"", "every = \"7s\"");
+    let network = network(&text);
+    for way in network.flows.iter().flat_map(|routed| &routed.there) {
+        assert_eq!(way.from_ns % 7_000_000_000, 0);
+        assert!(way.from_ns < 299_500_000_000);
+    }
+    let absent = network.links.iter().flat_map(|link| link.absent.iter());
+    let ends: Vec<u64> = absent.map(|(_, until_ns)| *until_ns).collect();
+    // Some link is gone for good: until the end of the run, and no longer.
+    assert_eq!(ends.iter().max(), Some(&299_500_000_000));
+    let changes = ends.iter().filter(|ns| **ns != 299_500_000_000);
+    assert!(changes.clone().all(|ns| ns % 7_000_000_000 == 0));
+}
+
+#[test]
+fn planes_of_a_star_are_as_far_apart_as_spacing_says() {
+    let text = TEXT
+        .replace("pattern = \"delta\"", "pattern = \"star\"\nspacing_deg = 7")
+        .replace("inclination_deg = 53", "inclination_deg = 90")
+        .replace("phasing = 5", "phasing = 0")
+        .replace("mask = 25", "mask = 5")
+        .replace(
+            "latitude = 48.9, longitude = 2.4",
+            "latitude = 0, longitude = 0",
+        )
+        .replace(
+            "latitude = 40.7, longitude = -74.0",
+            "latitude = 0, longitude = 40",
+        );
+    let network = network(&text);
+    let plane = |satellite: &str| {
+        satellite
+            .strip_prefix('s')?
+            .parse::<u32>()
+            .ok()
+            .map(|s| s / 20)
+    };
+    // Two satellites at the same argument of latitude u in polar planes d apart: 2 R cos(u) sin(d / 2) from each other.
+    let widest_s = 2.0 * 6_921e3 * (3.5_f64).to_radians().sin() / 299_792_458.0;
+    let mut most_s: f64 = 0.0;
+    for link in &network.links {
+        let Some((from, to)) = link.name.split_once('-') else {
+            continue;
+        };
+        if let (Some(from), Some(to)) = (plane(from), plane(to)) {
+            if from.abs_diff(to) == 1 {
+                most_s = most_s.max(match &link.link.delay_s {
+                    Signal::Constant(s) => *s,
+                    Signal::Steps { points, .. } => {
+                        points.iter().map(|(_, s)| *s).fold(0.0, f64::max)
+                    }
+                    other => panic!("{other:?}"),
+                });
+            }
+        }
+    }
+    assert!(most_s < widest_s + 2e-9, "{most_s} {widest_s}");
+    // u is below 10 degrees at some step of the run.
+    assert!(
+        most_s > widest_s * (10.0_f64).to_radians().cos(),
+        "{most_s} {widest_s}"
+    );
+}
