@@ -290,9 +290,12 @@ mod tests {
     struct Vectors {
         mesh: Mesh,
         names: Vec<String>,
-        /// Time, ends, and the best way with its length in mm.
-        ways: Vec<(f64, [u32; 2], Option<(u64, Vec<String>)>)>,
+        /// Time, ends, and the best way.
+        ways: Vec<(f64, [u32; 2], Best)>,
     }
+
+    /// A way with its length in mm.
+    type Best = Option<(u64, Vec<String>)>;
 
     fn read(path: &Path) -> Vectors {
         let text = std::fs::read_to_string(path).unwrap();

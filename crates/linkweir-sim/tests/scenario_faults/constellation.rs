@@ -48,7 +48,7 @@ fn fault(from: &str, to: &str) -> String {
     assert!(BASE.contains(from), "{from}");
     let text = BASE.replacen(from, to, 1);
     let read = parse(&text, Path::new("leo.toml"));
-    read.err().expect("it is refused").to_string()
+    read.expect_err("it is refused").to_string()
 }
 
 #[track_caller]
