@@ -45,17 +45,23 @@ def lasting(scenario, duration_s):
 
 
 def lineup_of(case, scratch):
-    """Who runs a network, for how many simulated seconds, with which command."""
+    """Who runs a network, for how many simulated seconds, with which command.
+
+    The satellites of the shell move in Linkweir; ns-3 runs the links of one instant.
+    """
     if case == "shell":
         tcp = next(flow for flow in scenario_of("parking", "cubic", 1)["flow"] if flow["kind"] == "tcp")
         keys = ("cc", "profile", "mss", "initial_window", "min_rto", "delayed_ack", "hystart", "timestamps")
-        scenario, graph = shell.scenario(SHELL_S, {key: tcp[key] for key in keys})
+        tcp = {key: tcp[key] for key in keys}
+        scenario, graph = shell.scenario(SHELL_S, tcp)
+        ours = shell.constellation(SHELL_S, tcp)
         threads = {ONE_THREAD: 1, TWO_THREADS: 2}
     else:
         scenario, graph, threads = scenario_of(case, "cubic", 1), None, {ONE_THREAD: 1}
+        ours = scenario
     ours_s, theirs_s = (SHELL_S, NS3_SHELL_S) if case == "shell" else (SPEED_S, SPEED_S)
     file = scratch / f"{case}.toml"
-    file.write_text(written(lasting(scenario, ours_s)), encoding="utf-8")
+    file.write_text(written(lasting(ours, ours_s)), encoding="utf-8")
     for who, count in threads.items():
         yield who, ours_s, [str(instructions.BINARY), str(file), str(count)]
     yield "ns-3", theirs_s, ns3_network.speed_command(lasting(scenario, theirs_s), scratch, graph)

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from command import REPOSITORY
 
+from linkweir import Scenario
+
 
 def module(name: str) -> ModuleType:
     """A module of bench/, which is no package."""
@@ -156,3 +158,20 @@ def test_the_kernel_acknowledges_each_segment_and_has_no_hystart() -> None:
         "in_ sender sh -c 'echo 0 >/proc/sys/net/ipv4/tcp_recovery'\n"
         "ip -n receiver route add 10.8.0.1/32 via 10.0.4.2 dev p1 quickack 1\n" + there
     )
+
+
+def test_ways_of_the_shell_that_moves_are_no_longer_than_those_of_the_one_instant() -> None:
+    """There each station uses the nearest satellite only, here any that it sees."""
+    shell = module("shell")
+    moving, (still, _) = shell.constellation(1.0, {"cc": "cubic"}), shell.scenario(1.0, {"cc": "cubic"})
+    network = Scenario.from_dict(moving)
+    delay_ns = {link["name"]: int(link["delay"].removesuffix("ns")) for link in still["link"]}
+    shorter = 0
+    for flow in still["flow"]:
+        ((_, way), *_), _ = network.ways_over_time[flow["name"]]
+        assert way[0][0].split("-")[0] == flow["path"][0].split("-")[0]
+        mine_ns = sum(network.of_link(name).native.link_steps("delay", 1.0)[1][0] * 1e9 for name, _ in way)
+        theirs_ns = sum(delay_ns[name] for name in flow["path"])
+        assert mine_ns <= theirs_ns + len(way)  # which are rounded up
+        shorter += mine_ns < theirs_ns - 1e6
+    assert shorter > 50

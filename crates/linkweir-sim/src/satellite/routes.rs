@@ -286,12 +286,14 @@ mod tests {
     use super::super::constellation::Pattern;
     use super::*;
 
+    /// Time, ends, and the best way with its length in mm.
+    type Wanted = (f64, [u32; 2], Option<(u64, Vec<String>)>);
+
     /// A file of `tests/ways`, which `oracle/ways.py` writes.
     struct Vectors {
         mesh: Mesh,
         names: Vec<String>,
-        /// Time, ends, and the best way with its length in mm.
-        ways: Vec<(f64, [u32; 2], Option<(u64, Vec<String>)>)>,
+        ways: Vec<Wanted>,
     }
 
     fn read(path: &Path) -> Vectors {

@@ -48,7 +48,7 @@ fn fault(from: &str, to: &str) -> String {
     assert!(BASE.contains(from), "{from}");
     let text = BASE.replacen(from, to, 1);
     let read = parse(&text, Path::new("leo.toml"));
-    read.err().expect("it is refused").to_string()
+    read.expect_err(&text).to_string()
 }
 
 #[track_caller]
@@ -241,7 +241,7 @@ fn ways_must_exist_and_be_few_enough() {
     let text = BASE
         .replace("10s", "1000s")
         .replace(r#"every = "1s""#, r#"every = "1ms""#);
-    let read = parse(&text, Path::new("leo.toml")).err().unwrap();
+    let read = parse(&text, Path::new("leo.toml")).unwrap_err();
     assert_eq!(
         read.to_string(),
         r#"leo.toml:13: constellation.routes = { every = "1ms" }: 120 satellites at 1000000 times are more than 10000000 places to compute; raise every, or shorten duration"#
