@@ -110,9 +110,32 @@ def test_ways_change_and_links_show_their_flows() -> None:
     assert [t for t, _ in there] == [t for t, _ in back]
     late = there[-1][1][0][0]
     assert late != there[0][1][0][0], "a station has another satellite five minutes later"
-    flows = result.of_link(late).table("flows")
-    assert flows["flow"].to_pylist() == ["file"]
-    assert pc.sum(flows["sent_pkts"]).as_py() > 0
+    assert result.of_link(late).table("flows")["flow"].to_pylist() == ["file"]
+
+
+def test_a_link_shows_all_packets_of_a_flow_that_passes_it_second_and_third() -> None:
+    result = lw.run(shell(duration="300s", interval="50s"))
+    hops = [hop for hop in result.table("hops").to_pylist() if hop["direction"] == "there"]
+    rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for hop in hops:
+        rows.setdefault((hop["link"], hop["flow"]), []).append(hop)
+    assert any(len(same) > 1 for same in rows.values())
+    for link in result.scenario.links:
+        for flow in result.of_link(link).table("flows").to_pylist():
+            same = rows.pop((link, flow["flow"]))
+            for column in ("arrived_pkts", "sent_pkts", "dropped_pkts", "lost_pkts", "absent_pkts"):
+                assert flow[column] == sum(row[column] for row in same), (link, column)
+            assert flow["hop"] == min(row["hop"] for row in same)
+            assert flow["delay_max_s"] == max((row["delay_max_s"] or 0 for row in same), default=None)
+            waited_s = sum((row["delay_mean_s"] or 0) * row["sent_pkts"] for row in same)
+            assert flow["delay_mean_s"] * flow["sent_pkts"] == pytest.approx(waited_s)
+            assert (flow["delay_p95_s"] is None) == (len(same) > 1)
+    assert not rows
+
+
+def test_ways_are_computed_once() -> None:
+    scenario = Scenario.from_dict(shell())
+    assert scenario.ways_over_time is scenario.ways_over_time
 
 
 HOSTS: dict[str, Callable[[Scenario], object]] = {
