@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,14 +15,14 @@ import pytest
 from command import REPOSITORY, linkweir
 
 import linkweir as lw
-from linkweir import Scenario, ScenarioError
+from linkweir import Scenario, ScenarioError, diagnose
 from linkweir.bounds.network import network_bounds
 from linkweir.deploy.bpf import bpf_settings
 from linkweir.deploy.gateway import gateway_configuration
 from linkweir.deploy.ns3 import ns3_program
 from linkweir.deploy.script import tc_scripts
 from linkweir.scenarios.networks import refuse_constellation
-from linkweir.sweeps.keys import put
+from linkweir.sweeps.keys import put, split
 
 sys.path.insert(0, str(REPOSITORY / "oracle"))
 import ways
@@ -136,6 +137,39 @@ def test_a_link_shows_all_packets_of_a_flow_that_passes_it_second_and_third() ->
 def test_ways_are_computed_once() -> None:
     scenario = Scenario.from_dict(shell())
     assert scenario.ways_over_time is scenario.ways_over_time
+
+
+@pytest.mark.parametrize("kind", ["ground", "isl"])
+def test_a_warning_about_links_of_a_kind_is_one_and_its_advice_removes_it(kind: str) -> None:
+    keys = shell(duration="20s", interval="1s")
+    for each in ("ground", "isl"):
+        keys["constellation"][each]["rate"] = "1Mbit" if each == kind else "20Mbit"
+    keys["flow"] = [
+        {"name": f"c{n}", "kind": "cbr", "rate": "2Mbit", "class": "all", "from": "nairobi", "to": "paris"}
+        for n in range(6)
+    ]
+    (finding,) = [finding for finding in lw.run(keys).warnings if finding.kind == "offered"]
+    assert re.fullmatch(r"link\.(nairobi-s\d+|s\d+-paris)" if kind == "ground" else r"link\.s\d+-s\d+", finding.where)
+    assert re.search(r"it carries \(and \d+ more of these links\)$", finding.what)
+    faster = finding.advice[1]
+    assert set(faster) == {f"constellation.{kind}.rate", f"constellation.{kind}.nominal"}
+    for advice in finding.advice:
+        cured = put(keys, {split(key): value for key, value in advice.items()})
+        assert "offered" not in {finding.kind for finding in lw.run(cured).warnings}
+
+
+def test_a_warning_about_a_key_of_a_kind_of_links_names_the_key(tmp_path: Path) -> None:
+    trace = tmp_path / "short.csv"
+    trace.write_text("t_s,capacity_bps\n0,2e6\n1,3e6\n2,2e6\n")
+    keys = put(shell(duration="20s", interval="1s"), {("constellation", "ground", "trace"): str(trace)})
+    (finding,) = [finding for finding in lw.run(keys).warnings if finding.kind == "trace"]
+    assert finding.where == "constellation.ground.trace"
+
+
+def test_the_worst_link_is_found_for_every_warning_about_links() -> None:
+    rows = (REPOSITORY / "docs/reference/diagnosis.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `(\w+)` \|", rows, flags=re.MULTILINE))
+    assert listed - {"refused", "unjudged"} == set(diagnose._WORST)
 
 
 HOSTS: dict[str, Callable[[Scenario], object]] = {
