@@ -17,12 +17,14 @@ from command import REPOSITORY, linkweir
 import linkweir as lw
 from linkweir import Scenario, ScenarioError, diagnose
 from linkweir.bounds.network import network_bounds
+from linkweir.comparison.plan import prepare
 from linkweir.deploy.bpf import bpf_settings
 from linkweir.deploy.gateway import gateway_configuration
 from linkweir.deploy.ns3 import ns3_program
 from linkweir.deploy.script import tc_scripts
+from linkweir.fault import PlanError
 from linkweir.scenarios.networks import refuse_constellation
-from linkweir.sweeps.keys import put, split
+from linkweir.sweeps.keys import KeyPathError, put, split
 
 sys.path.insert(0, str(REPOSITORY / "oracle"))
 import ways
@@ -80,7 +82,7 @@ def test_packets_take_the_ways_of_the_oracle_and_their_time() -> None:
         begin, end = row["flow"].split(":")
         _, metres, _ = ways.best(links[step_s], begin, end, "delay")
         took_s = (row["t_ns"] - row["created_ns"]) * 1e-9
-        # Links change their delays while the packet is under way: up to 12 us each, beside 80 ns of sending.
+        # Links change their delays while the packet is under way: up to 12 us each, and sending takes 80 ns.
         assert took_s == pytest.approx(metres / 299_792_458, abs=40e-6), (row, step_s)
     assert log.num_rows > 500
 
@@ -220,6 +222,25 @@ def test_sweeps_reach_its_keys() -> None:
     swapped = put(shell(), {("constellation", "ground", "trace"): trace})["constellation"]["ground"]
     assert "rate" not in swapped
     assert Scenario.from_dict(keys).links
+
+
+def test_a_class_of_a_kind_of_links_can_be_unset() -> None:
+    keys = shell()
+    keys["constellation"]["ground"]["class"].append({"name": "rest"})
+    left = put(keys, {("constellation", "ground", "class", "all"): None})["constellation"]["ground"]["class"]
+    assert left == [{"name": "rest"}]
+    with pytest.raises(KeyPathError, match="there is no class named al; there are all, rest; did you mean all"):
+        put(keys, {("constellation", "ground", "class", "al"): None})
+
+
+@pytest.mark.parametrize("options", [{}, {"link": "paris-s361"}, {"everywhere": True}])
+def test_a_comparison_is_refused_and_the_cure_works(options: dict[str, Any]) -> None:
+    with pytest.raises(PlanError, match=r"^constellation: .*; sweep constellation\.ground\.scheduler\.policy instead$"):
+        prepare(shell(), ["fifo"], [], 1, [], **options)
+    grid = {"constellation.ground.scheduler.policy": ["fifo", "codel"]}
+    plan = lw.sweeps.Plan.from_dict({"scenario": shell(duration="10s"), "seeds": [1], "grid": grid})
+    rows = lw.sweeps.run_plan(plan, lw.sweeps.LocalProcesses(1)).table.to_pylist()
+    assert {row["constellation.ground.scheduler.policy"] for row in rows} == {"fifo", "codel"}
 
 
 def test_the_vectors_are_what_the_oracle_writes(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
