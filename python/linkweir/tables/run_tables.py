@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from linkweir.columns import reals, strings
 from linkweir.directories.provenance import RESULTS
 from linkweir.fault import DirectoryError, TableError
+from linkweir.scenarios.networks import key_of_link
 from linkweir.scenarios.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -192,6 +193,11 @@ class LinkTables(RunTables):
     def place(self) -> int:
         """Its place among the links of the network, from 1."""
         return self._run.scenario.links.index(self.link) + 1
+
+    @property
+    def comes_and_goes(self) -> bool:
+        """Whether it is a link of a constellation, of which packets may be lost while it does not exist."""
+        return key_of_link(self._run.scenario, self.link)[0] == "constellation"
 
     @property
     def notes(self) -> list[str]:
