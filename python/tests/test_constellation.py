@@ -17,12 +17,16 @@ from command import REPOSITORY, linkweir
 import linkweir as lw
 from linkweir import Scenario, ScenarioError, diagnose
 from linkweir.bounds.network import network_bounds
+from linkweir.commands.present import show_result
 from linkweir.comparison.plan import prepare
 from linkweir.deploy.bpf import bpf_settings
 from linkweir.deploy.gateway import gateway_configuration
 from linkweir.deploy.ns3 import ns3_program
 from linkweir.deploy.script import tc_scripts
 from linkweir.fault import PlanError
+from linkweir.panels.selection import select
+from linkweir.panels.series import series
+from linkweir.report.columns import hop_rows
 from linkweir.scenarios.networks import refuse_constellation
 from linkweir.sweeps.keys import KeyPathError, put, split
 
@@ -172,6 +176,40 @@ def test_the_worst_link_is_found_for_every_warning_about_links() -> None:
     rows = (REPOSITORY / "docs/reference/diagnosis.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^\| `(\w+)` \|", rows, flags=re.MULTILINE))
     assert listed - {"refused", "unjudged"} == set(diagnose._WORST)
+
+
+def test_the_chart_of_lost_packets_counts_those_of_a_link_that_was_absent() -> None:
+    result = lw.run(shell(duration="300s", interval="50s"))
+    columns = ("dropped_limit_pkts", "dropped_policy_pkts", "lost_link_pkts", "absent_pkts")
+    absent = 0
+    for link in result.scenario.links:
+        of_link = result.of_link(link)
+        drops = next(panel for panel in series(of_link, select(of_link, 8, 1000)) if panel.name == "drops")
+        rows = of_link.table("series").to_pylist()
+        absent += sum(row["absent_pkts"] for row in rows)
+        gone = [sum(row[column] for column in columns) / 50 for row in rows]
+        assert drops.lines[0].y[:-1] == pytest.approx(gone), link
+    assert absent > 0
+
+
+def test_rows_of_the_report_have_different_names() -> None:
+    result = lw.run(shell(duration="300s", interval="50s"))
+    names = [row["hop"] for row in hop_rows(result)]
+    assert len(set(names)) == len(names) == result.table("hops").num_rows
+    assert {"file on s341-s321, link 2 of a way", "file on s341-s321, link 3 of a way", "file on paris-s361"} <= {
+        *names
+    }
+
+
+def test_of_many_notes_the_first_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fifo = {"duration": "1s", "link": {"rate": "1Mbit"}, **FIFO, "flow": [{"kind": "tcp", "class": "all"}]}
+    result = lw.run(fifo, out=tmp_path / "run")
+    notes = [f"note {number}" for number in range(23)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(result), "notes", notes)
+        show_result(result, as_json=False)
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
+    assert shown == [*(f"note: {note}" for note in notes[:20]), "note: and 3 more"]
 
 
 HOSTS: dict[str, Callable[[Scenario], object]] = {
