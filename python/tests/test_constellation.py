@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,14 +15,20 @@ import pytest
 from command import REPOSITORY, linkweir
 
 import linkweir as lw
-from linkweir import Scenario, ScenarioError
+from linkweir import Scenario, ScenarioError, diagnose
 from linkweir.bounds.network import network_bounds
+from linkweir.commands.present import show_result
+from linkweir.comparison.plan import prepare
 from linkweir.deploy.bpf import bpf_settings
 from linkweir.deploy.gateway import gateway_configuration
 from linkweir.deploy.ns3 import ns3_program
 from linkweir.deploy.script import tc_scripts
+from linkweir.fault import PlanError
+from linkweir.panels.selection import select
+from linkweir.panels.series import series
+from linkweir.report.columns import hop_rows
 from linkweir.scenarios.networks import refuse_constellation
-from linkweir.sweeps.keys import put
+from linkweir.sweeps.keys import KeyPathError, put, split
 
 sys.path.insert(0, str(REPOSITORY / "oracle"))
 import ways
@@ -79,7 +86,7 @@ def test_packets_take_the_ways_of_the_oracle_and_their_time() -> None:
         begin, end = row["flow"].split(":")
         _, metres, _ = ways.best(links[step_s], begin, end, "delay")
         took_s = (row["t_ns"] - row["created_ns"]) * 1e-9
-        # Links change their delays while the packet is under way: up to 12 us each, beside 80 ns of sending.
+        # Links change their delays while the packet is under way: up to 12 us each, and sending takes 80 ns.
         assert took_s == pytest.approx(metres / 299_792_458, abs=40e-6), (row, step_s)
     assert log.num_rows > 500
 
@@ -110,9 +117,99 @@ def test_ways_change_and_links_show_their_flows() -> None:
     assert [t for t, _ in there] == [t for t, _ in back]
     late = there[-1][1][0][0]
     assert late != there[0][1][0][0], "a station has another satellite five minutes later"
-    flows = result.of_link(late).table("flows")
-    assert flows["flow"].to_pylist() == ["file"]
-    assert pc.sum(flows["sent_pkts"]).as_py() > 0
+    assert result.of_link(late).table("flows")["flow"].to_pylist() == ["file"]
+
+
+def test_a_link_shows_all_packets_of_a_flow_that_passes_it_second_and_third() -> None:
+    result = lw.run(shell(duration="300s", interval="50s"))
+    hops = [hop for hop in result.table("hops").to_pylist() if hop["direction"] == "there"]
+    rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for hop in hops:
+        rows.setdefault((hop["link"], hop["flow"]), []).append(hop)
+    assert any(len(same) > 1 for same in rows.values())
+    for link in result.scenario.links:
+        for flow in result.of_link(link).table("flows").to_pylist():
+            same = rows.pop((link, flow["flow"]))
+            for column in ("arrived_pkts", "sent_pkts", "dropped_pkts", "lost_pkts", "absent_pkts"):
+                assert flow[column] == sum(row[column] for row in same), (link, column)
+            assert flow["hop"] == min(row["hop"] for row in same)
+            assert flow["delay_max_s"] == max((row["delay_max_s"] or 0 for row in same), default=None)
+            waited_s = sum((row["delay_mean_s"] or 0) * row["sent_pkts"] for row in same)
+            assert flow["delay_mean_s"] * flow["sent_pkts"] == pytest.approx(waited_s)
+            assert (flow["delay_p95_s"] is None) == (len(same) > 1)
+    assert not rows
+
+
+def test_ways_are_computed_once() -> None:
+    scenario = Scenario.from_dict(shell())
+    assert scenario.ways_over_time is scenario.ways_over_time
+
+
+@pytest.mark.parametrize("kind", ["ground", "isl"])
+def test_a_warning_about_links_of_a_kind_is_one_and_its_advice_removes_it(kind: str) -> None:
+    keys = shell(duration="20s", interval="1s")
+    for each in ("ground", "isl"):
+        keys["constellation"][each]["rate"] = "1Mbit" if each == kind else "20Mbit"
+    keys["flow"] = [
+        {"name": f"c{n}", "kind": "cbr", "rate": "2Mbit", "class": "all", "from": "nairobi", "to": "paris"}
+        for n in range(6)
+    ]
+    (finding,) = [finding for finding in lw.run(keys).warnings if finding.kind == "offered"]
+    assert re.fullmatch(r"link\.(nairobi-s\d+|s\d+-paris)" if kind == "ground" else r"link\.s\d+-s\d+", finding.where)
+    assert re.search(r"it carries \(and \d+ more of these links\)$", finding.what)
+    faster = finding.advice[1]
+    assert set(faster) == {f"constellation.{kind}.rate", f"constellation.{kind}.nominal"}
+    for advice in finding.advice:
+        cured = put(keys, {split(key): value for key, value in advice.items()})
+        assert "offered" not in {finding.kind for finding in lw.run(cured).warnings}
+
+
+def test_a_warning_about_a_key_of_a_kind_of_links_names_the_key(tmp_path: Path) -> None:
+    trace = tmp_path / "short.csv"
+    trace.write_text("t_s,capacity_bps\n0,2e6\n1,3e6\n2,2e6\n")
+    keys = put(shell(duration="20s", interval="1s"), {("constellation", "ground", "trace"): str(trace)})
+    (finding,) = [finding for finding in lw.run(keys).warnings if finding.kind == "trace"]
+    assert finding.where == "constellation.ground.trace"
+
+
+def test_the_worst_link_is_found_for_every_warning_about_links() -> None:
+    rows = (REPOSITORY / "docs/reference/diagnosis.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `(\w+)` \|", rows, flags=re.MULTILINE))
+    assert listed - {"refused", "unjudged"} == set(diagnose._WORST)
+
+
+def test_the_chart_of_lost_packets_counts_those_of_a_link_that_was_absent() -> None:
+    result = lw.run(shell(duration="300s", interval="50s"))
+    columns = ("dropped_limit_pkts", "dropped_policy_pkts", "lost_link_pkts", "absent_pkts")
+    absent = 0
+    for link in result.scenario.links:
+        of_link = result.of_link(link)
+        drops = next(panel for panel in series(of_link, select(of_link, 8, 1000)) if panel.name == "drops")
+        rows = of_link.table("series").to_pylist()
+        absent += sum(row["absent_pkts"] for row in rows)
+        gone = [sum(row[column] for column in columns) / 50 for row in rows]
+        assert drops.lines[0].y[:-1] == pytest.approx(gone), link
+    assert absent > 0
+
+
+def test_rows_of_the_report_have_different_names() -> None:
+    result = lw.run(shell(duration="300s", interval="50s"))
+    names = [row["hop"] for row in hop_rows(result)]
+    assert len(set(names)) == len(names) == result.table("hops").num_rows
+    assert {"file on s341-s321, link 2 of a way", "file on s341-s321, link 3 of a way", "file on paris-s361"} <= {
+        *names
+    }
+
+
+def test_of_many_notes_the_first_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fifo = {"duration": "1s", "link": {"rate": "1Mbit"}, **FIFO, "flow": [{"kind": "tcp", "class": "all"}]}
+    result = lw.run(fifo, out=tmp_path / "run")
+    notes = [f"note {number}" for number in range(23)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(result), "notes", notes)
+        show_result(result, as_json=False)
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
+    assert shown == [*(f"note: {note}" for note in notes[:20]), "note: and 3 more"]
 
 
 HOSTS: dict[str, Callable[[Scenario], object]] = {
@@ -163,6 +260,25 @@ def test_sweeps_reach_its_keys() -> None:
     swapped = put(shell(), {("constellation", "ground", "trace"): trace})["constellation"]["ground"]
     assert "rate" not in swapped
     assert Scenario.from_dict(keys).links
+
+
+def test_a_class_of_a_kind_of_links_can_be_unset() -> None:
+    keys = shell()
+    keys["constellation"]["ground"]["class"].append({"name": "rest"})
+    left = put(keys, {("constellation", "ground", "class", "all"): None})["constellation"]["ground"]["class"]
+    assert left == [{"name": "rest"}]
+    with pytest.raises(KeyPathError, match="there is no class named al; there are all, rest; did you mean all"):
+        put(keys, {("constellation", "ground", "class", "al"): None})
+
+
+@pytest.mark.parametrize("options", [{}, {"link": "paris-s361"}, {"everywhere": True}])
+def test_a_comparison_is_refused_and_the_cure_works(options: dict[str, Any]) -> None:
+    with pytest.raises(PlanError, match=r"^constellation: .*; sweep constellation\.ground\.scheduler\.policy instead$"):
+        prepare(shell(), ["fifo"], [], 1, [], **options)
+    grid = {"constellation.ground.scheduler.policy": ["fifo", "codel"]}
+    plan = lw.sweeps.Plan.from_dict({"scenario": shell(duration="10s"), "seeds": [1], "grid": grid})
+    rows = lw.sweeps.run_plan(plan, lw.sweeps.LocalProcesses(1)).table.to_pylist()
+    assert {row["constellation.ground.scheduler.policy"] for row in rows} == {"fifo", "codel"}
 
 
 def test_the_vectors_are_what_the_oracle_writes(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:

@@ -317,6 +317,16 @@ def toml(text: str) -> dict[str, Any] | None:
         return None
 
 
+@pytest.mark.parametrize("links", [1, 2])
+def test_flows_need_a_path_where_there_are_several_links(links: int) -> None:
+    names = ["first", "second"][:links]
+    made = [{**BASE["link"], "name": name, "scheduler": BASE["scheduler"], "class": BASE["class"]} for name in names]
+    document = {key: value for key, value in BASE.items() if key not in ("scheduler", "class")} | {"link": made}
+    assert (refusal(document) is None, complaint("scenario", document) is None) == (links == 1,) * 2
+    with_path = {**document, "flow": [{**flow, "path": names} for flow in BASE["flow"]]}
+    assert (refusal(with_path), complaint("scenario", with_path)) == (None, None)
+
+
 def test_a_policy_of_ones_own_may_have_any_key() -> None:
     for own in ({"python": "mine.py:Mine"}, {"c": "mine.c"}, {"c": "mine.c", "trusted": True}):
         scenario = {**BASE, "scheduler": {"policy": own, "fast": 3}, "class": [{"name": "all", "deadline": "1ms"}]}

@@ -107,8 +107,7 @@ def show_result(result: Result, *, as_json: bool, codec: str | None = None, wide
         left_out = _print_rows(voice[:_MOST_ROWS], len(voice), "call", VOICE_COLUMNS, wide=wide)
         if left_out:
             emit(f"not shown: {', '.join(left_out)}; --wide shows all\n")
-    for note in result.notes:
-        emit(f"note: {note}\n")
+    _print_told("note", result.notes)
     for finding in result.warnings:
         emit(f"warning: {finding}\n")
     emit(f"report: {directory / REPORT}\n")
@@ -127,11 +126,16 @@ def show_told(scenarios: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
     for own_readings, own_notes in scenarios:
         readings.update(dict.fromkeys(own_readings))
         notes.update(dict.fromkeys(own_notes))
-    for word, lines in (("read", list(readings)), ("note", list(notes))):
-        for line in lines[:_MOST_TOLD]:
-            emit(f"{word}: {line}\n")
-        if len(lines) > _MOST_TOLD:
-            emit(f"{word}: and {len(lines) - _MOST_TOLD} more\n")
+    _print_told("read", list(readings))
+    _print_told("note", list(notes))
+
+
+def _print_told(word: str, lines: Sequence[str]) -> None:
+    """Prints the first lines of many, and how many more there are."""
+    for line in lines[:_MOST_TOLD]:
+        emit(f"{word}: {line}\n")
+    if len(lines) > _MOST_TOLD:
+        emit(f"{word}: and {len(lines) - _MOST_TOLD} more\n")
 
 
 def _print_rows(

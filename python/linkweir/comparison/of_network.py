@@ -68,8 +68,13 @@ def parts_of(
         The scenario as written, in which no link is like another one, and the parts.
 
     Raises:
-        PlanError: the link is missing or unknown.
+        PlanError: the link is missing or unknown, or the links are those of a constellation.
     """
+    if "constellation" in written:
+        raise PlanError(
+            "constellation: its links share a policy, and compare changes that of one link or of all; "
+            "sweep constellation.ground.scheduler.policy instead"
+        )
     if not own.is_network:
         if link is not None or everywhere:
             raise PlanError(f"link: {link or 'everywhere'}: the scenario has one [link]; leave this out")

@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from linkweir.diagnose.delays import long_delays
-from linkweir.diagnose.finding import Finding
+from linkweir.diagnose.finding import Finding, merged
 from linkweir.diagnose.in_step import flows_in_step
 from linkweir.diagnose.reservations import missed_reservations
 from linkweir.diagnose.rules import offered_above_capacity, refused_transfers, short_trace, small_mtu
 from linkweir.fault import DirectoryError
+from linkweir.scenarios.networks import key_of_link
 from linkweir.scenarios.resolved import ResolvedScenario
 from linkweir.tables.links import busiest
 
@@ -48,11 +49,31 @@ def findings(run: RunTables) -> list[Finding]:
         return _findings(RULES, run)
     rules = [rule for rule in RULES if rule not in OF_FLOWS]
     found = _findings(OF_FLOWS, run)
+    of_kinds: dict[tuple[str, ...], list[Finding]] = {}
     for link in busiest(run, MOST_LINKS):
-        found += [finding.on_link(link) for finding in _findings(rules, run.of_link(link))]
+        key = key_of_link(run.scenario, link)
+        for finding in _findings(rules, run.of_link(link)):
+            placed = finding.on_link(link, key)
+            if key[0] == "link" or finding.kind not in _WORST:
+                found.append(placed)
+            else:
+                of_kinds.setdefault((*key, finding.kind, finding.where), []).append(placed)
+    for (_, _, kind, _), same in of_kinds.items():
+        found += merged(same, _WORST[kind], "of these links")
     return found
 
 
+_WORST = {
+    "reservation_starved": "lost_bits",
+    "reservation_link": "lost_bits",
+    "reservation_memory": "lost_bits",
+    "offered": "offered_bps",
+    "in_step": "loss_worst",
+    "mtu": "packet_bytes",
+    "trace": "simulated_s",
+    "delay": "delay_p95_s",
+}
+"""The figure by which the worst of a constellation's links is found: links of a kind share their keys and a warning."""
 MOST_LINKS = 64
 """Links of a network that are looked at, those that dropped and sent most."""
 

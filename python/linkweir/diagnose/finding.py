@@ -37,13 +37,20 @@ class Finding:
     def __str__(self) -> str:
         return " ".join(f"{self.where}: {self.what}. {self.cure}".split())  # names may hold line breaks
 
-    def on_link(self, link: str) -> Finding:
-        """The finding of a link that was looked at alone, as one of its network: place and keys name the link."""
-        of_link = key_of("link", link)
-        where, dot, key = self.where.partition(".")
-        place = f"{of_link}{dot}{key}" if where == "link" else f"link {link}, {self.where}"
+    def on_link(self, link: str, key: tuple[str, str]) -> Finding:
+        """The finding of a link that was looked at alone, as one of its network.
+
+        Args:
+            link: its name.
+            key: the first words of its keys, see `linkweir.scenarios.networks.key_of_link`.
+        """
+        of_link = key_of(*key)
+        first, _, rest = self.where.partition(".")
+        where = f"link {link}, {self.where}"
+        if first == "link":
+            where = f"{of_link}.{rest}" if rest else key_of("link", link)
         advice = tuple({_on_link(of_link, key): value for key, value in one.items()} for one in self.advice)
-        return replace(self, where=place, advice=advice)
+        return replace(self, where=where, advice=advice)
 
     def to_dict(self) -> dict[str, Any]:
         """The finding for JSON; figures have 6 significant digits."""
@@ -51,14 +58,14 @@ class Finding:
         return {**asdict(self), "figures": figures, "advice": [dict(advice) for advice in self.advice]}
 
 
-def merged(found: Sequence[Finding], worst: str) -> list[Finding]:
-    """One finding for each kind: the one with the largest figure `worst`, with the number of others."""
+def merged(found: Sequence[Finding], worst: str, others: str = "of its copies") -> list[Finding]:
+    """One finding for each kind: the one with the largest figure `worst`, with the number of `others`."""
     kept = []
     for kind in dict.fromkeys(finding.kind for finding in found):
         same = [finding for finding in found if finding.kind == kind]
         first = max(same, key=lambda finding: finding.figures[worst])
         if len(same) > 1:
-            first = replace(first, what=f"{first.what} (and {len(same) - 1} more of its copies)")
+            first = replace(first, what=f"{first.what} (and {len(same) - 1} more {others})")
         kept.append(first)
     return kept
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from linkweir.panels.panel import SHORTEST_MS, Line, Panel, held, largest, logarithmic, prefixed, to_end
 from linkweir.panels.reservation import reserved_bps
 from linkweir.panels.selection import SHOWN, ClassColumns, Selection, columns_of
-from linkweir.tables.run_tables import RunTables
+from linkweir.tables.run_tables import LinkTables, RunTables
 
 _FLAT = 0.25
 """Rates below this part of the capacity cannot be told apart under it."""
@@ -14,6 +14,8 @@ _GONE = ("dropped_limit_pkts", "dropped_policy_pkts", "lost_link_pkts")
 _PROMISED = "Dotted: the rate that a class reserves, of which the link's overhead is a part."
 _TOO_OLD = "dropped_age_pkts"
 """Of runs with a max_age; the results of older versions have no such column."""
+_ABSENT = "absent_pkts"
+"""Of links of a constellation; the laboratory's networks have no such column."""
 
 
 def series(run: RunTables, selection: Selection) -> list[Panel]:
@@ -25,7 +27,12 @@ def series(run: RunTables, selection: Selection) -> list[Panel]:
 
 def _gone(run: RunTables) -> list[str]:
     """The columns of packets that did not arrive."""
-    return [*_GONE, _TOO_OLD] if "\nmax_age = " in run.scenario.resolved else [*_GONE]
+    columns = [*_GONE]
+    if "\nmax_age = " in run.scenario.resolved:
+        columns.append(_TOO_OLD)
+    if isinstance(run, LinkTables) and run.comes_and_goes:
+        columns.append(_ABSENT)
+    return columns
 
 
 def _rates(run: RunTables, found: ClassColumns, selection: Selection) -> Panel:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hosts with one link refuse a network, and most refuse a constellation, with the words declared beside its keys."""
+"""What networks and constellations differ in: where keys of a link are, and which hosts refuse which of the two."""
 
 from __future__ import annotations
+
+import re
 
 from linkweir.fault import unfit
 from linkweir.scenarios.declared import told
@@ -36,3 +38,15 @@ def refuse_network(scenario: Scenario, host: str) -> None:
     for name in scenario.links:
         for key, words in told("links", host, {"name": name}, "refused"):
             raise unfit(f"link.{key}", name, words)
+
+
+def key_of_link(scenario: Scenario, link: str) -> tuple[str, str]:
+    """The first words of the keys of a link; in a constellation those of its kind, as links have no keys of their own.
+
+    Args:
+        scenario: a network.
+        link: the name of one of its links.
+    """
+    if "constellation" not in scenario.native.written():
+        return "link", link
+    return "constellation", "isl" if re.fullmatch(r"s\d+-s\d+", link) else "ground"

@@ -191,7 +191,7 @@ class Scenario:
         """
         return {flow: (there, back) for flow, there, back in self._native.ways()}
 
-    @property
+    @cached_property
     def ways_over_time(self) -> dict[str, tuple[list[_Since], list[_Since]]]:
         """Of each flow of a network the ways there and back, with the time in s from which packets take them.
 

@@ -253,7 +253,8 @@ def _take_out(scenario: dict[str, Any], key: Key) -> None:
     place, rest, _ = _follow(scenario, key)
     if not rest:
         outer, words, _ = _follow(scenario, key[:-2])
-        outer = outer if not words else scenario
+        for word in words:
+            outer = outer[word]
         del outer[key[-2]][_entry(outer, key[-2:], key)]
         return
     for word in rest[:-1]:

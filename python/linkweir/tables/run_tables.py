@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linkweir.columns import reals, strings, wholes
+from linkweir.columns import reals, strings
 from linkweir.directories.provenance import RESULTS
 from linkweir.fault import DirectoryError, TableError
+from linkweir.scenarios.networks import key_of_link
 from linkweir.scenarios.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -194,6 +195,11 @@ class LinkTables(RunTables):
         return self._run.scenario.links.index(self.link) + 1
 
     @property
+    def comes_and_goes(self) -> bool:
+        """Whether it is a link of a constellation, of which packets may be lost while it does not exist."""
+        return key_of_link(self._run.scenario, self.link)[0] == "constellation"
+
+    @property
     def notes(self) -> list[str]:
         """None: notes are on the run."""
         return []
@@ -235,16 +241,35 @@ class LinkTables(RunTables):
 
         hops = self._run.table("hops")
         mine = hops.filter(pc.and_(pc.equal(hops["link"], self.link), pc.equal(hops["direction"], THERE)))
+        of_flow: dict[str, list[dict[str, Any]]] = {}
+        for row in mine.to_pylist():
+            of_flow.setdefault(row["flow"], []).append(row)
+        names = [name for name in self.scenario.flows if name in of_flow]
         ways = self._run.scenario.ways_over_time
-        names = mine["flow"].to_pylist()
         flows = self._run.table("flows")
         kinds = dict(zip(flows["flow"].to_pylist(), flows["kind"].to_pylist(), strict=True))
-        hop_of = {name: dict(hop for _, way in ways[name][0] for hop in way) for name in set(names)}
-        classes = strings([hop_of[name][self.link] for name in names])
-        found = mine.append_column("class", classes)
-        found = found.append_column("kind", strings([kinds[name] for name in names]))
-        places = {name: place for place, name in enumerate(names)}
-        return found.take(wholes([places[name] for name in self.scenario.flows if name in places]))
+        classes = [next(hop[1] for _, way in ways[name][0] for hop in way if hop[0] == self.link) for name in names]
+        found = mine.from_pylist([_all_positions(of_flow[name]) for name in names], schema=mine.schema)
+        found = found.append_column("class", strings(classes))
+        return found.append_column("kind", strings([kinds[name] for name in names]))
+
+
+def _all_positions(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """A flow's rows of one link in table `hops`, one for each position of the link in the flow's ways, as one row.
+
+    The row has the first position. It has no ``delay_p95_s`` if there are several, as quantiles do not add up.
+    """
+    if len(rows) == 1:
+        return rows[0]
+    sums = {key: sum(row[key] for row in rows) for key in rows[0] if key.endswith("_pkts")}
+    waited = [row for row in rows if row["delay_mean_s"] is not None]
+    waited_s = sum(row["delay_mean_s"] * row["sent_pkts"] for row in waited)
+    delays = {
+        "delay_mean_s": waited_s / sums["sent_pkts"] if sums["sent_pkts"] else None,
+        "delay_p95_s": None,
+        "delay_max_s": max((row["delay_max_s"] for row in waited), default=None),
+    }
+    return {**rows[0], "hop": min(row["hop"] for row in rows), **sums, **delays}
 
 
 class TableFile:

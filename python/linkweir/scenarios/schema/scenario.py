@@ -68,9 +68,9 @@ _NO_LINKS: Schema = {
 _SEVERAL: Schema = {"required": ["link"], "properties": {"link": {"type": "array"}}}
 _NO_TABLES: Schema = {
     "not": {"anyOf": [{"required": [key]} for key in ("scheduler", "class")]},
-    "properties": {
-        "flow": {"items": {"required": ["path"], "oneOf": [{"required": ["class"]}, {"required": ["dscp"]}]}}
-    },
+    "properties": {"flow": {"items": {"oneOf": [{"required": ["class"]}, {"required": ["dscp"]}]}}},
+    "if": {"properties": {"link": {"minItems": 2}}},
+    "then": {"properties": {"flow": {"items": {"required": ["path"]}}}},
 }
 _ONE_LINK: Schema = {
     "required": ["scheduler", "class"],
