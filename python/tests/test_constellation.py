@@ -214,7 +214,7 @@ def test_of_many_notes_the_first_are_printed(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_packets_are_lost_where_links_go_by_the_oracle() -> None:
-    """Which probes arrive, against a walk along the ways of the oracle: a link that goes before a packet is over it loses it."""
+    """Which probes arrive, against a walk along the ways of the oracle: a link that goes loses what is on it."""
     keys = shell(duration="200s", log="packets")
     for kind in ("ground", "isl"):
         keys["constellation"][kind]["rate"] = "100Gbit"
