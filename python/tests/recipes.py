@@ -82,10 +82,10 @@ SOURCE = (
         "keys! {\n    /// Bursts and silences.\n",
         """keys! {
     /// A packet at regular times.
-    TICKS "flow.ticks" since "0.2" {
-        TICKS_EVERY "every": Whole { kind: Kind::Time, min: 1_000, max: limits::DURATION_NS }, required("\\"1s\\""), OF_A_KIND,
+    TICKS "flow.ticks" {
+        TICKS_EVERY "every": Whole { kind: Kind::Time, min: 1_000, max: limits::DURATION_NS }, required("\\"1s\\""), WITH_ANOTHER,
             "time from packet to packet";
-        TICKS_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, otherwise("`\\"1500B\\"`"), OF_A_KIND,
+        TICKS_PACKET "packet": Special { shape: Shape::Packets(limits::PACKET_BYTES as u64) }, otherwise("`\\"1500B\\"`"), WITH_ANOTHER,
             "packet size";
     }
 }
@@ -99,7 +99,7 @@ keys! {
         '    Poisson "poisson" &kinds::POISSON, RANDOM_GAPS;\n',
         '    /// A packet at regular times.\n    Ticks "ticks" &kinds::TICKS, PACKET_TIMES;\n',
     ),
-    Edit("crates/linkweir-sim/src/scenario/keys/mod.rs", "[&Table; 30]", "[&Table; 31]"),
+    Edit("crates/linkweir-sim/src/scenario/keys/mod.rs", "[&Table; 36]", "[&Table; 37]"),
     behind("crates/linkweir-sim/src/scenario/keys/mod.rs", "    &kinds::POISSON,\n", "    &kinds::TICKS,\n"),
     behind(
         "crates/linkweir-sim/src/experiment.rs",

@@ -39,7 +39,8 @@ BEYOND = [
     rf"must be (whole and |whole; must be )?{_QUANTITY} \.\. ",
     r"must be a whole number .*, without a point",  # to JSON Schema 2.0 is a whole number
     r"must not be (empty|below)|must be (above|below|at least|at most|one word|the path|longer|later|whole)",
-    r"^link\.satellite\.(elevation_deg|esn0_db)|^link\.satellite\.constellation\.(spacing_deg|phasing|step)",
+    r"^link\.satellite\.(elevation_deg|esn0_db)|^(link\.satellite\.)?constellation\.(spacing_deg|phasing|step)",
+    r"no station has this name",
     r"no link has this name|passes this link a second time|the flow passes no link|matches no class on ",
     r"does not say which class|two links have this name|leads back to this link|no class on ",
     r"needs log = |is only for |is a key of |is the state of the rain|has delays of its own|exclude each other",
