@@ -145,6 +145,14 @@ keys! {
         "        | Traffic::Ticks { packet, .. }\n",
     ),
     behind(
+        "crates/linkweir-sim/src/engine/network/cut.rs",
+        "        | Traffic::Poisson { rate_bps, packet } => Some((mean(rate_bps), bytes(packet))),\n",
+        """        Traffic::Ticks { every_ns, packet } => {
+            Some((8e9 * f64::from(bytes(packet)) / *every_ns as f64, bytes(packet)))
+        }
+""",
+    ),
+    behind(
         "crates/linkweir-sim/src/metrics/flow.rs",
         '            Traffic::Poisson { .. } => "poisson",\n',
         '            Traffic::Ticks { .. } => "ticks",\n',
