@@ -5,6 +5,8 @@ use std::path::Path;
 
 use linkweir_sim::scenario::{parse, parse_with, Overrides};
 
+use crate::fault_with;
+
 const BASE: &str = r#"duration = "10s"
 
 [constellation]
@@ -45,10 +47,7 @@ to = "new-york"
 
 /// The message for the base scenario with one piece of text replaced.
 fn fault(from: &str, to: &str) -> String {
-    assert!(BASE.contains(from), "{from}");
-    let text = BASE.replacen(from, to, 1);
-    let read = parse(&text, Path::new("leo.toml"));
-    read.expect_err(&text).to_string()
+    fault_with(BASE, "leo.toml", from, to)
 }
 
 #[track_caller]

@@ -51,6 +51,14 @@ class = "cs0"
 kind = "tcp"
 "#;
 
+/// The message for a scenario, in a file of this name, with one piece of its text replaced.
+fn fault_with(base: &str, name: &str, from: &str, to: &str) -> String {
+    assert!(base.contains(from), "{from}");
+    let text = base.replacen(from, to, 1);
+    let read = parse(&text, Path::new(name));
+    read.expect_err(&text).to_string()
+}
+
 /// Flows of a class are isolated below policies that let another choose among its packets; the simulator's own do not.
 #[test]
 fn flows_are_refused_below_policies_that_do_not_nest() {

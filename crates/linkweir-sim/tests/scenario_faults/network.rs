@@ -5,6 +5,8 @@ use std::path::Path;
 
 use linkweir_sim::scenario::{parse, parse_with, Overrides};
 
+use crate::fault_with;
+
 const BASE: &str = r#"duration = "10s"
 
 [[link]]
@@ -51,10 +53,7 @@ back = ["return1"]
 
 /// The message for the base scenario with one piece of text replaced.
 fn fault(from: &str, to: &str) -> String {
-    assert!(BASE.contains(from), "{from}");
-    let text = BASE.replacen(from, to, 1);
-    let read = parse(&text, Path::new("net.toml"));
-    read.expect_err(&text).to_string()
+    fault_with(BASE, "net.toml", from, to)
 }
 
 #[track_caller]

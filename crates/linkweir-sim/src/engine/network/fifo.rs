@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A link with one queue in the order of arrival, a constant rate and a delay above 0 that is constant or has steps, without losses: when a packet will
-//! leave is known when it arrives, so there is one event per packet, its arrival, and the message to the next link is sent
-//! at once. Departures are counted when the link is next looked at.
+//! A link with one queue in the order of arrival, a constant rate, no losses, and a delay above 0 that is constant or has steps.
+//! When a packet will leave is known when it arrives, so there is one event per packet, its arrival, and the message to the next
+//! link is sent at once. Departures are counted when the link is next looked at.
 //!
 //! The results are those of the engine (`engine/mod.rs`) with policy `fifo`, to the last bit. In a large network every event of
 //! a link begins with cache misses, so what an arrival needs lies close together.
