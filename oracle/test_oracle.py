@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from fractions import Fraction
 
+import dualpi2
 import generate
 import pss
 import pss_bits
@@ -18,6 +19,8 @@ import pytest
 from dataplane import POLICIES, DataPlane, model_of
 from generate import Random
 from vectorfile import replay
+
+import bond
 
 MBIT = 10**6
 SECOND = 10**9
@@ -102,6 +105,54 @@ def test_wrr_shares_what_ef_leaves_by_weight(mode):
     plane = DataPlane("wrr", 3, LINK, {"mode": mode}, {AF: {"level": 1, "weight": 7}, CS0: {"level": 1, "weight": 3}})
     plane.init(0)
     assert rates(plane, 5 * MBIT, 10)[AF:] == [half_percent(10.5), half_percent(4.5)]
+
+
+# DualPI2
+
+
+def test_the_random_numbers_of_dualpi2_are_the_published_ones():
+    """The first of SplitMix64 for seed 1234567, as in Rosetta Code's task: upper halves."""
+    dice = dualpi2.Dice(1234567)
+    published = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
+    assert [dice.roll() for _ in published] == [number >> 32 for number in published]
+
+
+def test_dualpi2_moves_the_probability_as_rfc_9332_says():
+    """Appendix A.1: alpha * (delay - target) + beta * (delay - last), in Hz and s. Linux rounds gains by 0.1 %."""
+    controller = dualpi2.Controller(dualpi2.PARAMS | {"alpha": 41, "beta": 819}, 0)
+    expected = last_s = 0.0
+    for delay_ms in [5, 20, 30, 60, 40, 35, 35, 35, 10, 0, 25, 80]:
+        controller.tick(delay_ms * 10**6)
+        delay_s = delay_ms / 1000
+        expected += 41 / 256 * (delay_s - 0.015) + 819 / 256 * (delay_s - last_s)
+        expected, last_s = max(0.0, expected), delay_s
+        assert controller.base / 2**32 == pytest.approx(expected, rel=0.002, abs=1e-4)
+
+
+@pytest.mark.parametrize("l4s", [False, True])
+def test_dualpi2_marks_as_often_as_its_probability(l4s):
+    """Section 2.1: p * p of the classic packets, 2 * p of the L4S packets; within 5 standard deviations."""
+    params = {"mtu": 0, "step": 4 * SECOND, "tupdate": SECOND}
+    plane = DataPlane("dualpi2", 2, LINK, params, {1: {"l4s": "yes"}})
+    plane.init(0)
+    plane.model.controller.base = round(0.3 * 2**32)
+    marks, packets = 0, 20_000
+    for _ in range(packets):
+        plane.enqueue(0, int(l4s), PACKET)
+        plane.pick(0)
+        marks += plane.verdict(0, True) == "mark"
+        plane.send(0)
+    likely = 0.6 if l4s else 0.09
+    assert abs(marks / packets - likely) < 5 * (likely * (1 - likely) / packets) ** 0.5
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.75])
+def test_dualpi2_shares_the_link_between_both_kinds(share):
+    params = {"classic_share": round(share * 10**6)}
+    plane = DataPlane("dualpi2", 2, LINK, params, {1: {"l4s": "yes"}})
+    plane.init(0)
+    shared = rates(plane, 0, 10, greedy=((0, PACKET), (1, 700)))
+    assert shared == [half_percent(20 * share), half_percent(20 * (1 - share))]
 
 
 # Special situations of PSS
@@ -407,3 +458,8 @@ def test_a_machine_that_makes_other_vectors_is_told_so(vectors):
 def test_every_policy_has_a_model():
     assert len(POLICIES) >= 14
     assert all(hasattr(model_of(name), "Model") for name in POLICIES)
+
+
+def test_the_lives_of_bonds_are_those_of_the_model():
+    for name, text in bond.lives().items():
+        assert (bond.FOLDER / name).read_text() == text, "run: python oracle/bond.py"

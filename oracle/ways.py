@@ -7,10 +7,17 @@ circles around a point mass, the earth is a sphere that turns. Positions are tur
 angle between two directions, and two satellites see each other if no point of the line between them is in the earth.
 `python oracle/ways.py` writes the vectors in crates/linkweir-sim/tests/ways.
 
+Satellites may be listed in a file of two-line elements instead. The package `sgp4`, which has the program of Vallado
+and others (2006), then says where they are; sidereal time is that of Meeus (1998), and places are on the ellipsoid of
+WGS 84. The lists are of patterns, in an order drawn from a seed, and each satellite keeps links to those that are its
+neighbours in the pattern.
+
     shell PATTERN PLANES PER_PLANE PHASING ALTITUDE_KM INCLINATION_DEG MASK_DEG NEIGHBOURS METRIC
     station NAME LATITUDE LONGITUDE
     at NS way FROM TO none
     at NS way FROM TO MM NODE...      the nodes of the best way, and its length in mm
+
+Files NAME.listed have a line `list MASK_DEG NEIGHBOURS METRIC` in place of the shell's; the elements are in NAME.tle.
 """
 
 import heapq
@@ -23,6 +30,10 @@ from pathlib import Path
 EARTH_M = 6_371_000.0
 GRAVITY_M3_S2 = 3.986004418e14
 TURN_RAD_S = 7.2921159e-5
+LONG_M, FLAT = 6_378_137.0, 1 / 298.257223563
+"""Of the ellipsoid."""
+NOON_OF_2000 = 2451545.0
+DAY_OF_2000 = 2451544.5
 FOLDER = Path(__file__).resolve().parent.parent / "crates" / "linkweir-sim" / "tests" / "ways"
 
 
@@ -105,6 +116,119 @@ class Shell:
         return found
 
 
+class Listed(Shell):
+    """Satellites of a list, made of a pattern; they are numbered in the order of the list."""
+
+    def __init__(self, shell, stations, draw, first=10_000):
+        """The satellites have numbers from `first` on in the catalogue."""
+        pattern, planes, per_plane, phasing, altitude_km, inclination, mask, neighbours, _ = shell
+        super().__init__(
+            pattern, planes, per_plane, phasing, altitude_km * 1e3, inclination, mask, neighbours, stations
+        )
+        self.first = first
+        self.order = list(range(planes * per_plane))
+        draw.shuffle(self.order)
+        self.elements = [self.two_lines(number, draw) for number in self.order]
+        self.begin = max(epoch(first) for first, _ in self.elements)
+        from sgp4.api import WGS72, Satrec
+
+        self.orbits = [Satrec.twoline2rv(first, second, WGS72) for first, second in self.elements]
+
+    def two_lines(self, number, draw):
+        """Elements of a satellite of the pattern, a little aside of its place, with an epoch within an hour."""
+        plane, slot = divmod(number, self.per_plane)
+        spread = 360 if self.pattern == "delta" else 180
+        minutes = round(draw.uniform(0, 60), 2)
+        a_day = 86_400 / (math.tau * math.sqrt(self.radius**3 / GRAVITY_M3_S2))
+        # The plane turns by less than 0.3 degrees in an hour.
+        node = (spread * plane / self.planes + draw.uniform(-0.1, 0.1)) % 360
+        ahead = 360 * slot / self.per_plane + 360 * self.phasing * plane / (self.planes * self.per_plane)
+        along = ahead + 360 * a_day * minutes / 1440 + draw.uniform(-0.3, 0.3)
+        perigee = draw.uniform(0, 360)
+        anomaly = (along - perigee) % 360
+        digits = f"{draw.randrange(1_000, 20_000):07d}"
+        day, drag = round(minutes / 1440 * 1e8), draw.randrange(10_000, 99_999)
+        first = f"1 {self.first + number}U 20001A   26333.{day:08d}  .00000100  00000-0  {drag}-4 0  999"
+        tilt = self.tilt * 360 / math.tau + draw.uniform(-0.02, 0.02)
+        second = (
+            f"2 {self.first + number} {tilt:8.4f} {node:8.4f} {digits} {perigee:8.4f} {anomaly:8.4f} {a_day:11.8f}    1"
+        )
+        return with_sum(first), with_sum(second)
+
+    def satellite(self, number, t):
+        orbit = self.orbits[number]
+        days = t / 86_400 + self.begin
+        wrong, place, _ = orbit.sgp4(DAY_OF_2000, days - DAY_OF_2000)
+        assert wrong == 0
+        return [1e3 * km for km in place]
+
+    def station(self, name, t):
+        latitude, longitude = (math.radians(angle) for angle in self.stations[name])
+        short = LONG_M * (1 - FLAT)
+        # Of the ellipse of a meridian, the point whose normal has this latitude.
+        scale = math.hypot(LONG_M * math.cos(latitude), short * math.sin(latitude))
+        level, high = LONG_M**2 * math.cos(latitude) / scale, short**2 * math.sin(latitude) / scale
+        return self.turned([level * math.cos(longitude), level * math.sin(longitude), high], t)
+
+    def up(self, name, t):
+        """Away from the ground at a station."""
+        latitude, longitude = (math.radians(angle) for angle in self.stations[name])
+        level = math.cos(latitude)
+        return self.turned([level * math.cos(longitude), level * math.sin(longitude), math.sin(latitude)], t)
+
+    def turned(self, point, t):
+        """A point that the earth carries along."""
+        days = self.begin + t / 86_400 - NOON_OF_2000
+        degrees = 280.46061837 + 360.98564736629 * days + 0.000387933 * (days / 36_525) ** 2
+        return product(about_z(math.radians(degrees % 360)), point)
+
+    def links(self, t):
+        place = {number: at for at, number in enumerate(self.order)}
+        satellites = [self.satellite(number, t) for number in range(len(self.order))]
+        found = {}
+        for a, b in self.kept():
+            a, b = place[a], place[b]
+            if clear(satellites[a], satellites[b]):
+                found[f"s{a}", f"s{b}"] = math.dist(satellites[a], satellites[b])
+        for name in self.stations:
+            here, up = self.station(name, t), self.up(name, t)
+            for other, there in enumerate(satellites):
+                to = minus(there, here)
+                if 90 - math.degrees(math.acos(dot(up, to) / math.sqrt(dot(to, to)))) >= self.mask:
+                    found[name, f"s{other}"] = math.dist(here, there)
+        return found
+
+
+class Together:
+    """Several shells in one list, the satellites of each behind those of the one before; no links join two shells."""
+
+    def __init__(self, shells, stations, draw):
+        self.parts = [Listed(shell, stations, draw, 10_000 * (1 + at)) for at, shell in enumerate(shells)]
+        self.elements = [two for part in self.parts for two in part.elements]
+        for part in self.parts:
+            part.begin = max(epoch(first) for first, _ in self.elements)
+
+    def links(self, t):
+        found, before = {}, 0
+        for part in self.parts:
+            for ends, length in part.links(t).items():
+                found[tuple(f"s{int(end[1:]) + before}" if end[1:].isdigit() else end for end in ends)] = length
+            before += len(part.order)
+        return found
+
+
+def epoch(first):
+    """The epoch of elements of 2026, as a Julian day."""
+    return 2461041.5 - 1 + float(first[20:32])
+
+
+def with_sum(line):
+    """A line of elements with its last digit: the sum of all others, a minus counts as 1."""
+    line = line.ljust(68)
+    assert len(line) == 68, line
+    return line + str(sum(int(c) if c.isdigit() else c == "-" for c in line) % 10)
+
+
 def clear(a, b):
     """Whether the line from one point to another stays above the ground."""
     along = minus(b, a)
@@ -147,6 +271,23 @@ CASES = [
     ("planes-apart", ("delta", 24, 30, 7, 1200, 60, 5, 2, "delay"), ["paris", "new-york", "nairobi"]),
     ("holes", ("delta", 8, 6, 1, 700, 45, 20, 4, "delay"), ["nairobi", "tokyo", "new-york"]),
 ]
+LISTS = [
+    ("iridium", ("star", 6, 11, 2, 780, 86.4, 8, 4, "delay"), ["paris", "new-york", "sydney"]),
+    ("delta", ("delta", 24, 18, 5, 560, 53, 20, 4, "delay"), ["paris", "tokyo", "nairobi"]),
+]
+"""Patterns whose satellites are listed, for ways at whole multiples of 10 minutes."""
+TOGETHER = [
+    (
+        "shells",
+        [
+            ("delta", 16, 12, 3, 1100, 53, 15, 4, "delay"),
+            ("delta", 1, 14, 0, 1400, 0.05, 15, 4, "delay"),
+            ("delta", 6, 8, 1, 1100, 75, 15, 4, "delay"),
+        ],
+        ["paris", "nairobi", "singapore"],
+    ),
+]
+"""Shells of one list, one of them a ring above the equator."""
 PLACES = {
     "paris": (48.9, 2.4),
     "new-york": (40.7, -74.0),
@@ -154,6 +295,7 @@ PLACES = {
     "tokyo": (35.7, 139.7),
     "nairobi": (-1.3, 36.8),
     "pole": (89.5, 0.0),
+    "singapore": (1.4, 103.8),
 }
 INSTANTS = 12
 """Of each case; drawn from a seed within a day, in whole s."""
@@ -176,14 +318,41 @@ def lines(name, shell, stations):
             yield f"at {t * 10**9} way {a} {b} {rest}"
 
 
+def listed_lines(shell, stations, model):
+    """The vectors of a list."""
+    mask, neighbours, metric = shell[6:]
+    yield f"list {mask} {neighbours} {metric}"
+    for station in stations:
+        yield f"station {station} {PLACES[station][0]} {PLACES[station][1]}"
+    for step in range(INSTANTS):
+        t = 600 * step
+        links = model.links(t)
+        for a, b in itertools.combinations(stations, 2):
+            found = best(links, a, b, metric)
+            rest = "none" if found is None else f"{round(found[1] * 1e3)} {' '.join(found[2])}"
+            yield f"at {t * 10**9} way {a} {b} {rest}"
+
+
+def files():
+    """The names of all files and their lines."""
+    for name, shell, stations in CASES:
+        yield f"{name}.ways", lines(name, shell, stations)
+    alone = [(name, shell, stations, Listed, shell) for name, shell, stations in LISTS]
+    several = [(name, shells, stations, Together, shells[0]) for name, shells, stations in TOGETHER]
+    for name, of, stations, kind, shell in alone + several:
+        model = kind(of, {station: PLACES[station] for station in stations}, random.Random(name))
+        yield f"{name}.tle", itertools.chain.from_iterable(model.elements)
+        yield f"{name}.listed", listed_lines(shell, stations, model)
+
+
 def main():
     """Writes the vectors, or with --check says whether they are as they would be written."""
     stale = 0
-    for name, shell, stations in CASES:
+    for name, of_file in files():
         text = "# SPDX-License-Identifier: BSD-3-Clause\n# python oracle/ways.py\n" + "".join(
-            line + "\n" for line in lines(name, shell, stations)
+            line + "\n" for line in of_file
         )
-        path = FOLDER / f"{name}.ways"
+        path = FOLDER / name
         if "--check" in sys.argv:
             if not path.is_file() or path.read_text() != text:
                 print(f"{path} is not what oracle/ways.py writes")
