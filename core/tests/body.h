@@ -189,6 +189,23 @@ static bool body_overflow_is_right(struct body *b, uint64_t total, uint64_t held
 	       plane_wrong(p, "queue %" PRIu32 " loses first though another held %" PRIu64 " bytes", first, most);
 }
 
+/* checks what dualpi2 dropped after an arrival at q when `total` packets of `held` bytes waited */
+static bool body_excess_is_right(struct body *b, uint32_t q, uint64_t total, uint64_t held)
+{
+	struct plane *p = &b->p;
+	uint64_t limit = body_param(b, "limit"), memory = body_param(b, "memory"), left_bytes = 0;
+	uint32_t i;
+
+	for (i = 0; i < p->view.nqueues; i++)
+		left_bytes += p->queues[i].backlog_bytes;
+	if ((total > limit || held > memory) != (p->ndrops > 0))
+		return plane_wrong(p, "%lu drops with %" PRIu64 " packets of %" PRIu64 " bytes", (unsigned long)p->ndrops, total,
+				   held);
+	if (p->ndrops < LW_MOST_DROPS && (total - p->ndrops > limit || left_bytes > memory))
+		return plane_wrong(p, "%" PRIu64 " packets with %" PRIu64 " bytes remain", total - p->ndrops, left_bytes);
+	return !p->ndrops || p->drops[0] == q || plane_wrong(p, "another queue than that of the new packet loses first");
+}
+
 static bool body_enqueue(struct body *b, uint32_t q, uint32_t bytes)
 {
 	struct plane *p = &b->p;
@@ -211,8 +228,12 @@ static bool body_enqueue(struct body *b, uint32_t q, uint32_t bytes)
 	for (i = 0; i < p->ndrops; i++)
 		body_note(b, p->drops[i]);
 	b->counts->drops += (unsigned long)p->ndrops;
+	if (total == 1 && body_is(b, "dualpi2"))
+		b->wait_bytes[0] = b->wait_bytes[1] = 0;
 	if (p->started && body_is(b, "fq_codel"))
 		return body_overflow_is_right(b, total, held, most);
+	if (p->started && body_is(b, "dualpi2"))
+		return body_excess_is_right(b, q, total, held);
 	if (p->started && body_is(b, "pds")) {
 		uint64_t limit = body_param(b, "limit"), excess = lw_excess(total, limit);
 
@@ -261,11 +282,15 @@ static bool body_verdict_is_right(struct body *b, uint32_t q, const struct lw_qu
 	if (body_is(b, "codes"))
 		return (verdict == LW_DROP) == (*body_of(b, q, "timeout") && waited_ns > *body_of(b, q, "timeout")) ||
 		       plane_wrong(&b->p, "a packet that waited %" PRIu64 " ns gets verdict %d", waited_ns, (int)verdict);
-	if (verdict == LW_PASS || !strstr(b->p.policy->name, "codel"))
+	if (verdict == LW_PASS || !(strstr(b->p.policy->name, "codel") || body_is(b, "dualpi2")))
 		return true;
 	for (i = 0; i < b->p.view.nqueues; i++)
 		behind += b->p.queues[i].backlog_bytes;
 	behind -= verdict == LW_MARK ? was->head_bytes : 0;
+	if (body_is(b, "dualpi2"))
+		return behind >= 2 * body_param(b, "mtu") || (*body_of(b, q, "l4s") && waited_ns > body_param(b, "step")) ||
+		       plane_wrong(&b->p, "a packet that waited %" PRIu64 " ns, %" PRIu64 " bytes behind it, gets verdict %d",
+				   waited_ns, behind, (int)verdict);
 	return (waited_ns >= body_param(b, "target") && behind > body_param(b, "mtu")) ||
 	       plane_wrong(&b->p, "a packet that waited %" PRIu64 " ns, %" PRIu64 " bytes behind it, gets verdict %d", waited_ns,
 			   behind, (int)verdict);

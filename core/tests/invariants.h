@@ -19,6 +19,9 @@
  *   pds         the largest d * wait is picked; an arrival costs at most two packets, and exactly two while more than `limit`
  *               remain; without early drops none is dropped below it; the ring counts exactly the last k arrivals, the
  *               infinite history all
+ *   dualpi2     the earliest head packet of its kind is picked; while both kinds wait, their bytes differ from their shares by
+ *               at most two packets; no packet is dropped or marked that has less than two mtu behind it, unless it is an L4S
+ *               one that waited longer than the step; an arrival drops exactly what is above `limit` and `memory`
  *
  * The bounds on waiting hold while the data plane sends what was picked and the parameters stay the same; otherwise they are
  * no longer checked in this life (`counting`).
@@ -176,6 +179,21 @@ static bool body_claim_is_best(struct body *b, uint32_t picked)
 	return true;
 }
 
+/* dualpi2: no queue of its kind has an earlier head packet, and none with a lower index one that is as early. */
+static bool body_first_of_kind(struct body *b, uint32_t picked)
+{
+	uint32_t q;
+
+	for (q = 0; q < b->p.view.nqueues; q++) {
+		uint64_t head_ns = b->p.queues[q].head_arrival_ns, picked_ns = b->p.queues[picked].head_arrival_ns;
+
+		if (body_eligible(b, q) && *body_of(b, q, "l4s") == *body_of(b, picked, "l4s") &&
+		    (head_ns < picked_ns || (head_ns == picked_ns && q < picked)))
+			return plane_wrong(&b->p, "queue %" PRIu32 " is picked, queue %" PRIu32 " of its kind is before it", picked, q);
+	}
+	return true;
+}
+
 /* The policy's rule of choice, applied naively. A pick has just been made on the copy of the state. */
 static bool body_choice_is_right(struct body *b, uint32_t picked)
 {
@@ -184,6 +202,8 @@ static bool body_choice_is_right(struct body *b, uint32_t picked)
 
 	if (body_is(b, "pf") || body_is(b, "codes"))
 		return body_claim_is_best(b, picked);
+	if (body_is(b, "dualpi2"))
+		return body_first_of_kind(b, picked);
 	if (body_is(b, "mlwdf") || body_is(b, "exp_rule") || body_is(b, "exp_pf") || body_is(b, "fq_codel"))
 		return true;
 	for (q = 0; q < b->p.view.nqueues; q++) {
@@ -247,10 +267,36 @@ static uint64_t body_wait_bound(struct body *b, uint32_t q, bool *in_bytes)
 	return bound;
 }
 
+/* dualpi2: what both kinds sent while both waited, since all queues were empty */
+static bool body_shares(struct body *b, uint32_t served, uint32_t bytes)
+{
+	uint64_t kind = *body_of(b, served, "l4s"), share = body_param(b, "classic_share"), longest = body_param(b, "mtu");
+	uint64_t of_l4s, of_classic, apart;
+	uint32_t q;
+
+	if (!b->counting)
+		return true;
+	for (q = 0; q < b->p.view.nqueues && !(body_eligible(b, q) && *body_of(b, q, "l4s") != kind); q++)
+		;
+	if (q == b->p.view.nqueues)
+		return true;
+	b->wait_bytes[kind] += bytes;
+	longest = longest > b->longest_bytes ? longest : b->longest_bytes;
+	of_l4s = b->wait_bytes[1] * share;
+	of_classic = b->wait_bytes[0] * (1000000 - share);
+	apart = of_l4s > of_classic ? of_l4s - of_classic : of_classic - of_l4s;
+	b->counts->waits++;
+	return apart <= 2 * longest * 1000000 ||
+	       plane_wrong(&b->p, "%" PRIu64 " bytes of L4S packets and %" PRIu64 " of classic ones are too far from their shares",
+			   b->wait_bytes[1], b->wait_bytes[0]);
+}
+
 static bool body_waits(struct body *b, uint32_t served, uint32_t bytes)
 {
 	uint32_t q;
 
+	if (body_is(b, "dualpi2"))
+		return body_shares(b, served, bytes);
 	if (!body_is(b, "rr") && !body_is(b, "wrr") && !body_is(b, "drr"))
 		return true;
 	b->wait_pkts[served] = b->wait_bytes[served] = 0;

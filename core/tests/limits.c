@@ -27,6 +27,7 @@ static bool wrong(const char *what, const char *name)
 static bool defaults_hold(const struct lw_policy *policy)
 {
 	static const struct { const char *policy, *param; uint64_t def; } expected[] = {
+		{ "dualpi2", "limit", 10000 },
 		{ "fq_codel", "limit", 10240 },
 		{ "pds", "k", 1500 },
 	};
@@ -307,13 +308,23 @@ static bool shared_limit_holds(const struct lw_policy *policy)
 	return !policy->shared_limit;
 }
 
+/* The data plane sorts by ECN into queues whose `l4s` is yes, so exactly the policies with that parameter ask for it. */
+static bool sorting_holds(const struct lw_policy *policy)
+{
+	uint32_t i;
+
+	for (i = 0; i < policy->nqparams && strcmp(policy->qparams[i].name, "l4s") != 0; i++)
+		;
+	return (i < policy->nqparams) == !!(policy->traits & LW_SORTED_BY_ECN);
+}
+
 static bool policy_holds(const struct lw_policy *policy)
 {
 	uint64_t params[16] = { 0 };
 	uint32_t i, most = policy->max_queues;
 
 	policy_name = policy->name;
-	if (most < 1 || most > LW_MAX_QUEUES || policy->traits & ~(uint32_t)LW_IGNORES_RATES)
+	if (most < 1 || most > LW_MAX_QUEUES || policy->traits & ~(uint32_t)(LW_IGNORES_RATES | LW_SORTED_BY_ECN))
 		return wrong("the table has a wrong largest number of queues or an unknown trait", "");
 	if (policy->abi != LW_ABI || policy->nparams > 16 || policy->nqparams > 16 || !policy->help || !policy->help[0])
 		return wrong("the table has another ABI, too many parameters or no help", "");
@@ -322,6 +333,8 @@ static bool policy_holds(const struct lw_policy *policy)
 	for (i = 0; i < policy->nstats; i++)
 		if (!policy->stats[i].name || !policy->stats[i].help || !policy->observe)
 			return wrong("a statistic without name, help or observe()", "");
+	if (!sorting_holds(policy))
+		return wrong("the trait LW_SORTED_BY_ECN without a parameter l4s of queues, or the reverse", "");
 	if (!shared_limit_holds(policy))
 		return wrong("a shared limit that is no parameter in packets, or victim() without one", "");
 	return table_holds(policy->params, policy->nparams, LW_AT_INIT) &&

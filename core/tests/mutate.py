@@ -9,8 +9,9 @@ A mutant changes one operator, constant, condition or statement. Those that do n
 code of the original or of another mutant, are left out. The rest run the tests of the policies that the file is
 compiled into, the fastest first: vectors, random lives, limits of the contract, sanitizers. Every mutant that survives
 must be explained in mutants.toml, and every explanation there must belong to a survivor; otherwise the run fails.
-Each file whose survivors are all explained gets its line in docs/records/mutation.md, with a hash of the code it was
-run on. So the record can be made file by file.
+Files are tried in the order in which they are named, or those with few mutants first. When a file is done and its
+survivors are all explained, it gets its line in docs/records/mutation.md, with a hash of the code it was run on; a run
+that is interrupted keeps these lines.
 """
 
 import argparse
@@ -322,12 +323,14 @@ class Build:
     def __init__(self, bench, name, options, tests):
         self.bench, self.name, self.options = bench, name, options
         self.path = bench.path / name
-        self.path.mkdir()
-        self.compiled = all(self.compile(source) for source in bench.sources)
+        if not self.path.exists():  # the bench is no copy
+            self.path.mkdir()
+            for source in bench.sources:
+                self.compile(source)
+            self.link()
+            for test in tests:
+                self.compile_test(test)
         self.originals = {source: self.object(source).read_bytes() for source in bench.sources}
-        self.link()
-        for test in tests:
-            self.compile_test(test)
 
     def compile_test(self, test):
         command = ["gcc", "-std=c11", "-w", *self.options, "-Iinclude", "-Isrc", str(CORE / "tests" / f"{test}.c")]
@@ -361,20 +364,23 @@ class Build:
 
 
 class Bench:
-    """A copy of the core in which one mutant after the other is built and tested."""
+    """A copy of the core, or of another bench, in which one mutant after the other is built and tested."""
 
-    def __init__(self, number, known):
+    def __init__(self, number, known, other=None):
         self.path = BUILD / str(number)
         shutil.rmtree(self.path, ignore_errors=True)
-        self.path.mkdir(parents=True)
-        shutil.copytree(CORE / "src", self.path / "src")
-        shutil.copytree(CORE / "include", self.path / "include")
+        if other:
+            shutil.copytree(other.path, self.path)
+        else:
+            self.path.mkdir(parents=True)
+            shutil.copytree(CORE / "src", self.path / "src")
+            shutil.copytree(CORE / "include", self.path / "include")
+            shutil.copytree(ROOT / "vectors", self.path / "vectors", ignore=shutil.ignore_patterns(".random-*"))
         self.known = known
         self.sources = sorted(path.name for path in (self.path / "src").glob("*.c"))
         self.quick = Build(self, "quick", ["-O0"], ("replay",))
         self.plain = Build(self, "plain", ["-O2"], ("property", "limits"))
         self.sanitized = Build(self, "sanitized", ["-O1", *SANITIZE], ("replay", "limits"))
-        shutil.copytree(ROOT / "vectors", self.path / "vectors", ignore=shutil.ignore_patterns(".random-*"))
 
     def vectors(self, policies):
         return [str(path) for policy in policies for path in sorted((self.path / "vectors" / policy).glob("*.vec"))]
@@ -546,6 +552,31 @@ def report(sources, paths, counts, why):
     REPORT.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
 
 
+def judge(file, verdicts, total, why, known):
+    """How many mutants of a file were found by what, and whether its survivors are those that `why` explains."""
+    count, survivors, repeated = Counter(), set(), set()
+    for done, (mutant, how) in enumerate(verdicts, 1):
+        count[how] += 1
+        if done % 50 == 0:
+            known.save()
+        if how == "repeated":  # of two with the same object code, either may have come first
+            repeated.add(mutant.name)
+        if how == "survived":
+            survivors.add(mutant.name)
+            if mutant.name not in why:
+                print(
+                    f"survived, not explained: {file} {mutant.function}\n  was {mutant.was}\n  now {mutant.now}",
+                    flush=True,
+                )
+        if sys.stderr.isatty():
+            print(f"\r{file} {done}/{total}, {len(survivors)} survived ", end="", file=sys.stderr)
+    known.save()
+    gone = sorted(name for name in set(why) - survivors - repeated if name[0] == file)
+    for _, function, was, now in gone:
+        print(f"explained, but found or gone: {file} {function}\n  was {was}\n  now {now}", flush=True)
+    return count, not gone and survivors <= set(why)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
@@ -566,20 +597,21 @@ def main():
     if arguments.stale:
         print("\n".join(stale(sources, paths)))
         return 0
-    chosen = [path for path in paths if not arguments.file or path.name in arguments.file]
-    mutants = [mutant for path in chosen for mutant in mutants_of(path, CORE)]
+    if arguments.file:
+        files = [list(mutants_of(path, CORE)) for name in arguments.file for path in paths if path.name == name]
+    else:
+        files = sorted((list(mutants_of(path, CORE)) for path in paths), key=len)
     known = Known(BUILD / "known.json", sources)
     if not arguments.resume:
         known.verdicts.clear()
     benches = queue.Queue()
-    for number in range(arguments.workers):
-        benches.put(Bench(number, known))
-    first = benches.get()
+    first = Bench(0, known)
     if not first.passes():
         sys.exit("the original does not pass its tests")
     benches.put(first)
-    seen, counts, survivors, repeated, done = set(), {}, [], set(), 0
-    why, faulty = explanations(), set()
+    for number in range(1, arguments.workers):
+        benches.put(Bench(number, known, first))
+    seen, faulty = set(), set()
 
     def run(mutant):
         bench = benches.get()
@@ -589,32 +621,14 @@ def main():
             benches.put(bench)
 
     with concurrent.futures.ThreadPoolExecutor(arguments.workers) as pool:
-        for mutant, how in pool.map(run, mutants):
-            counts.setdefault(mutant.file, Counter())[how] += 1
-            done += 1
-            if done % 50 == 0:
-                known.save()
-            if how == "repeated":  # of two with the same object code, either may have come first
-                repeated.add(mutant.name)
-            if how == "survived":
-                survivors.append(mutant)
-                if mutant.name not in why:
-                    faulty.add(mutant.file)
-                    print(
-                        f"survived, not explained: {mutant.file} {mutant.function}\n"
-                        f"  was {mutant.was}\n  now {mutant.now}",
-                        flush=True,
-                    )
-            if sys.stderr.isatty():
-                print(f"\r{done}/{len(mutants)}, {len(survivors)} survived", end="", file=sys.stderr)
-    known.save()
-    for name in sorted(set(why) - {mutant.name for mutant in survivors} - repeated):
-        if name[0] in counts:
-            faulty.add(name[0])
-            print(f"explained, but found or gone: {name[0]} {name[1]}\n  was {name[2]}\n  now {name[3]}")
-    for file, count in sorted(counts.items()):
-        print(file, dict(sorted(count.items())))
-    report(sources, paths, {file: count for file, count in counts.items() if file not in faulty}, why)
+        for mutants in filter(None, files):
+            file, why = mutants[0].file, explanations()
+            count, explained = judge(file, pool.map(run, mutants), len(mutants), why, known)
+            print(file, dict(sorted(count.items())), flush=True)
+            if explained:
+                report(sources, paths, {file: count}, why)
+            else:
+                faulty.add(file)
     return 1 if faulty else 0
 
 

@@ -106,8 +106,8 @@ static bool lives_hold(uint64_t first, uint64_t last, char **names)
 		       " digest %016" PRIx64 "\n", name, c->lives, c->refused, c->operations, c->sends, c->drops, c->waits,
 		       c->buckets, c->digest);
 		/* lives that never reach what is checked prove nothing */
-		if (2 * c->refused > c->lives || !c->sends || (strstr("pds codes codel fq_codel", name) && !c->drops) ||
-		    (!c->waits && strchr("rwd", name[0])) || (!c->buckets && !strcmp(name, "pss"))) {
+		if (2 * c->refused > c->lives || !c->sends || (strstr("pds codes codel fq_codel dualpi2", name) && !c->drops) ||
+		    (!c->waits && strstr("rr wrr drr dualpi2", name)) || (!c->buckets && !strcmp(name, "pss"))) {
 			printf("%s was hardly tested\n", name);
 			return false;
 		}

@@ -424,8 +424,8 @@ static void vector_begin(struct vector *v)
 	memset(v, 0, offsetof(struct vector, words));
 }
 
-/* Replays the next line, which it cuts into words; false: plane.wrong says what is wrong. */
-static bool vector_line(struct vector *v, char *line)
+/* Cuts the next line into words; false: they are too many. */
+static bool vector_words(struct vector *v, char *line)
 {
 	static const char between[] = " \t\r\n";
 
@@ -439,7 +439,13 @@ static bool vector_line(struct vector *v, char *line)
 		if (*line)
 			*line++ = 0;
 	}
-	return !v->nwords || vector_statement(v);
+	return true;
+}
+
+/* Replays the next line; false: plane.wrong says what is wrong. */
+static bool vector_line(struct vector *v, char *line)
+{
+	return vector_words(v, line) && (!v->nwords || vector_statement(v));
 }
 
 /* After the last line: whether it asked for anything. */

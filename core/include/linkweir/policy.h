@@ -5,7 +5,8 @@
  * The data plane (simulator, gateway, qdisc, ns-3) owns clocks, packets and queues. It keeps a view of the queues up to
  * date, asks the policy questions (pick, victim, expired), reports events to it (enqueued, sent, dropped, rated), and asks
  * it for a verdict on each packet that is about to leave (leaving). The policy owns one block of state and nothing else: it
- * does not allocate memory, read a clock, draw random numbers, call the data plane or access a packet.
+ * does not allocate memory, read a clock, call the data plane or access a packet. Random numbers come from a generator in its
+ * state, which begins with a parameter.
  *
  * Rules
  *   State     owned by the caller, 8-byte aligned, without pointers: memcpy takes a snapshot.
@@ -126,7 +127,9 @@ struct lw_stat {
 
 /* Properties of a policy that data planes must know, in addition to its parameters. */
 enum lw_trait {
-	LW_IGNORES_RATES = 1            /* link_bps and rate_bps do not influence its choices, except that a rate_bps of 0 blocks */
+	LW_IGNORES_RATES = 1,           /* link_bps and rate_bps do not influence its choices, except that a rate_bps of 0 blocks */
+	LW_SORTED_BY_ECN = 2            /* queues whose `l4s` is yes hold the packets with ECT(1) or CE, all others the rest; a data
+	                                 * plane that cannot sort packets so refuses the policy */
 };
 
 /* Why a set of parameters is refused. */
