@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Compiles the C core.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 fn main() {
-    let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../core");
+    // In a package of this crate a folder of its own, which is a link in the repository; else the folder beside the crates.
+    let folders = ["core", "../../core"].map(|at| Path::new(env!("CARGO_MANIFEST_DIR")).join(at));
+    let core = folders.iter().find(|folder| folder.join("src").is_dir());
+    let core = core.expect("the core's sources are there");
+    let core = core.canonicalize().expect("the folder is there");
     let layout = PathBuf::from("src/layout.c");
 
     let mut sources: Vec<PathBuf> = fs::read_dir(core.join("src"))
@@ -15,7 +20,11 @@ fn main() {
         .collect();
     sources.sort();
 
-    cc::Build::new()
+    let mut build = cc::Build::new();
+    if env::var("CARGO_CFG_TARGET_FAMILY").is_ok_and(|family| family == "wasm") {
+        build.include("src/freestanding");
+    }
+    build
         .std("c11")
         .opt_level(2)
         .warnings(true)

@@ -42,6 +42,7 @@ pub(crate) mod verdict {
 pub(crate) const AT_INIT: u32 = 1;
 /// `enum lw_trait`
 pub(crate) const IGNORES_RATES: u32 = 1;
+pub(crate) const SORTED_BY_ECN: u32 = 2;
 
 #[repr(C)]
 pub(crate) struct Param {
@@ -124,7 +125,7 @@ mod tests {
     use std::mem::{offset_of, size_of};
 
     extern "C" {
-        static lw_layout: [usize; 0];
+        static lw_layout: [u64; 0];
         static lw_layout_count: usize;
     }
 
@@ -172,6 +173,7 @@ mod tests {
             crate::MAX_PACKET_BYTES as usize,
             crate::MOST_DROPS as usize,
             IGNORES_RATES as usize,
+            SORTED_BY_ECN as usize,
             crate::MIN_RATE_BPS as usize,
             crate::MAX_RATE_BPS as usize,
             crate::MAX_NOW_NS as usize,
@@ -180,10 +182,11 @@ mod tests {
 
     #[test]
     fn layout_is_that_of_the_c_compiler() {
-        let ours = [structs(), constants()].concat();
+        let ours = [structs(), constants()].concat().into_iter();
+        let ours: Vec<u64> = ours.map(|value| value as u64).collect();
         // SAFETY: layout.c defines the count and that many elements, all constant.
         let theirs = unsafe {
-            std::slice::from_raw_parts((&raw const lw_layout).cast::<usize>(), lw_layout_count)
+            std::slice::from_raw_parts((&raw const lw_layout).cast::<u64>(), lw_layout_count)
         };
         assert_eq!(ours, theirs);
     }

@@ -36,7 +36,7 @@ impl Isolation {
 
     /// Name of the policy.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Isolation::FqCodel => "fq_codel",
             Isolation::Drr => "drr",

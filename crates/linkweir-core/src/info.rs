@@ -184,6 +184,9 @@ pub struct Declaration {
     pub max_queues: usize,
     /// Whether rates do not influence its choices, except that a rate of 0 blocks a channel.
     pub ignores_rates: bool,
+    /// Whether queues whose `l4s` is yes hold the packets with ECT(1) or CE, all others the rest. Hosts that cannot sort packets
+    /// so refuse the policy.
+    pub sorted_by_ecn: bool,
     /// Index of the parameter that says how many packets all queues hold together, if it has such a limit.
     pub shared_limit: Option<usize>,
 }
@@ -246,6 +249,19 @@ impl PolicyInfo {
     pub fn nests(&self) -> bool {
         self.table.victim.is_none() && self.table.leaving.is_some() == self.table.expired.is_some()
     }
+
+    /// Whether classes can be withheld from it for a moment ([`Mux::allow`](crate::Mux::allow)) without a trace, as the paths of
+    /// a [bond](crate::Bond) need it. A policy that keeps its queues in lists cannot: a queue that was blocked joins the list
+    /// at its tail and has lost its turn, or its deficit. One that keeps means rounds them whenever a rate changes. Of a policy
+    /// from a file this is not known.
+    #[must_use]
+    pub fn bonds(&self) -> bool {
+        const FORGETFUL: [&str; 5] = ["strict", "fifo", "codel", "pss", "pds"];
+        FORGETFUL.contains(&self.name)
+            && policies()
+                .iter()
+                .any(|own| std::ptr::eq(own.table, self.table))
+    }
 }
 
 /// Every policy of the core, in its own order.
@@ -296,6 +312,7 @@ pub(crate) fn describe(table: &'static ffi::Policy) -> PolicyInfo {
         help: help.unwrap_or(""),
         max_queues: table.max_queues as usize,
         ignores_rates: table.traits & ffi::IGNORES_RATES != 0,
+        sorted_by_ecn: table.traits & ffi::SORTED_BY_ECN != 0,
         shared_limit: shared_limit.map(|name| {
             let at = params.iter().position(|param| param.name == name);
             at.expect("the shared limit is a parameter of the policy")

@@ -2,10 +2,10 @@
 /* Sizes and offsets of the contract's structs as the C compiler lays them out, in the order ffi.rs lists its own. */
 #include <linkweir/policy.h>
 
-extern const size_t lw_layout[];
+extern const uint64_t lw_layout[];
 extern const size_t lw_layout_count;
 
-const size_t lw_layout[] = {
+const uint64_t lw_layout[] = {
 	sizeof(struct lw_queue),
 	offsetof(struct lw_queue, backlog_bytes),
 	offsetof(struct lw_queue, head_arrival_ns),
@@ -62,7 +62,7 @@ const size_t lw_layout[] = {
 	offsetof(struct lw_policy, observe),
 	LW_NUMBER, LW_BPS, LW_NS, LW_BYTES, LW_BITS, LW_PKTS, LW_PPM, LW_CHOICE,
 	LW_AT_INIT, LW_FROM_HEAD, LW_PASS, LW_MARK, LW_DROP, sizeof(enum lw_verdict), LW_ABI, LW_MAX_QUEUES, LW_MAX_PACKET_BYTES,
-	LW_MOST_DROPS, LW_IGNORES_RATES, LW_MIN_RATE_BPS, LW_MAX_RATE_BPS, LW_MAX_NOW_NS,
+	LW_MOST_DROPS, LW_IGNORES_RATES, LW_SORTED_BY_ECN, LW_MIN_RATE_BPS, LW_MAX_RATE_BPS, LW_MAX_NOW_NS,
 };
 
 const size_t lw_layout_count = sizeof(lw_layout) / sizeof(lw_layout[0]);

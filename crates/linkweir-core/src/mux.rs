@@ -216,6 +216,17 @@ pub struct Mux<P, T> {
     channels: bool,
     /// Whether waiting times are counted.
     measured: bool,
+    /// Which classes are withheld from departures, if any was ever ([`Mux::allow`]).
+    withheld: Option<Box<Withheld>>,
+}
+
+/// Classes that may not leave at present, although packets of theirs wait.
+#[derive(Debug)]
+struct Withheld {
+    /// Of each class.
+    classes: Vec<bool>,
+    /// The rate of each class's channel, which the policy sees as 0 while the class is withheld.
+    rates_bps: Vec<u64>,
 }
 
 const NEVER: u64 = u64::MAX;
@@ -354,6 +365,7 @@ impl<P: Policy, T> Mux<P, T> {
             timed: false,
             channels: false,
             measured: true,
+            withheld: None,
         };
         mux.limits_changed();
         Ok(mux)
@@ -768,6 +780,66 @@ impl<P: Policy, T> Mux<P, T> {
         }
     }
 
+    /// From now on only the classes for which `may_leave` is true can be picked, until this is called again. The others keep
+    /// their packets, and the policy sees their channels as blocked. A caller with several transmitters, each of which carries
+    /// some of the classes, calls this before each question. What was withheld in between must leave no trace, so the policy
+    /// must be one that [bonds](crate::PolicyInfo::bonds). If no class changes, this is one comparison for each.
+    pub fn allow(&mut self, now_ns: u64, may_leave: impl Fn(usize, &Queue) -> bool) {
+        self.clock(now_ns);
+        let Scene { queues, .. } = &mut self.scene;
+        let mut changed = false;
+        for (class, queue) in queues.iter_mut().enumerate() {
+            // A class without packets is never picked. It is not withheld, and given back if it lost its last packet meanwhile.
+            let withhold = queue.backlog_pkts > 0 && !may_leave(class, queue);
+            let was = self
+                .withheld
+                .as_ref()
+                .is_some_and(|withheld| withheld.classes[class]);
+            if withhold == was {
+                continue;
+            }
+            let withheld = self.withheld.get_or_insert_with(|| {
+                Box::new(Withheld {
+                    classes: vec![false; self.classes.len()],
+                    rates_bps: vec![0; self.classes.len()],
+                })
+            });
+            withheld.classes[class] = withhold;
+            if withhold {
+                withheld.rates_bps[class] = std::mem::take(&mut queue.rate_bps);
+            } else {
+                queue.rate_bps = withheld.rates_bps[class];
+            }
+            changed = true;
+        }
+        if changed {
+            self.policy.rated(&self.scene.view());
+        }
+    }
+
+    /// The class that would go next if the queues of these classes looked like this; their rates stay as they are. A caller
+    /// that has packets of its own beside the queues learns so how the policy ranks them. Nothing is taken out, and it must
+    /// leave no trace, so the policy must be one that [bonds](crate::PolicyInfo::bonds). `seen` is as before afterwards.
+    pub fn next_class_if(&mut self, now_ns: u64, seen: &mut [(usize, Queue)]) -> Option<usize> {
+        self.clock(now_ns);
+        if !self.unlooked.is_empty() {
+            self.look();
+        }
+        for (class, queue) in &mut *seen {
+            queue.rate_bps = self.scene.queues[*class].rate_bps;
+        }
+        let mut exchange = |mux: &mut Mux<P, T>| {
+            for (class, queue) in &mut *seen {
+                std::mem::swap(&mut mux.scene.queues[*class], queue);
+            }
+            mux.policy.rated(&mux.scene.view());
+        };
+        exchange(self);
+        let found = self.choose_as_shown();
+        exchange(self);
+        found.map(|(class, _)| class)
+    }
+
     /// The packet at the head of a class, if any. Where flows are isolated, [`Mux::next_class`] may change it.
     #[must_use]
     pub fn head(&self, class: usize) -> Option<&T> {
@@ -933,7 +1005,7 @@ impl<P: Policy, T> Mux<P, T> {
     /// Sets the rate of the channel to one class, bit/s; 0 blocks it.
     pub fn set_rate(&mut self, now_ns: u64, class: usize, rate_bps: u64) {
         self.clock(now_ns);
-        self.scene.queues[class].rate_bps = rate_bps;
+        self.show_rate(class, rate_bps);
         self.channels = true;
         self.rated();
     }
@@ -941,11 +1013,27 @@ impl<P: Policy, T> Mux<P, T> {
     /// As [`Mux::set_rate`] for the first class, the second, and so on, with a single report to the policy.
     pub fn set_rates(&mut self, now_ns: u64, rates_bps: impl IntoIterator<Item = u64>) {
         self.clock(now_ns);
-        for (queue, rate_bps) in self.scene.queues.iter_mut().zip(rates_bps) {
-            queue.rate_bps = rate_bps;
+        for (class, rate_bps) in (0..self.classes.len()).zip(rates_bps) {
+            self.show_rate(class, rate_bps);
         }
         self.channels = true;
         self.rated();
+    }
+
+    /// Sets the rate of a class's channel, which the policy sees unless the class is withheld.
+    fn show_rate(&mut self, class: usize, rate_bps: u64) {
+        match &mut self.withheld {
+            Some(withheld) if withheld.classes[class] => withheld.rates_bps[class] = rate_bps,
+            _ => self.scene.queues[class].rate_bps = rate_bps,
+        }
+    }
+
+    /// The rate of a class's channel, bit/s, also while the class is withheld.
+    fn channel_bps(&self, class: usize) -> u64 {
+        match &self.withheld {
+            Some(withheld) if withheld.classes[class] => withheld.rates_bps[class],
+            _ => self.scene.queues[class].rate_bps,
+        }
     }
 
     /// Sets the limits of a class. Packets that wait already stay unless they are too old.
@@ -971,12 +1059,13 @@ impl<P: Policy, T> Mux<P, T> {
 
     /// Sets the most bytes of each class for the present rates.
     fn limit_by_rate(&mut self) {
-        for (class, queue) in self.classes.iter_mut().zip(&self.scene.queues) {
-            class.limit_at(if self.channels {
-                queue.rate_bps
+        for class in 0..self.classes.len() {
+            let bps = if self.channels {
+                self.channel_bps(class)
             } else {
                 self.scene.link_bps
-            });
+            };
+            self.classes[class].limit_at(bps);
         }
     }
 
@@ -984,6 +1073,12 @@ impl<P: Policy, T> Mux<P, T> {
     #[must_use]
     pub fn most_bytes(&self, class: usize) -> Option<u64> {
         Some(self.classes[class].most_bytes).filter(|most| *most != u64::MAX)
+    }
+
+    /// How long a packet of a class may wait, ns; none: any time.
+    #[must_use]
+    pub fn max_age_ns(&self, class: usize) -> Option<u64> {
+        self.classes[class].limit.max_age_ns
     }
 
     /// Packets of a class that wait, each of a train counted.

@@ -45,24 +45,7 @@ impl<P: Policy, W: Write> Recorded<P, W> {
         out: W,
     ) -> Recorded<P, W> {
         let rates_bps: Vec<u64> = view.queues.iter().map(|queue| queue.rate_bps).collect();
-        let mut line = format!(
-            "linkweir-vectors 1\npolicy {}\nqueues {}\nlink {}\n",
-            info.name,
-            view.queues.len(),
-            view.link_bps
-        );
-        if !params.is_empty() {
-            let _ = writeln!(line, "set{}", assignments(&info.params, params));
-        }
-        for words in of_queues(info, qparams) {
-            let _ = writeln!(line, "{words}");
-        }
-        for (q, bps) in rates_bps.iter().enumerate() {
-            if *bps != view.link_bps {
-                let _ = writeln!(line, "at {} rate {q} {bps}", view.now_ns);
-            }
-        }
-        let _ = write!(line, "at {} init", view.now_ns);
+        let line = beginning(info, view, params, qparams);
         Recorded {
             policy,
             info,
@@ -76,6 +59,35 @@ impl<P: Policy, W: Write> Recorded<P, W> {
             }),
         }
     }
+}
+
+/// The first lines of a vector, to the call with which the policy starts, without the end of the last line.
+#[must_use]
+pub fn beginning(
+    info: &'static PolicyInfo,
+    view: &View<'_>,
+    params: &[u64],
+    qparams: &[u64],
+) -> String {
+    let mut line = format!(
+        "linkweir-vectors 1\npolicy {}\nqueues {}\nlink {}\n",
+        info.name,
+        view.queues.len(),
+        view.link_bps
+    );
+    if !params.is_empty() {
+        let _ = writeln!(line, "set{}", assignments(&info.params, params));
+    }
+    for words in of_queues(info, qparams) {
+        let _ = writeln!(line, "{words}");
+    }
+    for (q, queue) in view.queues.iter().enumerate() {
+        if queue.rate_bps != view.link_bps {
+            let _ = writeln!(line, "at {} rate {q} {}", view.now_ns, queue.rate_bps);
+        }
+    }
+    let _ = write!(line, "at {} init", view.now_ns);
+    line
 }
 
 /// `queue N name=value ...` of every queue whose policy has parameters for queues.
