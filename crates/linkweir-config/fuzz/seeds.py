@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes inputs of the fuzzers into the folders `read` and `files`.
+"""Writes inputs of the fuzzers into the folders `read`, `files`, `link` and `tunnel`.
 
 Of `read`: the files of python/tests/data/dialects, a line with their keys in front of each. Of `files`: a small file
-for each reader, with its number and keys in front.
+for each reader, with its number and keys in front. Of `link`: packets for each link. Of `tunnel`: a
+probe of a path, and packets with numbers.
 """
 
 from __future__ import annotations
@@ -47,6 +48,11 @@ def others() -> dict[str, bytes]:
         found[f"{name}-semicolons"] = f"{comma}\n{semicolons}".encode()
         found[f"{name}-tabs"] = f"{head}\n{text}".replace(",", "\t").encode()
         found[f"{name}-zipped"] = f"{head}\n".encode() + gzip.compress(text.encode("utf-16"), mtime=0)
+    elements = (FOLDER.parents[3] / "crates/linkweir-sim/tests/ways/iridium.tle").read_bytes().splitlines(keepends=True)
+    found["elements"] = b"6\n" + b"".join(elements[:40])
+    found["elements-named"] = b'6routes = { every = "1s" }\n' + b"0 NAME\n".join(
+        [b"", *map(b"".join, zip(elements[2:40:2], elements[3:40:2], strict=True))]
+    )
     for name, content in captures().items():
         found[name] = b"3\n" + content
         found[f"{name}-frames"] = b'3lengths = "frame";mtu = "1400B"\n' + content
@@ -89,9 +95,29 @@ def captures() -> dict[str, bytes]:
     return found
 
 
+def links() -> dict[str, bytes]:
+    """For each link a burst, then packets of both classes that come faster than it can send."""
+    burst = bytes([1, 0, 0, 250]) * 40
+    steady = bytes(value for at in range(200) for value in (1 + 8 * (at % 2), 60, at % 2, 20 + at % 200))
+    return {str(which): bytes([which]) + burst + bytes([0, 200, 0, 0]) + steady for which in range(8)}
+
+
+def tunnels() -> dict[str, bytes]:
+    """Packets of a tunnel: a probe of a path, and numbered packets in disorder."""
+    address = bytes([0xFE, 0x80, *bytes(13)])
+    header = bytes([0x60, 0, 0, 0, 0, 40, 253, 1]) + address + b"\1" + address + b"\2" + b"Lwfb"
+    probe = header + bytes([5, 0, 0, 0]) + struct.pack(">QIIQQ", 7, 1, 0, 0x6C7465 << 40, 0)
+    numbered = [
+        struct.pack(">BBHII", 0x40, 1, 32, epoch, number) + bytes([0x45, *bytes(19)])
+        for epoch, number in ((0, 0), (0, 2), (0, 1), (0, 1), (1, 0), (0, 4), (1, 3))
+    ]
+    packets = [numbered[0], numbered[1], probe, *numbered[2:], header]
+    return {"some": b"".join(bytes([9, len(packet)]) + packet for packet in packets)}
+
+
 def main(out: Path) -> None:
     """Writes one input for each file."""
-    for target, inputs in (("read", dialects()), ("files", others())):
+    for target, inputs in (("read", dialects()), ("files", others()), ("link", links()), ("tunnel", tunnels())):
         (out / target).mkdir(parents=True, exist_ok=True)
         for name, content in inputs.items():
             (out / target / name).write_bytes(content)

@@ -36,7 +36,7 @@ impl Fault {
     }
 }
 
-/// One line of at most [`SHOWN_CHARS`] printable characters.
+/// One line of at most `SHOWN_CHARS` printable characters.
 pub fn shorten(text: &str) -> String {
     let mut shown = String::new();
     for (i, c) in text.trim().chars().enumerate() {

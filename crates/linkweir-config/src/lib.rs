@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! How inputs are written, the same for simulator and gateway: quantities with units, TOML tables in which every key is
 //! read once, faults with file, line, key and cure, values over time, capacity traces, what a link offers, which
-//! packets belong to a class, and the parameters of the core's policies, also across users. [`keys`] declares what the keys of both mean.
+//! packets belong to a class, and the parameters of the core's policies, also across users. [`mod@keys`] declares what the keys of both mean.
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]
 
 pub mod across;
+pub mod bond;
 pub mod fault;
 pub mod keys;
 pub mod limits;

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::fault::Fault;
 use crate::keys::link::{RATE, TRACE};
 use crate::limits;
-use crate::reader::{Entry, Section};
+use crate::reader::{Entry, Files, Section};
 use crate::signal::{Capacity, Signal};
 use crate::trace::{self, Described, Hints};
 use crate::values;
@@ -80,10 +80,24 @@ impl<'s, 'i> Given<'s, 'i> {
 /// The content of a file that a key names. A file that cannot be read is the fault of the line that names it.
 ///
 /// # Errors
-/// As for [`trace::read_limited`].
+/// As for [`bytes`].
 pub fn content(entry: &Entry<'_, '_>, path: &Path) -> Result<Vec<u8>, Fault> {
-    trace::read_limited(path, limits::TRACE_BYTES)
-        .map_err(|fault| entry.fault(format!("{}: {}", path.display(), fault.message)))
+    let found = bytes(entry.source().files(), path);
+    found.map_err(|fault| entry.fault(format!("{}: {}", path.display(), fault.message)))
+}
+
+/// The content of a file, which is in the file system unless `files` are given.
+///
+/// # Errors
+/// As for [`trace::read_limited`], or why `files` cannot read it.
+pub fn bytes(files: Option<&dyn Files>, path: &Path) -> Result<Vec<u8>, Fault> {
+    let Some(files) = files else {
+        return trace::read_limited(path, limits::TRACE_BYTES);
+    };
+    let found = files.read(path, limits::TRACE_BYTES);
+    let fault = |message| Fault::in_file(path.to_path_buf(), None, message);
+    let found = found.map_err(fault)?;
+    trace::limited(found, path, limits::TRACE_BYTES)
 }
 
 /// Mean of a capacity, bit/s: of a rate over `span_ns`, of opportunities over a round.

@@ -4,9 +4,11 @@
 
 use linkweir_core::{Full, Isolation, Limit, TimeLimit};
 
+use crate::fault::Fault;
+use crate::keys::form::{Ppm, Whole, Words};
+use crate::keys::{Form, Key, Otherwise, Shape};
 use crate::reader::{show_ppm, Entry, Section, Value};
 use crate::units::{self, Kind};
-use crate::Fault;
 
 /// A limit by time, ns.
 const TIME_NS: (u64, u64) = (1_000_000, 60_000_000_000);
@@ -14,86 +16,114 @@ const TIME_NS: (u64, u64) = (1_000_000, 60_000_000_000);
 pub const AGE_NS: (u64, u64) = (1_000_000, 3_600_000_000_000);
 /// Greatest least share of all classes together, millionths.
 pub const MOST_LEAST_PPM: u32 = 900_000;
-const ENDS: [&str; 2] = ["tail", "head"];
+/// What a full class drops: the packet that comes, or its oldest ones.
+pub const ENDS: [&str; 2] = ["tail", "head"];
+/// How the flows of a class may be isolated, in the order of [`Isolation::ALL`].
+pub const ISOLATIONS: [&str; 2] = [Isolation::ALL[0].name(), Isolation::ALL[1].name()];
+/// Packets where no limit is given.
+const DEFAULT_PKTS: u64 = 1000;
 
-/// What differs between scenarios and gateways.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// Most packets.
-    pub pkts: u64,
-    /// Most bytes.
-    pub bytes: u64,
-    /// Packets where no limit is given.
-    pub default_pkts: u64,
+/// The keys, as the table of a class declares them.
+pub struct Keys {
+    /// Packets, or a time.
+    pub limit: &'static Key<Length, Otherwise>,
+    /// Bytes.
+    pub limit_bytes: &'static Key<Whole, Otherwise>,
+    /// How long packets may wait.
+    pub max_age: &'static Key<Whole, Otherwise>,
+    /// One of [`ENDS`].
+    pub full: &'static Key<Words, Otherwise>,
+    /// Least share.
+    pub least: &'static Key<Ppm, Otherwise>,
+    /// One of [`ISOLATIONS`].
+    pub flows: &'static Key<Words, Otherwise>,
+}
+
+/// What differs between classes where nothing is given.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Defaults {
     /// A limit by time is never below these bytes.
     pub least_bytes: u64,
-    /// How long packets may wait where nothing is said, ns; none: for ever.
-    pub default_age_ns: Option<u64>,
+    /// How long packets may wait, ns; none: for ever.
+    pub age_ns: Option<u64>,
+}
+
+/// The length of a queue.
+pub struct Length {
+    /// Most packets.
+    pub pkts: u64,
+}
+
+/// A length in one of its units.
+#[derive(Clone, Copy, Debug)]
+pub enum Held {
+    /// Packets.
+    Pkts(u64),
+    /// The time in which the link carries what the queue holds, ns.
+    Ns(u64),
+}
+
+impl Form for Length {
+    type Value = Held;
+
+    fn read(&self, entry: &Entry<'_, '_>) -> Result<Held, Fault> {
+        if is_time(entry) {
+            return entry.whole(Kind::Time, TIME_NS).map(Held::Ns);
+        }
+        entry.whole(Kind::Packets, (1, self.pkts)).map(Held::Pkts)
+    }
+
+    fn written(&self, value: &Held) -> Value {
+        match *value {
+            Held::Pkts(pkts) => Value::Whole(pkts, Kind::Packets),
+            Held::Ns(ns) => Value::Whole(ns, Kind::Time),
+        }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Limit(self.pkts, TIME_NS)
+    }
 }
 
 /// Reads what a class may hold.
 ///
 /// # Errors
 /// A value that is not allowed.
-pub fn read(section: &mut Section<'_, '_>, bounds: Bounds) -> Result<Limit, Fault> {
-    let bytes = match section.find("limit_bytes") {
-        Some(entry) => Some(entry.whole(Kind::Size, (1, bounds.bytes))?),
-        None => None,
-    };
-    let mut time = None;
-    let pkts = match section.find("limit") {
-        Some(entry) if is_time(&entry) => {
-            let ns = entry.whole(Kind::Time, TIME_NS)?;
-            section.write("limit", Value::Whole(ns, Kind::Time));
-            time = Some(TimeLimit {
-                ns,
-                least_bytes: bounds.least_bytes,
-            });
-            None
-        }
-        Some(entry) => Some(entry.whole(Kind::Packets, (1, bounds.pkts))?),
-        None if bytes.is_some() => None,
-        None => Some(bounds.default_pkts),
-    };
-    if let Some(pkts) = pkts {
-        section.write("limit", Value::Whole(pkts, Kind::Packets));
-    }
-    if let Some(bytes) = bytes {
-        section.write("limit_bytes", Value::Whole(bytes, Kind::Size));
-    }
-    let max_age_ns = match section.find("max_age") {
-        Some(entry) => Some(entry.whole(Kind::Time, AGE_NS)?),
-        None => bounds.default_age_ns,
-    };
-    if let Some(ns) = max_age_ns {
-        section.write("max_age", Value::Whole(ns, Kind::Time));
-    }
-    let end = match section.find("full") {
-        Some(entry) => Some(entry.choice(&ENDS)?),
-        None => max_age_ns.map(|_| 1),
-    };
-    if let Some(end) = end {
-        section.write("full", ENDS[end]);
-    }
-    let least_ppm = match section.find("least") {
-        Some(entry) => {
-            let ppm = entry.ppm((0, MOST_LEAST_PPM.into()))?;
-            section.write("least", Value::Ppm(ppm));
-            u32::try_from(ppm).unwrap_or(MOST_LEAST_PPM)
-        }
-        None => 0,
+pub fn read(
+    section: &mut Section<'_, '_>,
+    keys: &Keys,
+    defaults: Defaults,
+) -> Result<Limit, Fault> {
+    let bytes = section.given(keys.limit_bytes)?;
+    let held = section.given(keys.limit)?;
+    let held = held.or(bytes.is_none().then_some(Held::Pkts(DEFAULT_PKTS)));
+    section.write_given(keys.limit, held.as_ref());
+    section.write_given(keys.limit_bytes, bytes.as_ref());
+    let max_age_ns = section.given(keys.max_age)?.or(defaults.age_ns);
+    section.write_given(keys.max_age, max_age_ns.as_ref());
+    let end = section.given(keys.full)?.or(max_age_ns.map(|_| 1));
+    section.write_given(keys.full, end.as_ref());
+    let least_ppm = section.given(keys.least)?;
+    section.write_given(keys.least, least_ppm.as_ref());
+    let (pkts, time) = match held {
+        Some(Held::Pkts(pkts)) => (Some(pkts), None),
+        Some(Held::Ns(ns)) => (None, Some(ns)),
+        None => (None, None),
     };
     Ok(Limit {
         pkts: pkts.map(|pkts| u32::try_from(pkts).unwrap_or(u32::MAX)),
         bytes,
-        time,
+        time: time.map(|ns| TimeLimit {
+            ns,
+            least_bytes: defaults.least_bytes,
+        }),
         max_age_ns,
         full: if end == Some(1) {
             Full::Head
         } else {
             Full::Tail
         },
-        least_ppm,
+        least_ppm: least_ppm.map_or(0, |ppm| u32::try_from(ppm).unwrap_or(MOST_LEAST_PPM)),
     })
 }
 
@@ -104,23 +134,23 @@ pub fn read(section: &mut Section<'_, '_>, bounds: Bounds) -> Result<Limit, Faul
 /// A value that is not allowed, or any under a policy that does not nest.
 pub fn isolation(
     section: &mut Section<'_, '_>,
+    keys: &Keys,
     policy: &str,
     nests: bool,
 ) -> Result<Option<Isolation>, Fault> {
-    let Some(entry) = section.find("flows") else {
+    let Some(chosen) = section.given(keys.flows)? else {
         return Ok(None);
     };
-    let isolation = Isolation::ALL[entry.choice(&Isolation::ALL.map(Isolation::name))?];
     if !nests {
         let known = linkweir_core::policies().iter().filter(|info| info.nests());
         let names: Vec<_> = known.map(|info| info.name).collect();
-        return Err(entry.fault(format!(
+        return Err(section.fault_at(keys.flows.name, format!(
             "needs a policy that leaves the choice among the packets of a class to another, and {policy} does not; leave flows out, or use one of {}",
             names.join(", ")
         )));
     }
-    section.write("flows", isolation.name());
-    Ok(Some(isolation))
+    section.write_given(keys.flows, Some(&chosen));
+    Ok(Some(Isolation::ALL[chosen]))
 }
 
 /// Refuses least shares that leave the policy too little.

@@ -17,10 +17,20 @@ use crate::units::{self, Decimal, Kind};
 pub use crate::spelling::nearest;
 pub use crate::written::{quote, show_number, show_ppm, Value, Written};
 
+/// Where the files that a document names are, if not in the file system.
+pub trait Files: std::fmt::Debug + Send + Sync {
+    /// The content of the file of this path, of at most `max_bytes`.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn read(&self, path: &Path, max_bytes: u64) -> Result<Vec<u8>, String>;
+}
+
 /// A document and where it came from.
 pub struct Source<'a> {
     text: &'a str,
     file: Option<&'a Path>,
+    files: Option<&'a dyn Files>,
     line_starts: Vec<usize>,
 }
 
@@ -37,8 +47,20 @@ impl<'a> Source<'a> {
         Source {
             text,
             file,
+            files: None,
             line_starts,
         }
+    }
+
+    /// The same, with the files that it names in another place than the file system.
+    #[must_use]
+    pub fn with_files(self, files: Option<&'a dyn Files>) -> Self {
+        Source { files, ..self }
+    }
+
+    /// Where the files that it names are, if not in the file system.
+    pub fn files(&self) -> Option<&'a dyn Files> {
+        self.files
     }
 
     /// Where it came from.

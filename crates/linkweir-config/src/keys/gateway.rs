@@ -4,23 +4,23 @@
 
 use crate::keys;
 use crate::limits;
-use crate::queue;
+use crate::queue::{self, Length};
 use crate::units::Kind;
 use crate::values::Values;
 
-use super::form::{Flag, Number, Ppm, Signed, Special, Text, Whole, Words};
+use super::form::{Flag, Number, Ppm, Signed, Small, Special, Text, Whole, Words};
 use super::hosts::WITH_ANOTHER;
 use super::{Shape, Table};
 
 /// All tables, in the order of the reference.
-pub static TABLES: [&Table; 9] = [
-    &GATEWAY, &LINK, &FEEDBACK, &CLASS, &RULE, &PEER, &UNDERLAY, &PROBED, &RECORD,
+pub static TABLES: [&Table; 10] = [
+    &GATEWAY, &LINK, &FEEDBACK, &CLASS, &RULE, &PEER, &UNDERLAY, &PATH, &PROBED, &RECORD,
 ];
 
 keys! {
     /// The tunnel at this end.
     GATEWAY "gateway" {
-        DEVICE "device": Special { shape: Shape::Device }, required("\"sat0\""), WITH_ANOTHER,
+        DEVICE "device": Special { shape: Shape::Device }, required("\"lw0\""), WITH_ANOTHER,
             "name of the TUN device; it exists only while the gateway runs. A device of this name that exists already is refused and left as it is", values "1 .. 15 letters, digits, `_` `-` `.`; not `all`, `default` or `lo`";
         ADDRESS "address": Special { shape: Shape::Nets }, otherwise("none"), WITH_ANOTHER,
             "addresses of the device";
@@ -34,9 +34,9 @@ keys! {
             "`cleartext` is for the laboratory and needs `--cleartext` after `up` or `check` as well: anyone on the path can read and forge packets";
         PRIVATE_KEY_FILE "private_key_file": Text { what: "path" }, otherwise("required with wireguard"), WITH_ANOTHER,
             "a key of 32 bytes in base64; only its owner may read it";
-        UNDERLAY_MTU "underlay_mtu": Whole { kind: Kind::Size, min: 576, max: 65_535 }, usual(1_500), WITH_ANOTHER,
+        UNDERLAY_MTU "underlay_mtu": Small { kind: Kind::Size, min: 576, max: 65_535 }, usual(1_500), WITH_ANOTHER,
             "largest IP packet that the underlying network carries";
-        MTU "mtu": Special { shape: Shape::Quantity(Kind::Size, 576.0, 65_535.0) }, otherwise("what fits"), WITH_ANOTHER,
+        MTU "mtu": Small { kind: Kind::Size, min: 576, max: 65_535 }, otherwise("what fits"), WITH_ANOTHER,
             "MTU of the device. \"What fits\" is `underlay_mtu` minus 28 bytes of IPv4 and UDP headers (48 if `listen` is an IPv6 address, such as `[::]`) and, in wireguard mode, minus 32 bytes of encryption: 1440B over IPv4 and 1420B over IPv6 below Ethernet's 1500B", values "576B (1280B with IPv6) .. what fits";
         MSS_CLAMP "mss_clamp": Flag {}, usual(true), WITH_ANOTHER,
             "limits the MSS that TCP SYN segments announce, in both directions, to what fits into the MTU";
@@ -95,12 +95,12 @@ keys! {
         GAP "gap": Special { shape: Shape::OfScenario("gap") }, otherwise("none"), WITH_ANOTHER,
             "capacity from a file, instead of `rate`", values "as in [scenarios](scenarios.md#traces)";
         COMMAND "command": Special { shape: Shape::Other("list of words") }, otherwise("none"), WITH_ANOTHER,
-            "a program that prints a line with a rate, such as `18Mbit`, whenever the capacity changes. It is started once per peer, in the folder of the configuration, with the peer's name in `LINKWEIR_PEER`, and started again if it ends. A relative path with a `/` begins at that folder. When the program or the gateway ends, all processes that the program started are killed, unless they left its process group. A program that prints without end is read at up to 6.5 MB/s and waits otherwise; packets do not wait for it. [The log](#the-log) has what it writes to standard error";
+            "a program that prints a line with a rate, such as `18Mbit`, whenever the capacity changes. It is started once per peer or path, in the folder of the configuration, with the peer's name in `LINKWEIR_PEER`, and started again if it ends. A relative path with a `/` begins at that folder. When the program or the gateway ends, all processes that the program started are killed, unless they left its process group. A program that prints without end is read at up to 6.5 MB/s and waits otherwise; packets do not wait for it. [The log](#the-log) has what it writes to standard error";
         FEEDBACK_OF "feedback": Special { shape: Shape::FlagOr(&FEEDBACK) }, otherwise("`false`"), WITH_ANOTHER,
             "the capacity follows from [what the far end received](#feedback); `rate` may then be left out";
-        BELOW "below": Whole { kind: Kind::Size, min: 3_000, max: 10_000_000 }, otherwise("the system's default"), WITH_ANOTHER,
+        BELOW "below": Small { kind: Kind::Size, min: 3_000, max: 10_000_000 }, otherwise("the system's default"), WITH_ANOTHER,
             "about how many bytes may wait in the operating system and the network interface below the gateway, before [they push back](../explanation/gateway.md#back-pressure-from-below); only in `[link]`";
-        STALE "stale": Special { shape: Shape::Quantity(Kind::Time, 1e6, 1e18) }, otherwise("no limit"), WITH_ANOTHER,
+        STALE "stale": Whole { kind: Kind::Time, min: 1_000_000, max: limits::DURATION_NS }, otherwise("no limit"), WITH_ANOTHER,
             "how long a capacity from `command`, `set capacity`, `feedback` or `below` is valid", values "1ms ..";
         FLOOR "floor": Whole { kind: Kind::Rate, min: 1_000, max: limits::RATE_BPS }, otherwise("required with `stale`"), WITH_ANOTHER,
             "the capacity that is used when the reported one is no longer valid; with `feedback`, the smallest capacity";
@@ -112,7 +112,7 @@ keys! {
             "the policy among peers, where [they share one link](../explanation/gateway.md#a-link-that-peers-share)";
         OVERHEAD "overhead": Signed { kind: Kind::Size, most: 1_000 }, usual(0), WITH_ANOTHER,
             "bytes that the underlying link adds to an IP packet; only in `[link]`";
-        MPU "mpu": Whole { kind: Kind::Size, min: 0, max: 65_535 }, usual(0), WITH_ANOTHER,
+        MPU "mpu": Small { kind: Kind::Size, min: 0, max: 65_535 }, usual(0), WITH_ANOTHER,
             "minimum packet unit: a smaller packet counts as this size; only in `[link]`";
     }
 }
@@ -134,20 +134,36 @@ keys! {
             "shown in statistics";
         MATCH "match": Special { shape: Shape::Rules }, otherwise("all other packets"), WITH_ANOTHER,
             "which packets belong to the class; exactly one class has no `match`, or ends it with `{}`";
-        LIMIT "limit": Special { shape: Shape::Limit(1_000_000) }, otherwise("1000p, or none with limit_bytes"), WITH_ANOTHER,
+        LIMIT "limit": Length { pkts: 1_000_000 }, otherwise("1000p, or none with limit_bytes"), WITH_ANOTHER,
             "packets that the class may hold for each peer; the packets in a super-packet count individually. Or [the time](#limits) in which the link carries what the class may hold";
         LIMIT_BYTES "limit_bytes": Whole { kind: Kind::Size, min: 1, max: 1_000_000_000 }, otherwise("none"), WITH_ANOTHER,
             "bytes that the class may hold for each peer, counted as on the link: with outer headers and the link's `overhead`, and as `mpu` if a packet is shorter";
         MAX_AGE "max_age": Whole { kind: Kind::Time, min: queue::AGE_NS.0, max: queue::AGE_NS.1 }, otherwise("200ms where a rule of `match` names EF, or the time of two packets of the MTU on the slowest link if that is more; otherwise none"), WITH_ANOTHER,
             "a packet that has waited longer is dropped, whatever it waited for";
-        FULL "full": Words { of: &["tail", "head"] }, otherwise("head with max_age, otherwise tail"), WITH_ANOTHER,
+        FULL "full": Words { of: &queue::ENDS }, otherwise("head with max_age, otherwise tail"), WITH_ANOTHER,
             "what a full class drops: the packet that comes, or its oldest ones";
         LEAST "least": Ppm { min: 0, max: queue::MOST_LEAST_PPM as u64 }, otherwise("none"), WITH_ANOTHER,
             "[least share](#least-shares) of what leaves while packets of the class wait";
-        FLOWS "flows": Words { of: &["fq_codel", "drr"] }, otherwise("none"), WITH_ANOTHER,
+        FLOWS "flows": Words { of: &queue::ISOLATIONS }, otherwise("none"), WITH_ANOTHER,
             "[isolates the flows](#flows-inside-a-class) of the class from each other, below what the policy gives the class";
+        CLASS_PATHS "paths": Special { shape: Shape::WordsOrNames(&USES) }, otherwise("`\"best\"`"), WITH_ANOTHER,
+            "[which paths](#several-paths-at-once) the class uses to a peer that has several", values "`best`, `all`, `spill`, `stripe`, or names of paths";
+        REORDER "reorder": Special { shape: Shape::TimeOr("none", 2e9) }, otherwise("`\"50ms\"` with `stripe`, `\"none\"` with `all`; otherwise packets are not numbered"), WITH_ANOTHER,
+            "packets of the class are numbered, and the far end puts them in order and drops duplicates; a packet waits there for earlier ones for at most this long, or with `\"none\"` not at all", values "1ms .. 2s, or none";
+        RESEND "resend": Flag {}, usual(false), WITH_ANOTHER,
+            "whether packets that a path had when it died are sent again over others";
     }
 }
+
+/// What a class may hold.
+pub static QUEUE: queue::Keys = queue::Keys {
+    limit: &LIMIT,
+    limit_bytes: &LIMIT_BYTES,
+    max_age: &MAX_AGE,
+    full: &FULL,
+    least: &LEAST,
+    flows: &FLOWS,
+};
 
 keys! {
     /// A rule of `match`.
@@ -176,11 +192,11 @@ keys! {
 keys! {
     /// The other end.
     PEER "peer" {
-        PEER_NAME "name": Special { shape: Shape::Word }, required("\"home\""), WITH_ANOTHER,
+        PEER_NAME "name": Special { shape: Shape::Word }, required("\"ground\""), WITH_ANOTHER,
             "shown in statistics";
         ENDPOINT "endpoint": Special { shape: Shape::Endpoint }, otherwise("none"), WITH_ANOTHER,
             "address of the peer; a link-local address names its device, as in `\"[fe80::2%eth0]:51820\"`; without it, the peer must send first. [Names](#names) are resolved while the gateway runs. The address may change: the gateway sends to the address from which the last authentic datagram came";
-        ALLOWED_IPS "allowed_ips": Special { shape: Shape::Nets }, required("\"10.0.0.0/8\""), WITH_ANOTHER,
+        ALLOWED_IPS "allowed_ips": Special { shape: Shape::Nets }, required("[\"10.0.0.0/8\"]"), WITH_ANOTHER,
             "addresses behind the peer. Packets to these addresses go to this peer, and it may send only from these addresses; the longest matching prefix decides. A peer has at most 1,024 of them, and none is an address of the gateway itself";
         PUBLIC_KEY "public_key": Special { shape: Shape::PublicKey }, otherwise("required with wireguard"), WITH_ANOTHER,
             "identifies the peer; in cleartext mode the endpoint identifies it";
@@ -194,8 +210,29 @@ keys! {
             "longest time between two datagrams to this peer";
         UNDERLAYS "underlays": Special { shape: Shape::Tables(&UNDERLAY) }, otherwise("none"), WITH_ANOTHER,
             "[several ways](#several-underlays) to the peer, instead of `endpoint`";
+        PATHS "path": Special { shape: Shape::Tables(&PATH) }, otherwise("none"), WITH_ANOTHER,
+            "[several paths](#several-paths-at-once) to the peer that are used at once, each a table `[[peer.path]]`; instead of `endpoint`, `underlays` and the capacity";
         PROBE "probe": Special { shape: Shape::Nested(&PROBED) }, otherwise("see there"), WITH_ANOTHER,
-            "when the ways are probed";
+            "when underlays or paths are probed";
+    }
+}
+
+/// How a class uses the paths to a peer, if it does not name them.
+pub const USES: [&str; 4] = ["best", "all", "spill", "stripe"];
+
+keys! {
+    /// A path to a peer, one of several that are used at once.
+    PATH "path" {
+        PATH_NAME "name": Special { shape: Shape::Word }, required("\"lte\""), WITH_ANOTHER,
+            "the far end finds its path of the same name by it, so both ends name the paths alike", values "1 .. 16 bytes";
+        PATH_ENDPOINT "endpoint": Special { shape: Shape::Socket }, otherwise("none"), WITH_ANOTHER,
+            "address of the peer; without it, the peer must send over this path first";
+        PATH_DEVICE "device": Special { shape: Shape::Device }, otherwise("the routes'"), WITH_ANOTHER,
+            "device through which datagrams are sent, whatever the routes say";
+        PATH_SOURCE "source": Special { shape: Shape::Word }, otherwise("the system's choice"), WITH_ANOTHER,
+            "address of this end from which datagrams are sent", values "an address";
+        PATH_COST "cost": Number { min: 0, max: 1_000_000 }, usual(1), WITH_ANOTHER,
+            "cost of the path for `spill`, in any unit: less is used first";
     }
 }
 
@@ -214,9 +251,9 @@ keys! {
 keys! {
     /// When the ways are probed.
     PROBED "probe" {
-        EVERY "every": Whole { kind: Kind::Time, min: 50_000_000, max: 10_000_000_000 }, usual(200_000_000), WITH_ANOTHER,
-            "time between two probes of the underlay in use; the others are probed five times more seldom. A probe and its answer take 140 bytes each on an IPv4 network";
-        FAILOVER "failover": Whole { kind: Kind::Time, min: 100_000_000, max: 60_000_000_000 }, usual(800_000_000), WITH_ANOTHER,
+        EVERY "every": Whole { kind: Kind::Time, min: 50_000_000, max: 10_000_000_000 }, otherwise("200ms, with paths 50ms"), WITH_ANOTHER,
+            "time between two probes of the underlay in use, or of a path that carries packets; of other underlays five times that, of paths that carry nothing twenty times. A probe and its answer take 140 bytes each on an IPv4 network";
+        FAILOVER "failover": Whole { kind: Kind::Time, min: 100_000_000, max: 60_000_000_000 }, otherwise("800ms, with paths 200ms"), WITH_ANOTHER,
             "how long a probe may have no answer", values "100ms .. 60s, not below `every`";
         FAILBACK "failback": Whole { kind: Kind::Time, min: 100_000_000, max: limits::DELAY_NS }, usual(10_000_000_000), WITH_ANOTHER,
             "how long a preferred underlay must have answered";

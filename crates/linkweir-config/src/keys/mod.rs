@@ -2,7 +2,7 @@
 //! The keys of scenarios and of the gateway's files, each declared once: name, kind, unit, range, default, meaning, and what
 //! each host does with it.
 //!
-//! A row of [`keys!`](macro@keys) is a key. The parsers read by it ([`Section::take`](crate::reader::Section::take)), so
+//! A row of [`keys!`](macro@crate::keys) is a key. The parsers read by it ([`Section::take`](crate::reader::Section::take)), so
 //! ranges and defaults are written here only; the reference pages, the schemas for editors, the keys of sweeps, and the typed
 //! scenario in Python are made of it. A row without a decision for every host does not compile: [`Hosts`] has no default.
 
@@ -62,6 +62,8 @@ pub enum Shape {
     OneOrSeveral(&'static Table, &'static Table),
     /// A list of names.
     Names,
+    /// One of these words, or a list of names.
+    WordsOrNames(&'static [&'static str]),
     /// The name of a class, or a table with the class on each link.
     ClassName,
     /// A value, or a distribution from which each is drawn; without a kind it is a bare number.
@@ -83,7 +85,7 @@ pub enum Shape {
     /// The name of a policy, or a file with one.
     Policy,
     /// At most so many packets, or a time.
-    Limit(u64),
+    Limit(u64, (u64, u64)),
     /// A play-out buffer, or a list of them.
     Playout,
     /// When transfers arrive.
@@ -143,6 +145,7 @@ impl Shape {
             Shape::Tables(_) => "list of tables".to_owned(),
             Shape::OneOrSeveral(..) => "a table, or list of tables".to_owned(),
             Shape::Names => "list of names".to_owned(),
+            Shape::WordsOrNames(words) => format!("{}, or list of names", words.join(", ")),
             Shape::ClassName => {
                 "name of a class, or a table with the class on each link".to_owned()
             }
@@ -178,10 +181,10 @@ impl Shape {
             }
             Shape::PerTerminal(least, most) => format!("{least} .. {most}"),
             Shape::Policy => "a name of a policy, or a file".to_owned(),
-            Shape::Limit(most) => format!(
+            Shape::Limit(most, (least_ns, most_ns)) => format!(
                 "{}, or {}",
                 Shape::Quantity(Kind::Packets, 1.0, most as f64).cell(),
-                Shape::Quantity(Kind::Time, 1e6, 60e9).cell()
+                Shape::Quantity(Kind::Time, least_ns as f64, most_ns as f64).cell()
             ),
             Shape::Playout => "1ms .. 10s, adaptive, or a list of them".to_owned(),
             Shape::Arrivals | Shape::Columns => "table".to_owned(),

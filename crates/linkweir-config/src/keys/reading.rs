@@ -52,6 +52,13 @@ impl<'s, 'i> Section<'s, 'i> {
         self.need(key.name, key.default.0)
     }
 
+    /// Writes the value of a key into the resolved form, if it has one.
+    pub fn write_given<F: Form, D>(&mut self, key: &Key<F, D>, value: Option<&F::Value>) {
+        if let Some(value) = value {
+            self.write(key.name, key.form.written(value));
+        }
+    }
+
     /// The value of a key, if it is given. Nothing is written into the resolved form.
     ///
     /// # Errors

@@ -28,11 +28,17 @@ pub fn read_limited(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Fault> {
     File::open(path)
         .and_then(|f| f.take(max_bytes + 1).read_to_end(&mut bytes))
         .map_err(unreadable)?;
+    limited(bytes, path, max_bytes)
+}
+
+/// These bytes of a file, if they are not too many.
+///
+/// # Errors
+/// More than `max_bytes`.
+pub fn limited(bytes: Vec<u8>, path: &Path, max_bytes: u64) -> Result<Vec<u8>, Fault> {
     if bytes.len() as u64 > max_bytes {
-        return Err(fault(format!(
-            "is too large; at most {} MiB are read",
-            max_bytes >> 20
-        )));
+        let message = format!("is too large; at most {} MiB are read", max_bytes >> 20);
+        return Err(Fault::in_file(path.to_path_buf(), None, message));
     }
     Ok(bytes)
 }

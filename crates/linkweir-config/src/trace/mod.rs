@@ -44,7 +44,7 @@ use crate::signal::{Capacity, Signal};
 
 pub use choices::{Covers, EarlierTimes, EqualTimes, Gap};
 pub use described::{Described, Hints};
-pub use file::{read_limited, read_text, Reader};
+pub use file::{limited, read_limited, read_text, Reader};
 pub use format::{Format, TraceEnd};
 pub use found::Trace;
 pub use named::{Column, NamedColumns, Place};
