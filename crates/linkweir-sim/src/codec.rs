@@ -16,8 +16,25 @@ pub struct Codec {
     pub payload_bytes: u32,
     /// From packet to packet, ns.
     pub interval_ns: u64,
+    /// How far the codec looks ahead, ns.
+    pub look_ahead_ns: u64,
     /// Equipment impairment factor Ie and packet-loss robustness factor Bpl.
     pub impairment: Option<(f64, f64)>,
+}
+
+impl Codec {
+    const fn ahead(self, look_ahead_ns: u64) -> Codec {
+        Codec {
+            look_ahead_ns,
+            ..self
+        }
+    }
+
+    /// From the mouth to the end of a packet, s: the speech in a packet, and what the codec looks ahead.
+    #[must_use]
+    pub fn delay_s(&self) -> f64 {
+        (self.interval_ns + self.look_ahead_ns) as f64 / 1e9
+    }
 }
 
 /// IPv4, UDP and RTP headers, bytes.
@@ -30,9 +47,9 @@ pub const CODECS: &[Codec] = &[
     codec("g711", 160, 20 * MS, Some((0.0, 4.3))),
     codec("g711-plc", 160, 20 * MS, Some((0.0, 25.1))),
     // Annex A with silence suppression, as G.113 gives it.
-    codec("g729", 20, 20 * MS, Some((11.0, 19.0))),
+    codec("g729", 20, 20 * MS, Some((11.0, 19.0))).ahead(5 * MS),
     // At 6.3 kbit/s, with silence suppression.
-    codec("g723.1", 24, 30 * MS, Some((15.0, 16.1))),
+    codec("g723.1", 24, 30 * MS, Some((15.0, 16.1))).ahead(15 * MS / 2),
     codec("gsm-efr", 31, 20 * MS, Some((5.0, 10.0))),
     codec("g722", 160, 20 * MS, None),
     codec("amr-wb", 33, 20 * MS, None),
@@ -65,6 +82,7 @@ const fn codec(
         name,
         payload_bytes,
         interval_ns,
+        look_ahead_ns: 0,
         impairment,
     }
 }

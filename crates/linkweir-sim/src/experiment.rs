@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use linkweir_core::{Declaration, Isolation, Limit, Maker};
-pub use linkweir_core::{Full, TimeLimit};
+use linkweir_core::{Declaration, Isolation, Limit, Maker, PolicyInfo};
+pub use linkweir_core::{Full, Paths, TimeLimit, MAX_PACKET_BYTES};
 
 use crate::satellite::rain::{Attenuation, Rain};
 use crate::satellite::recent;
@@ -76,6 +76,44 @@ pub struct Link {
     /// Channels of the terminals, when the link is a beam. Their rates then take the place of the capacity, which is only
     /// the greatest of them that is possible.
     pub beam: Option<Beam>,
+    /// The paths, when the link is a bond of several. Their rates, delays and losses then take the place of those above, of
+    /// which the capacity and the nominal rate are sums.
+    pub bond: Option<Box<Bond>>,
+}
+
+/// Several links behind one scheduler.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bond {
+    /// Its members, in the order in which they were named.
+    pub members: Vec<Member>,
+    /// How each class of the scheduler uses them.
+    pub classes: Vec<Bonded>,
+    /// How long a packet of a class that prefers some members may wait for them before it may take another, ns.
+    pub room_ns: u64,
+    /// After how long it is known that a member loses all packets, or loses them no longer, ns.
+    pub detect_ns: u64,
+}
+
+/// A link of a bond.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    /// Its name. The random numbers of its losses come from the seed and this name.
+    pub name: String,
+    /// The link. While its rate is 0 it is known to be down; while its loss is 1 it loses all, and that is found out later.
+    pub link: Link,
+    /// What it costs, in any unit.
+    pub cost: u64,
+}
+
+/// How a class uses the members of a bond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bonded {
+    /// Which of them its packets may take.
+    pub paths: Paths,
+    /// How long the receiver may hold a packet to restore the order, ns; none: it is not restored.
+    pub reorder_ns: Option<u64>,
+    /// Whether what a member held when it was found to be dead is sent again.
+    pub resend: bool,
 }
 
 impl Link {
@@ -96,6 +134,7 @@ impl Link {
             mpu_bytes: 0,
             satellite: None,
             beam: None,
+            bond: None,
         }
     }
 }
@@ -284,6 +323,30 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
+    /// The policy, if it is one of the core. One that the user brought along may have the name of one.
+    #[must_use]
+    pub fn core(&self) -> Option<&'static PolicyInfo> {
+        match self.brought {
+            Some(_) => None,
+            None => linkweir_core::policy(&self.policy),
+        }
+    }
+
+    /// Which classes hold the packets with ECT(1) or CE; empty if the policy does not sort packets by ECN.
+    #[must_use]
+    pub fn l4s(&self) -> Vec<bool> {
+        let core = self.core().map(|info| &**info);
+        let declared = self.brought.as_ref().map(Brought::declaration).or(core);
+        let Some(declared) = declared.filter(|declared| declared.sorted_by_ecn) else {
+            return Vec::new();
+        };
+        let Some(at) = declared.qparam("l4s") else {
+            return Vec::new();
+        };
+        let rows = self.qparams.chunks(declared.qparams.len());
+        rows.map(|row| row[at] != 0).collect()
+    }
+
     /// The first-in-first-out queue.
     #[must_use]
     pub fn fifo() -> Scheduler {

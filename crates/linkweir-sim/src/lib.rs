@@ -52,6 +52,7 @@ mod policies;
 mod random;
 mod traffic;
 
+pub use engine::driven::{Driven, Happened, Happening, NotTaken, Outside};
 pub use engine::network::run as run_network;
 pub use engine::{fates, run, Fate, Outcome, RunError};
 pub use metrics::columns::{

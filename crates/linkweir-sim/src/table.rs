@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Result tables, handed out in chunks of rows so that a run's memory does not grow with simulated time.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// Some rows of a result table; all columns have the same length.
@@ -44,6 +45,69 @@ impl Column {
     }
 }
 
+/// A column as the buffers that Arrow has, for programs that are not in Rust. Numbers are little-endian.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Buffers<'a> {
+    /// `real`: f64. `count`: u64. `whole`: i64. `name`: u32, each the number of a word.
+    pub kind: &'static str,
+    /// The values, 0 where there is none.
+    pub values: Vec<u8>,
+    /// A bit for each row, the least significant first: whether there is a value. None if all rows have one.
+    pub validity: Option<Vec<u8>>,
+    /// The words of a column of names, in the order in which they come.
+    pub words: Vec<&'a str>,
+}
+
+impl Column {
+    /// The column as buffers.
+    #[must_use]
+    pub fn buffers(&self) -> Buffers<'_> {
+        let plain = |kind, values| Buffers {
+            kind,
+            values,
+            validity: None,
+            words: Vec::new(),
+        };
+        match self {
+            Column::Real(v) => Buffers {
+                validity: validity(v),
+                ..plain("real", bytes(v, |x| x.unwrap_or(0.0).to_le_bytes()))
+            },
+            Column::Count(v) => plain("count", bytes(v, |x| x.to_le_bytes())),
+            Column::Whole(v) => plain("whole", bytes(v, |x| x.to_le_bytes())),
+            Column::Name(v) => {
+                let mut known: BTreeMap<&str, u32> = BTreeMap::new();
+                let mut words: Vec<&str> = Vec::new();
+                let mut number = |word| {
+                    *known.entry(word).or_insert_with(|| {
+                        words.push(word);
+                        u32::try_from(words.len() - 1).unwrap_or(u32::MAX)
+                    })
+                };
+                let values = v.iter().flat_map(|word| number(word).to_le_bytes());
+                let values = values.collect();
+                Buffers {
+                    words,
+                    ..plain("name", values)
+                }
+            }
+        }
+    }
+}
+
+fn bytes<T, const N: usize>(values: &[T], encode: impl Fn(&T) -> [u8; N]) -> Vec<u8> {
+    values.iter().flat_map(encode).collect()
+}
+
+fn validity(values: &[Option<f64>]) -> Option<Vec<u8>> {
+    let mut bits = vec![0; values.len().div_ceil(8)];
+    for (row, _) in values.iter().enumerate().filter(|(_, x)| x.is_some()) {
+        bits[row / 8] |= 1 << (row % 8);
+    }
+    let has_all = values.iter().all(Option::is_some);
+    (!has_all).then_some(bits)
+}
+
 /// Where a run's results go while it runs.
 pub trait Sink {
     /// Takes the next rows of a table.
@@ -62,5 +126,30 @@ pub trait Sink {
     ) -> ControlFlow<()> {
         let _ = (now_ns, sent_bytes);
         ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_those_of_arrow() {
+        let real = Column::Real(vec![Some(1.5), None]);
+        let found = real.buffers();
+        let values = [1.5_f64.to_le_bytes(), [0; 8]].concat();
+        assert_eq!((found.kind, found.values), ("real", values));
+        assert_eq!(found.validity, Some(vec![0b01]));
+        let nine = vec![Some(0.0); 9];
+        assert_eq!(Column::Real(nine).buffers().validity, None);
+        let whole = Column::Whole(vec![-2]);
+        assert_eq!(
+            whole.buffers().values,
+            [254, 255, 255, 255, 255, 255, 255, 255]
+        );
+        let names = Column::Name(["b", "a", "b"].map(str::to_owned).to_vec());
+        let found = names.buffers();
+        assert_eq!(found.words, ["b", "a"]);
+        assert_eq!(found.values, [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
     }
 }

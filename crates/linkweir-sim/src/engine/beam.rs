@@ -155,7 +155,7 @@ impl BeamLink {
     }
 
     /// The channel's tick; returns the time of the next one.
-    fn tick(&mut self, at: &mut Bottleneck<'_>) -> Option<u64> {
+    fn tick(&mut self, at: &mut Bottleneck) -> Option<u64> {
         let now_ns = at.now_ns;
         let again_ns = now_ns.saturating_add(self.terminals.tick_ns);
         if self.terminals.tick(now_ns) {
@@ -172,19 +172,19 @@ impl BeamLink {
 }
 
 impl Medium for BeamLink {
-    fn begin(&mut self, at: &mut Bottleneck<'_>) {
+    fn begin(&mut self, at: &mut Bottleneck) {
         at.agenda.push(0, event::CHANNEL);
     }
 
-    fn pull(&mut self, at: &mut Bottleneck<'_>) {
+    fn pull(&mut self, at: &mut Bottleneck) {
         self.link.pull(at);
     }
 
-    fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {
+    fn leave(&mut self, at: &mut Bottleneck, packet: Packet) {
         self.link.leave(at, packet);
     }
 
-    fn handle(&mut self, at: &mut Bottleneck<'_>, event: u32) -> Option<u64> {
+    fn handle(&mut self, at: &mut Bottleneck, event: u32) -> Option<u64> {
         match event {
             event::CHANNEL => self.tick(at),
             _ => unreachable!("a beam has no event {event:#x}"),
@@ -195,19 +195,19 @@ impl Medium for BeamLink {
         self.link.receiver_delay_ns(now_ns)
     }
 
-    fn begin_totals(&mut self, at: &mut Bottleneck<'_>) {
+    fn begin_totals(&mut self, at: &mut Bottleneck) {
         let airtimes_ns = at.device.airtimes_ns(at.now_ns);
         self.terminals.recorder.begin_totals(at.now_ns, airtimes_ns);
     }
 
-    fn end_bin(&mut self, at: &mut Bottleneck<'_>, sink: &mut dyn Sink) -> Result<(), String> {
+    fn end_bin(&mut self, at: &mut Bottleneck, sink: &mut dyn Sink) -> Result<(), String> {
         let airtimes_ns = at.device.airtimes_ns(at.now_ns);
         self.terminals
             .recorder
             .end_bin(at.now_ns, &airtimes_ns, sink)
     }
 
-    fn finish(&mut self, at: &mut Bottleneck<'_>, sink: &mut dyn Sink) -> Result<(), String> {
+    fn finish(&mut self, at: &mut Bottleneck, sink: &mut dyn Sink) -> Result<(), String> {
         let airtimes_ns = at.device.airtimes_ns(at.now_ns);
         self.terminals
             .recorder

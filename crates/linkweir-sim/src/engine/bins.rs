@@ -23,14 +23,14 @@ impl Bins {
     }
 
     /// The state at the beginning of the run.
-    pub(super) fn begin(&mut self, at: &mut Bottleneck<'_>) {
+    pub(super) fn begin(&mut self, at: &mut Bottleneck) {
         self.sample_levels(at);
     }
 
     /// The next time at which a bin or the warm-up ends.
-    pub(super) fn next_ns(&self, at: &Bottleneck<'_>) -> u64 {
+    pub(super) fn next_ns(&self, at: &Bottleneck) -> u64 {
         let bin_end_ns = bin_end_ns(at);
-        let warmup_ns = at.experiment.warmup_ns;
+        let warmup_ns = at.times.warmup_ns;
         if warmup_ns > at.now_ns {
             return bin_end_ns.min(warmup_ns);
         }
@@ -41,7 +41,7 @@ impl Bins {
     pub(super) fn cross(
         &mut self,
         boundary_ns: u64,
-        at: &mut Bottleneck<'_>,
+        at: &mut Bottleneck,
         medium: &mut impl Medium,
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
@@ -50,7 +50,7 @@ impl Bins {
         if boundary_ns == bin_end_ns(at) {
             self.end_bin(at, medium, sink)?;
         }
-        if boundary_ns == at.experiment.warmup_ns {
+        if boundary_ns == at.times.warmup_ns {
             at.recorder.begin_totals(boundary_ns);
             medium.begin_totals(at);
             at.mux.reset_counters();
@@ -61,7 +61,7 @@ impl Bins {
     /// Ends the last bin and writes the totals.
     pub(super) fn finish(
         &mut self,
-        at: &mut Bottleneck<'_>,
+        at: &mut Bottleneck,
         medium: &mut impl Medium,
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
@@ -88,30 +88,28 @@ impl Bins {
 
     fn end_bin(
         &mut self,
-        at: &mut Bottleneck<'_>,
+        at: &mut Bottleneck,
         medium: &mut impl Medium,
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
         medium.end_bin(at, sink)?;
-        let (offered, carried) = at.device.measure(at.now_ns);
+        let (offered, carried) = medium.measure(at);
         at.recorder.end_bin(at.now_ns, offered, carried, sink)?;
         self.sample_levels(at);
         Ok(())
     }
 
-    fn sample_levels(&mut self, at: &mut Bottleneck<'_>) {
+    fn sample_levels(&mut self, at: &mut Bottleneck) {
         if self.values.is_empty() {
             return;
         }
-        for class in 0..at.experiment.classes.len() {
+        for class in 0..at.mux.nclasses() {
             at.mux.observe(at.now_ns, class, &mut self.values);
             at.recorder.level(at.now_ns, class, &self.values);
         }
     }
 }
 
-fn bin_end_ns(at: &Bottleneck<'_>) -> u64 {
-    at.recorder
-        .bin_ns()
-        .saturating_add(at.experiment.interval_ns)
+fn bin_end_ns(at: &Bottleneck) -> u64 {
+    at.recorder.bin_ns().saturating_add(at.times.interval_ns)
 }

@@ -4,7 +4,7 @@
 
 use linkweir_core::{Arrival, Departure, DropReason, Mux};
 
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Link};
 use crate::metrics::Recorder;
 use crate::policies::AnyPolicy;
 
@@ -18,11 +18,15 @@ use super::member::Members;
 use super::packet::Packet;
 use super::station::Station;
 
-pub(super) struct Bottleneck<'a> {
-    pub(super) experiment: &'a Experiment,
+pub(super) struct Bottleneck {
+    pub(super) link: Link,
+    pub(super) times: Times,
     pub(super) now_ns: u64,
     pub(super) agenda: Agenda,
     pub(super) mux: Mux<AnyPolicy, Packet>,
+    /// The flows without TCP whose packets carry ECT(1): those of classes of L4S packets, see
+    /// [`crate::experiment::Scheduler::l4s`]. TCP and programs that drive the link decide for each packet.
+    pub(super) l4s: Vec<bool>,
     /// When packets that are too old are looked for next, ns; never where no class has a bound.
     pub(super) age_ns: u64,
     pub(super) device: Device,
@@ -41,23 +45,45 @@ pub(super) struct Bottleneck<'a> {
     pub(super) station: Option<Box<Station>>,
 }
 
-impl Bottleneck<'_> {
+/// When a run ends, when its totals begin, and how wide its bins are, ns.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    pub(super) duration_ns: u64,
+    pub(super) warmup_ns: u64,
+    pub(super) interval_ns: u64,
+}
+
+impl Times {
+    pub(super) fn of(experiment: &Experiment) -> Times {
+        Times {
+            duration_ns: experiment.duration_ns,
+            warmup_ns: experiment.warmup_ns,
+            interval_ns: experiment.interval_ns,
+        }
+    }
+}
+
+impl Bottleneck {
     /// A packet arrives at its queue. The device is not started.
     #[inline]
     pub(super) fn enqueue(&mut self, mut packet: Packet) {
         let now_ns = self.now_ns;
-        if now_ns >= self.experiment.warmup_ns {
+        if now_ns >= self.times.warmup_ns {
             packet.segment |= Packet::IN_TOTALS;
         }
-        let wire_bytes = wire_bytes(self.experiment, packet.bytes);
+        let wire_bytes = wire_bytes(&self.link, packet.bytes);
         let Bottleneck {
             mux,
             recorder,
             flows,
             lacking,
+            l4s,
             ..
         } = self;
         let flow = &flows[packet.flow as usize];
+        if l4s.get(packet.flow as usize) == Some(&true) {
+            packet.segment |= Packet::ECN_CAPABLE;
+        }
         // Each connection of an application is a flow of its own, if its class isolates flows.
         let mut of = flow.number;
         match &flow.kind {
@@ -150,7 +176,7 @@ impl Bottleneck<'_> {
 
     /// Asks the scheduler, and records what it drops.
     #[inline]
-    fn take(&mut self) -> Option<Departure<Packet>> {
+    pub(super) fn take(&mut self) -> Option<Departure<Packet>> {
         let Bottleneck {
             mux,
             recorder,
@@ -226,10 +252,7 @@ impl Bottleneck<'_> {
                 return true;
             }
             let bytes = source.next_bytes();
-            if !self
-                .mux
-                .has_room(*class, wire_bytes(self.experiment, bytes))
-            {
+            if !self.mux.has_room(*class, wire_bytes(&self.link, bytes)) {
                 return false;
             }
             source.create();
@@ -262,8 +285,7 @@ impl Bottleneck<'_> {
 
 /// Accounted length of a packet.
 #[inline]
-pub(super) fn wire_bytes(experiment: &Experiment, bytes: u32) -> u32 {
-    let link = &experiment.link;
+pub(super) fn wire_bytes(link: &Link, bytes: u32) -> u32 {
     bytes
         .saturating_add_signed(link.overhead_bytes)
         .max(link.mpu_bytes)

@@ -14,7 +14,7 @@ use super::flow::{Flow, Kind};
 use super::line::DelayLine;
 use super::packet::Packet;
 use super::station::{Role, StationPlan};
-use super::{beam, codes, event};
+use super::{beam, bond, codes, event};
 
 /// The flows of an experiment and the lines of its connections.
 pub(super) struct Flows {
@@ -169,6 +169,9 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), String> {
     if let Some(beam) = &experiment.link.beam {
         beam::validate(beam, experiment)?;
     }
+    if let Some(bond) = &experiment.link.bond {
+        bond::validate(bond, experiment)?;
+    }
     // An event holds the number of its flow in INDEX's bits.
     refuse(
         experiment.flows.len() <= event::INDEX as usize,
@@ -200,8 +203,8 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), String> {
         }
         let (least, most) = sizes_bytes(&flow.traffic);
         // Both ends of the range: `mpu` and overhead lengthen the shortest packet, and a negative overhead may leave it 0 bytes.
-        let carried = wire_bytes(experiment, most) < linkweir_core::MAX_PACKET_BYTES;
-        if least == 0 || least > most || !carried || wire_bytes(experiment, least) == 0 {
+        let carried = wire_bytes(&experiment.link, most) < linkweir_core::MAX_PACKET_BYTES;
+        if least == 0 || least > most || !carried || wire_bytes(&experiment.link, least) == 0 {
             return Err(format!(
                 "flow {}: packets must have 1 .. {} bytes, the link's overhead included",
                 flow.name,
@@ -210,6 +213,17 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Which flows without TCP are in classes of L4S packets.
+pub(super) fn l4s(experiment: &Experiment) -> Vec<bool> {
+    let classes = experiment.scheduler.l4s();
+    let flows = experiment.flows.iter();
+    let l4s = flows.map(|flow| {
+        let over_tcp = matches!(flow.traffic, Traffic::Tcp(_) | Traffic::Application(_));
+        !over_tcp && classes.get(flow.class) == Some(&true)
+    });
+    l4s.collect()
 }
 
 /// The least and the most bytes of a source's packets, without the link's overhead.

@@ -23,29 +23,34 @@ pub(super) trait Medium {
     }
 
     /// Schedules the first events that are the medium's own.
-    fn begin(&mut self, at: &mut Bottleneck<'_>);
+    fn begin(&mut self, at: &mut Bottleneck);
 
     /// Puts what goes next on the idle device, if there is anything.
-    fn pull(&mut self, at: &mut Bottleneck<'_>);
+    fn pull(&mut self, at: &mut Bottleneck);
 
     /// A packet has left the device.
-    fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet);
+    fn leave(&mut self, at: &mut Bottleneck, packet: Packet);
 
     /// Runs an event of its own; returns when it is to run again.
-    fn handle(&mut self, at: &mut Bottleneck<'_>, event: u32) -> Option<u64>;
+    fn handle(&mut self, at: &mut Bottleneck, event: u32) -> Option<u64>;
 
     /// Delay between the sending end of the medium and the receivers, ns. Acknowledgements need it on their way back where
     /// access delays vary, as only a satellite makes them.
     fn receiver_delay_ns(&mut self, now_ns: u64) -> u64;
 
     /// Totals count from now on.
-    fn begin_totals(&mut self, _at: &mut Bottleneck<'_>) {}
+    fn begin_totals(&mut self, _at: &mut Bottleneck) {}
+
+    /// Bits offered and carried since this was last asked.
+    fn measure(&mut self, at: &mut Bottleneck) -> (f64, f64) {
+        at.device.measure(at.now_ns)
+    }
 
     /// Ends the medium's bin of the series.
     ///
     /// # Errors
     /// The sink's.
-    fn end_bin(&mut self, _at: &mut Bottleneck<'_>, _sink: &mut dyn Sink) -> Result<(), String> {
+    fn end_bin(&mut self, _at: &mut Bottleneck, _sink: &mut dyn Sink) -> Result<(), String> {
         Ok(())
     }
 
@@ -53,13 +58,13 @@ pub(super) trait Medium {
     ///
     /// # Errors
     /// The sink's.
-    fn finish(&mut self, _at: &mut Bottleneck<'_>, _sink: &mut dyn Sink) -> Result<(), String> {
+    fn finish(&mut self, _at: &mut Bottleneck, _sink: &mut dyn Sink) -> Result<(), String> {
         Ok(())
     }
 
     /// Lets an idle device pull packets.
     #[inline]
-    fn start_device(&mut self, at: &mut Bottleneck<'_>) {
+    fn start_device(&mut self, at: &mut Bottleneck) {
         // With opportunities, the next one pulls.
         if at.device.is_busy() || at.device.opportunity_ns().is_some() {
             return;
@@ -71,7 +76,7 @@ pub(super) trait Medium {
 
     /// Begins the next packet of the ring, pulling when it is empty. Returns when the packet will have left.
     #[inline]
-    fn serve(&mut self, at: &mut Bottleneck<'_>) -> Option<u64> {
+    fn serve(&mut self, at: &mut Bottleneck) -> Option<u64> {
         if !at.device.is_busy() {
             self.pull(at);
         }
@@ -99,18 +104,18 @@ impl PlainLink {
 
 impl PlainLink {
     #[inline]
-    fn propagate(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {
+    fn propagate(&mut self, at: &mut Bottleneck, packet: Packet) {
         let delay_ns = nanoseconds(self.delay.value(at.now_ns));
         at.send_on(at.now_ns + delay_ns, packet);
     }
 }
 
 impl Medium for PlainLink {
-    fn begin(&mut self, _at: &mut Bottleneck<'_>) {}
+    fn begin(&mut self, _at: &mut Bottleneck) {}
 
     #[inline]
-    fn pull(&mut self, at: &mut Bottleneck<'_>) {
-        for _ in 0..at.experiment.link.ring {
+    fn pull(&mut self, at: &mut Bottleneck) {
+        for _ in 0..at.link.ring {
             let Some(Departure {
                 class,
                 item,
@@ -130,7 +135,7 @@ impl Medium for PlainLink {
     }
 
     #[inline]
-    fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {
+    fn leave(&mut self, at: &mut Bottleneck, packet: Packet) {
         let loss = self.loss.value(at.now_ns);
         if loss > 0.0 && self.random.unit() < loss {
             at.recorder.lost(at.now_ns, &packet);
@@ -139,7 +144,7 @@ impl Medium for PlainLink {
         self.propagate(at, packet);
     }
 
-    fn handle(&mut self, _at: &mut Bottleneck<'_>, event: u32) -> Option<u64> {
+    fn handle(&mut self, _at: &mut Bottleneck, event: u32) -> Option<u64> {
         unreachable!("a plain link has no events of its own, such as {event:#x}")
     }
 
@@ -216,8 +221,14 @@ impl ImpairedLink {
         }
     }
 
+    /// The delay of what leaves now, and by how much it is held back before.
+    pub(super) fn delays_ns(&mut self, now_ns: u64) -> (u64, u64) {
+        let delay_ns = nanoseconds(self.link.delay.value(now_ns));
+        (delay_ns, self.reorder.map_or(0, |reorder| reorder.delay_ns))
+    }
+
     /// What becomes of the next packet that leaves the device.
-    fn fate(&mut self, now_ns: u64) -> Fate {
+    pub(super) fn fate(&mut self, now_ns: u64) -> Fate {
         if self.is_lost(now_ns) {
             return Fate::Lost;
         }
@@ -252,13 +263,13 @@ pub fn fates(link: &Link, seed: u64, count: usize) -> Option<Vec<Fate>> {
 }
 
 impl Medium for ImpairedLink {
-    fn begin(&mut self, _at: &mut Bottleneck<'_>) {}
+    fn begin(&mut self, _at: &mut Bottleneck) {}
 
-    fn pull(&mut self, at: &mut Bottleneck<'_>) {
+    fn pull(&mut self, at: &mut Bottleneck) {
         self.link.pull(at);
     }
 
-    fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {
+    fn leave(&mut self, at: &mut Bottleneck, packet: Packet) {
         match self.fate(at.now_ns) {
             Fate::Passes => self.link.propagate(at, packet),
             Fate::Lost => at.recorder.lost(at.now_ns, &packet),
@@ -276,7 +287,7 @@ impl Medium for ImpairedLink {
         }
     }
 
-    fn handle(&mut self, at: &mut Bottleneck<'_>, event: u32) -> Option<u64> {
+    fn handle(&mut self, at: &mut Bottleneck, event: u32) -> Option<u64> {
         debug_assert_eq!(event, event::HELD_BACK);
         let packet = self.held.pop()?;
         self.link.propagate(at, packet);

@@ -21,10 +21,11 @@
 //! | `application`, `member`, `transport` | an application over TCP; one of its connections; what is done for them |
 //! | `device`, `carrier` | the transmitter; that of a beam |
 //! | `bottleneck` | queues and device, for media to act on |
-//! | `medium`, `satellite`, `beam` | what lies between the scheduler and the receivers |
+//! | `medium`, `satellite`, `beam`, `bond` | what lies between the scheduler and the receivers |
 //! | `csi`, `codes` | what a scheduler knows of channels at a fixed age; how a satellite codes packets |
 //! | `reported` | the capacity as it is reported to a scheduler that follows it |
 //! | `bins` | when tables are written |
+//! | `driven` | an engine that takes packets from outside, for a caller with a time of its own |
 //! | `station`, `network` | a link's part of a network; several links |
 
 mod access;
@@ -32,6 +33,7 @@ mod agenda;
 mod application;
 mod beam;
 mod bins;
+mod bond;
 mod bottleneck;
 mod build;
 mod carrier;
@@ -39,6 +41,7 @@ mod codes;
 mod connection;
 mod csi;
 mod device;
+pub(crate) mod driven;
 mod event;
 mod flow;
 mod greedy;
@@ -70,7 +73,8 @@ use access::Access;
 use agenda::Agenda;
 use beam::BeamLink;
 use bins::Bins;
-use bottleneck::Bottleneck;
+use bond::BondLink;
+use bottleneck::{Bottleneck, Times};
 use build::Flows;
 use connection::Timer;
 use device::Device;
@@ -135,6 +139,9 @@ pub fn run(experiment: &Experiment, sink: &mut dyn Sink) -> Result<Outcome, RunE
     } else if let Some(beam) = &link.beam {
         let medium = BeamLink::new(beam, experiment);
         Engine::new(experiment, medium)?.run(sink)
+    } else if let Some(bond) = &link.bond {
+        let medium = BondLink::new(bond, experiment, experiment.seed);
+        Engine::new(experiment, medium)?.run(sink)
     } else if ImpairedLink::is_needed(link) {
         let medium = ImpairedLink::new(link, experiment.seed);
         Engine::new(experiment, medium)?.run(sink)
@@ -145,8 +152,8 @@ pub fn run(experiment: &Experiment, sink: &mut dyn Sink) -> Result<Outcome, RunE
 }
 
 /// A run over one medium.
-struct Engine<'a, M> {
-    bottleneck: Bottleneck<'a>,
+struct Engine<M> {
+    bottleneck: Bottleneck,
     medium: M,
     /// From TCP senders to their queues.
     access: Vec<DelayLine<Packet>>,
@@ -156,17 +163,17 @@ struct Engine<'a, M> {
     bins: Bins,
 }
 
-impl<'a, M: Medium> Engine<'a, M> {
-    fn new(experiment: &'a Experiment, medium: M) -> Result<Engine<'a, M>, RunError> {
+impl<M: Medium> Engine<M> {
+    fn new(experiment: &Experiment, medium: M) -> Result<Engine<M>, RunError> {
         Engine::with_station(experiment, medium, None)
     }
 
     /// The engine of an experiment, or of one link of a network.
     fn with_station(
-        experiment: &'a Experiment,
+        experiment: &Experiment,
         medium: M,
         plan: Option<&StationPlan>,
-    ) -> Result<Engine<'a, M>, RunError> {
+    ) -> Result<Engine<M>, RunError> {
         let limits: Vec<Limit> = experiment.classes.iter().map(Class::limit).collect();
         let link = &experiment.link;
         let mut mux = Mux::new(0, link.nominal_bps, &limits, |view| {
@@ -200,12 +207,14 @@ impl<'a, M: Medium> Engine<'a, M> {
             None => recorder,
             Some(plan) => recorder.in_network(plan.nends(), plan.told(), &plan.sources()),
         };
-        Ok(Engine {
+        let mut engine = Engine {
             bottleneck: Bottleneck {
-                experiment,
+                link: link.clone(),
+                times: Times::of(experiment),
                 now_ns: 0,
                 agenda: Agenda::new(),
                 mux,
+                l4s: build::l4s(experiment),
                 device: Device::new(link, &terminals, outages, experiment.duration_ns),
                 age_ns: u64::MAX,
                 any_greedy: flows
@@ -224,14 +233,15 @@ impl<'a, M: Medium> Engine<'a, M> {
             acks,
             reported: Reported::new(&link.capacity),
             bins: Bins::new(stats.len()),
-        })
+        };
+        engine.schedule_first(experiment);
+        Ok(engine)
     }
 
     fn run(mut self, sink: &mut dyn Sink) -> Result<Outcome, RunError> {
-        let end_ns = self.bottleneck.experiment.duration_ns;
+        let end_ns = self.bottleneck.times.duration_ns;
         let mut events = 0u64;
         let mut complete = true;
-        self.schedule_first();
         self.bins.begin(&mut self.bottleneck);
         let mut boundary_ns = self.bins.next_ns(&self.bottleneck);
         loop {
@@ -285,9 +295,10 @@ impl<'a, M: Medium> Engine<'a, M> {
         })
     }
 
-    fn schedule_first(&mut self) {
+    /// Schedules the first events.
+    fn schedule_first(&mut self, experiment: &Experiment) {
         let at = &mut self.bottleneck;
-        if at.experiment.link.follow {
+        if at.link.follow {
             at.agenda.push(0, event::REPORT);
         }
         if let Some(at_ns) = at.device.opportunity_ns() {
@@ -298,7 +309,7 @@ impl<'a, M: Medium> Engine<'a, M> {
         }
         self.medium.begin(at);
         for (index, flow) in at.flows.iter_mut().enumerate() {
-            let start_ns = at.experiment.flows[index].start_ns;
+            let start_ns = experiment.flows[index].start_ns;
             // What a source other than TCP creates is next seen when it arrives; TCP's segments have lines.
             let (created_ns, travels_ns) = match &flow.kind {
                 Kind::Open(source) => match source.next_ns() {
@@ -371,7 +382,7 @@ impl<'a, M: Medium> Engine<'a, M> {
                 self.medium.start_device(&mut self.bottleneck);
                 None
             }
-            own => self.medium.handle(&mut self.bottleneck, own),
+            _ => self.medium.handle(&mut self.bottleneck, event),
         }
     }
 
@@ -561,7 +572,7 @@ impl<'a, M: Medium> Engine<'a, M> {
     /// Reports the capacity to a scheduler that follows it.
     fn report(&mut self) -> Option<u64> {
         let at = &mut self.bottleneck;
-        let capacity = &at.experiment.link.capacity;
+        let capacity = &at.link.capacity;
         let offered_bits = at.device.offered_bits();
         let (rate_bps, next_ns) = self.reported.next(at.now_ns, capacity, offered_bits);
         if let Some(rate_bps) = rate_bps.filter(|bps| *bps != at.mux.link_bps()) {
@@ -610,7 +621,7 @@ impl<'a, M: Medium> Engine<'a, M> {
             return self.acknowledge_over_links(index, ack);
         }
         let Bottleneck {
-            experiment,
+            link,
             now_ns,
             agenda,
             flows,
@@ -627,7 +638,7 @@ impl<'a, M: Medium> Engine<'a, M> {
         };
         if let Some(ack) = ack {
             let back_ns = match access {
-                Access::Fixed(delay_ns) => experiment.link.return_delay_ns + *delay_ns,
+                Access::Fixed(delay_ns) => link.return_delay_ns + *delay_ns,
                 Access::Varying(behind) => {
                     self.medium.receiver_delay_ns(now_ns) + behind.delay_ns(now_ns)
                 }
@@ -649,8 +660,8 @@ impl<'a, M: Medium> Engine<'a, M> {
     }
 }
 
-impl<'e, M: Medium> Transport<'e> for Engine<'e, M> {
-    fn at(&mut self) -> &mut Bottleneck<'e> {
+impl<M: Medium> Transport for Engine<M> {
+    fn at(&mut self) -> &mut Bottleneck {
         &mut self.bottleneck
     }
 
@@ -669,7 +680,7 @@ impl<'e, M: Medium> Transport<'e> for Engine<'e, M> {
     fn back_ns(&mut self, index: usize) -> u64 {
         let at = &mut self.bottleneck;
         let return_delay_ns = match &at.station {
-            None => at.experiment.link.return_delay_ns,
+            None => at.link.return_delay_ns,
             Some(station) => station.return_delay_ns(index, at.now_ns),
         };
         match &mut at.flows[index].access {

@@ -132,6 +132,7 @@ impl Recorded for Packet {
             created_ns: self.created_ns,
             number: self.sequence(),
             again: self.is_retransmission(),
+            marked: self.has(Packet::MARKED),
             in_connection: (self.address(), Packet::sequence_bits(self.segment)),
         }
     }

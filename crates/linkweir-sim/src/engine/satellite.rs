@@ -139,7 +139,7 @@ impl ReportedRates {
     /// Reports the rate that each class's channel gives it at these samples.
     fn report(
         &mut self,
-        at: &mut Bottleneck<'_>,
+        at: &mut Bottleneck,
         satellite: &Satellite,
         fading: &Fading,
         samples: impl Iterator<Item = usize>,
@@ -275,9 +275,9 @@ impl SatelliteLink {
     }
 
     /// An attempt reaches the decoder.
-    fn decode(&mut self, at: &mut Bottleneck<'_>) -> Option<u64> {
+    fn decode(&mut self, at: &mut Bottleneck) -> Option<u64> {
         let answer_ns = at.now_ns + self.delay_ns(at.now_ns);
-        let (packet, mut piece) = self.receive(at.experiment.duration_ns)?;
+        let (packet, mut piece) = self.receive(at.times.duration_ns)?;
         let Piece {
             number,
             block,
@@ -312,7 +312,7 @@ impl SatelliteLink {
     }
 
     /// Sends on what left the receiver's buffer, and arms the buffer's timer.
-    fn release(&mut self, at: &mut Bottleneck<'_>) {
+    fn release(&mut self, at: &mut Bottleneck) {
         let out_ns = at.now_ns + self.satellite.ground_delay_ns;
         for packet in self.leaving.on.drain(..) {
             at.send_on(out_ns, packet);
@@ -330,7 +330,7 @@ impl SatelliteLink {
     }
 
     /// Reports to the scheduler the rate that the channel gives each class.
-    fn report_channels(&mut self, at: &mut Bottleneck<'_>) -> u64 {
+    fn report_channels(&mut self, at: &mut Bottleneck) -> u64 {
         let known_ns = at.now_ns.saturating_sub(self.delay_ns(at.now_ns));
         let SatelliteLink {
             satellite,
@@ -346,7 +346,7 @@ impl SatelliteLink {
     }
 
     /// Lets a scheduler whose knowledge has a fixed age know what it then knows, before it chooses.
-    fn foresee(&mut self, at: &mut Bottleneck<'_>) {
+    fn foresee(&mut self, at: &mut Bottleneck) {
         let SatelliteLink {
             satellite,
             codes,
@@ -363,7 +363,7 @@ impl SatelliteLink {
             return;
         };
         let Bottleneck { device, mux, .. } = at;
-        let (now_ns, end_ns) = (at.now_ns, at.experiment.duration_ns);
+        let (now_ns, end_ns) = (at.now_ns, at.times.duration_ns);
         let first_bytes = |class: usize| {
             let code = match mux.head(class) {
                 Some(head) => codes.of(satellite, class, head.bytes),
@@ -394,7 +394,7 @@ impl SatelliteLink {
     }
 
     /// The receiver's buffer may have held a packet for long enough.
-    fn order_timer(&mut self, at: &mut Bottleneck<'_>) -> Option<u64> {
+    fn order_timer(&mut self, at: &mut Bottleneck) -> Option<u64> {
         let order = self.order.as_mut()?;
         order.on_timer(at.now_ns, &mut self.leaving);
         let again_ns = order.deadline_ns();
@@ -404,7 +404,7 @@ impl SatelliteLink {
     }
 
     /// The answer that asks for another attempt is back at the satellite.
-    fn answer(&mut self, at: &mut Bottleneck<'_>) -> Option<u64> {
+    fn answer(&mut self, at: &mut Bottleneck) -> Option<u64> {
         let asked = self.answers.pop()?;
         self.repeats.push_back(asked);
         self.start_device(at);
@@ -417,7 +417,7 @@ impl Medium for SatelliteLink {
         Some((&self.fading, &self.offsets.classes_ns))
     }
 
-    fn begin(&mut self, at: &mut Bottleneck<'_>) {
+    fn begin(&mut self, at: &mut Bottleneck) {
         let policy = at.mux.policy();
         if !policy.is_channel_aware() && !policy.reads_channels() {
             self.csi = None;
@@ -427,7 +427,7 @@ impl Medium for SatelliteLink {
     }
 
     /// Puts the next attempt on the idle device: a repetition, or the first of what the scheduler picks.
-    fn pull(&mut self, at: &mut Bottleneck<'_>) {
+    fn pull(&mut self, at: &mut Bottleneck) {
         if let Some((packet, piece)) = self.repeats.pop_front() {
             let attempt = usize::from(piece.block.attempts);
             let coded_bits = self.codes.at(piece.code).coded_bits(attempt);
@@ -466,7 +466,7 @@ impl Medium for SatelliteLink {
     }
 
     /// An attempt has left the device.
-    fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {
+    fn leave(&mut self, at: &mut Bottleneck, packet: Packet) {
         let delay_ns = self.delay_ns(at.now_ns);
         let attempt = (packet, self.sending);
         self.unseen += 1;
@@ -475,7 +475,7 @@ impl Medium for SatelliteLink {
         }
     }
 
-    fn handle(&mut self, at: &mut Bottleneck<'_>, event: u32) -> Option<u64> {
+    fn handle(&mut self, at: &mut Bottleneck, event: u32) -> Option<u64> {
         match event {
             event::DECODE => self.decode(at),
             event::ANSWER => self.answer(at),

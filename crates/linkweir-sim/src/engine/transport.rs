@@ -19,8 +19,8 @@ use super::packet::Packet;
 use super::station::Letter;
 
 /// The engine as applications need it: what it must have, and what it then does for them.
-pub(super) trait Transport<'e> {
-    fn at(&mut self) -> &mut Bottleneck<'e>;
+pub(super) trait Transport {
+    fn at(&mut self) -> &mut Bottleneck;
 
     /// Sends what a TCP sender may send now.
     fn transmit(&mut self, index: usize);
@@ -421,10 +421,7 @@ fn backed_off(first_ns: u64, doublings: u32, most_ns: u64) -> u64 {
 }
 
 /// The connection of an address with its place among the flows, if it is still there.
-fn member_at<'f>(
-    at: &'f mut Bottleneck<'_>,
-    address: Address,
-) -> Option<(usize, &'f mut Connection)> {
+fn member_at(at: &mut Bottleneck, address: Address) -> Option<(usize, &mut Connection)> {
     let index = (at.members.first + address.place) as usize;
     match &mut at.flows.get_mut(index)?.kind {
         Kind::Tcp(connection) => {
@@ -436,8 +433,8 @@ fn member_at<'f>(
 }
 
 /// Hands the counters of connections to the recorder, those of an application together.
-pub(super) fn record(at: &mut Bottleneck<'_>) {
-    let flows = at.experiment.flows.len();
+pub(super) fn record(at: &mut Bottleneck) {
+    let flows = at.members.first as usize;
     let mut together: Vec<(tcp::Counters, u64)> = Vec::new();
     for flow in at.flows.iter().skip(flows) {
         if let Kind::Tcp(connection) = &flow.kind {

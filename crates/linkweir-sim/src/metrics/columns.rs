@@ -5,6 +5,7 @@ use crate::table::Table;
 
 use super::application::{COMPLETIONS, TRANSFERS, VIDEO};
 use super::beam::{CARRIER, CHANNEL, TERMINALS};
+use super::bond::{BOND_PATHS, BOND_RECEIVERS, MEMBERS};
 use super::class::{CLASSES, CLASSES_OF_LINKS, SERIES, SERIES_OF_LINKS};
 use super::column::{Column, TableOf, LINK_NAME};
 use super::delays::DELAYS;
@@ -42,6 +43,9 @@ fn tables() -> Vec<(Table, Vec<ColumnInfo>)> {
         described("channel", CHANNEL),
         described("carrier", CARRIER),
         described("terminals", TERMINALS),
+        described("members", MEMBERS),
+        described("bond_paths", BOND_PATHS),
+        described("bond_receivers", BOND_RECEIVERS),
         described("transfers", TRANSFERS),
         described("completions", COMPLETIONS),
         described("video", VIDEO),
@@ -64,6 +68,9 @@ fn network_tables() -> Vec<(Table, Vec<ColumnInfo>)> {
         of_links("channel", CHANNEL, &[]),
         of_links("carrier", CARRIER, &[]),
         of_links("terminals", TERMINALS, &[]),
+        of_links("members", MEMBERS, &[]),
+        of_links("bond_paths", BOND_PATHS, &[]),
+        of_links("bond_receivers", BOND_RECEIVERS, &[]),
         described("transfers", TRANSFERS),
         described("completions", COMPLETIONS),
         described("video", VIDEO),

@@ -23,15 +23,16 @@ pub(super) struct Step {
     back: bool,
 }
 
-/// A step in a network, where it is written later: the links' steps are put in the order of time first.
+/// A step that is not written now. In a network the links' steps are put in the order of time first; a caller that drives
+/// the engine takes them itself.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Noted {
+pub(crate) struct Noted {
     /// When the link noted it.
-    pub(super) at_ns: u64,
-    pub(super) t_ns: u64,
-    pub(super) event: &'static str,
-    pub(super) reason: &'static str,
-    pub(super) packet: Seen,
+    pub(crate) at_ns: u64,
+    pub(crate) t_ns: u64,
+    pub(crate) event: &'static str,
+    pub(crate) reason: &'static str,
+    pub(crate) packet: Seen,
 }
 
 /// Names of a flow and of its class.

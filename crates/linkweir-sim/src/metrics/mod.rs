@@ -7,6 +7,7 @@
 
 mod application;
 pub(crate) mod beam;
+pub(crate) mod bond;
 mod class;
 mod column;
 pub(crate) mod columns;
@@ -42,6 +43,7 @@ use station::StationRecord;
 use tables::Tables;
 use watch::Watch;
 
+pub(crate) use log::Noted;
 pub(crate) use seen::{Recorded, Seen};
 pub(crate) use tally::{EntryTally, Tally};
 use transfers::{Completions, Transfer};
@@ -88,6 +90,17 @@ impl Recorder {
             attempts: experiment.link.satellite.is_some(),
             watch: Watch::new(experiment),
         }
+    }
+
+    /// Makes this the recorder of an engine that its caller drives: it keeps no tables, and notes every step of every packet.
+    pub(crate) fn note_steps(&mut self, experiment: &Experiment) {
+        self.tables = None;
+        self.watch = Some(Watch::noting(experiment));
+    }
+
+    /// The steps noted since these were last taken out.
+    pub(crate) fn noted(&mut self) -> &mut Vec<Noted> {
+        self.watch.as_mut().expect("steps are noted").noted()
     }
 
     // What happens to packets.

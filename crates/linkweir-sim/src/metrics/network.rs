@@ -67,7 +67,7 @@ impl Recorder {
             .iter_mut()
             .flat_map(|station| &mut station.hops);
         for (waits, entry) in waits.zip(entries) {
-            waits.distribution_ns = entry.waits_ns().clone();
+            waits.distribution_ns = entry.take_waits_ns();
         }
     }
 
@@ -190,7 +190,11 @@ pub(super) struct Hop {
 pub(super) const HOPS: &[Column<Hop, ()>] = &[
     unitless("flow", "Name of the flow.").name(|h, ()| &h.flow),
     unitless("link", "Name of the link.").name(|h, ()| &h.link),
-    unitless("hop", "Position of the link in the way, from 1.").count(|h, ()| h.number),
+    unitless(
+        "hop",
+        "Position of the link in the way, from 1; the least if it changes.",
+    )
+    .count(|h, ()| h.number),
     unitless(
         "direction",
         "The way: there (from the source) or back (acknowledgements and requests).",
@@ -489,7 +493,7 @@ impl NetworkTables {
     }
 }
 
-/// Table `hops`: entries of the same link at the same position of a flow's ways are one row.
+/// Table `hops`: a row for each link of a flow's ways in a direction, at the first of the positions that it has in them.
 fn hops(
     links: &mut [(&str, &mut Recorder, Vec<&Distribution>)],
     flows: &[FlowEntries],
@@ -500,8 +504,12 @@ fn hops(
         let name = links[flow.home.0 as usize].1.flows[flow.home.1 as usize]
             .name
             .clone();
-        let same = |a: &HopEntry, b: &HopEntry| (a.back, a.hop, a.link) == (b.back, b.hop, b.link);
-        for entries in flow.hops.chunk_by(same) {
+        let mut entries: Vec<&HopEntry> = flow.hops.iter().collect();
+        entries.sort_unstable_by_key(|entry| (entry.back, entry.link, entry.hop, entry.entry));
+        let same = |a: &&HopEntry, b: &&HopEntry| (a.back, a.link) == (b.back, b.link);
+        let mut rows: Vec<&[&HopEntry]> = entries.chunk_by(same).collect();
+        rows.sort_by_key(|row| (row[0].back, row[0].hop));
+        for entries in rows {
             let (link, recorder, _) = &links[entries[0].link as usize];
             let mut row = Hop {
                 flow: name.clone(),

@@ -12,6 +12,8 @@ pub(crate) struct Seen {
     pub(crate) number: u64,
     /// TCP: the segment was sent before.
     pub(crate) again: bool,
+    /// It carries a congestion mark (CE).
+    pub(crate) marked: bool,
     /// If it is of an application: what its connection is called, and the number of the segment in it.
     pub(crate) in_connection: (Address, u64),
 }

@@ -48,6 +48,12 @@ impl EntryTally {
         &self.waits_ns
     }
 
+    /// The same, at the end: they are forgotten here.
+    pub(super) fn take_waits_ns(&mut self) -> Distribution {
+        self.waits_ns();
+        std::mem::take(&mut self.waits_ns)
+    }
+
     pub(crate) fn begin_totals(&mut self) {
         self.at_once_pkts = 0;
         self.waits_ns.reset();

@@ -18,7 +18,7 @@ pub(super) struct Watch {
     flows: Vec<Watched>,
     voice: TableOf<Receiver, ()>,
     log: Option<PacketLog>,
-    /// In a network: steps for its log.
+    /// In a network: steps for its log. Where the caller drives the engine: steps for the caller.
     noted: Option<Vec<Noted>>,
 }
 
@@ -77,6 +77,22 @@ impl Watch {
                 noted: None,
             })
         })
+    }
+
+    /// Notes all steps, and numbers the packets that are not TCP's.
+    pub(super) fn noting(experiment: &Experiment) -> Box<Watch> {
+        let flows = experiment.flows.iter();
+        Box::new(Watch {
+            flows: flows.map(|flow| Watched::new(flow, experiment)).collect(),
+            voice: TableOf::new("voice", VOICE),
+            log: None,
+            noted: Some(Vec::new()),
+        })
+    }
+
+    /// The steps since these were last taken out.
+    pub(super) fn noted(&mut self) -> &mut Vec<Noted> {
+        self.noted.get_or_insert_default()
     }
 
     /// In a network: the log is written elsewhere, and only packets of entries that have their source at the link are numbered

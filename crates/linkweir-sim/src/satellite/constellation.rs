@@ -21,7 +21,7 @@ use std::f64::consts::TAU;
 use super::LIGHT_M_S;
 
 /// Mean radius of the earth, km.
-const EARTH_KM: f64 = 6371.0;
+pub(super) const EARTH_KM: f64 = 6371.0;
 /// Gravitational constant times mass of the earth, km^3/s^2.
 const EARTH_KM3_S2: f64 = 398_600.441_8;
 /// Rotation of the earth against the stars, rad/s.

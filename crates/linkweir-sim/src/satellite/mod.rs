@@ -5,6 +5,8 @@
 //! | module | answers |
 //! |---|---|
 //! | [`constellation`] | how long do signals take to the last satellite, and from it? |
+//! | [`catalogue`] | where are satellites whose orbits are listed, and which of them have links to each other? |
+//! | [`sgp4`] | where is a satellite whose mean elements are known? |
 //! | [`routes`] | over which satellites do packets go from one place to another, and how long is each link? |
 //! | [`fading`] | how many dB is the signal above or below the line of sight, now? |
 //! | [`lms`] | the channel of a land-mobile satellite: Loo's distribution along a drive |
@@ -18,6 +20,7 @@
 //! | [`rain`] | how many dB does rain take from each terminal of a beam, now? |
 //! | [`modcod`] | which modulation and code does a terminal get, and what does a symbol then carry? |
 
+pub mod catalogue;
 pub mod constellation;
 pub mod fading;
 pub mod harq;
@@ -31,6 +34,7 @@ pub mod rain;
 pub(crate) mod recent;
 pub mod reorder;
 pub mod routes;
+pub mod sgp4;
 
 /// Speed of light, m/s.
 const LIGHT_M_S: f64 = 299_792_458.0;

@@ -9,6 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use super::catalogue::{Catalogue, Ground};
 use super::constellation::{distance_km, grounded, Constellation, Place, Point};
 use super::LIGHT_M_S;
 
@@ -35,16 +36,86 @@ pub enum Node {
     Station(u32),
 }
 
+/// Where satellites are, and which of them keep links to each other.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Orbits {
+    /// Those of a pattern.
+    Walker(Constellation),
+    /// Those of a list.
+    Listed(Catalogue),
+}
+
+impl Orbits {
+    /// How many satellites there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        match self {
+            Orbits::Walker(constellation) => constellation.count(),
+            Orbits::Listed(catalogue) => catalogue.count(),
+        }
+    }
+
+    /// Sets the least elevation at which the ground is linked with a satellite, degrees.
+    pub fn set_mask(&mut self, elevation_deg: f64) {
+        match self {
+            Orbits::Walker(constellation) => constellation.min_elevation_deg = elevation_deg,
+            Orbits::Listed(catalogue) => catalogue.min_elevation_deg = elevation_deg,
+        }
+    }
+
+    /// The satellites that each keeps links to: two in its plane, then two in the adjacent ones.
+    fn neighbours(&self) -> Vec<[Option<usize>; 4]> {
+        match self {
+            Orbits::Walker(constellation) => {
+                let all = 0..constellation.count();
+                all.map(|satellite| constellation.neighbours(satellite))
+                    .collect()
+            }
+            Orbits::Listed(catalogue) => catalogue.neighbours(),
+        }
+    }
+
+    fn satellites(&self, time_s: f64) -> Vec<Point> {
+        match self {
+            Orbits::Walker(constellation) => constellation.satellites(time_s),
+            Orbits::Listed(catalogue) => catalogue.satellites(time_s),
+        }
+    }
+
+    fn grounded(&self, place: Place, time_s: f64) -> Spot {
+        match self {
+            Orbits::Walker(_) => Spot::OnSphere(grounded(place, time_s)),
+            Orbits::Listed(catalogue) => Spot::OnEllipsoid(catalogue.grounded(place, time_s)),
+        }
+    }
+}
+
+/// A place on the ground in the axes of the satellites.
+#[derive(Clone, Debug)]
+enum Spot {
+    OnSphere(Point),
+    OnEllipsoid(Ground),
+}
+
+impl Spot {
+    fn at(&self) -> Point {
+        match self {
+            Spot::OnSphere(at) => *at,
+            Spot::OnEllipsoid(ground) => ground.at,
+        }
+    }
+}
+
 /// Satellites, the links that they keep, and places on the ground.
 #[derive(Clone, Debug)]
 pub struct Mesh {
-    constellation: Constellation,
+    orbits: Orbits,
     /// Places on the ground by their numbers.
     places: BTreeMap<u32, Place>,
     metric: Metric,
     /// The satellites that each satellite keeps a link to.
     neighbours: Vec<Vec<u32>>,
-    /// The longest links between satellites and to the ground, km.
+    /// The longest links between the satellites of a pattern and to the ground, km.
     longest_km: (f64, f64),
 }
 
@@ -57,29 +128,27 @@ type Cost = (u64, u64);
 impl Mesh {
     /// Satellites that keep links to as many neighbours as `links`: 0, 2 in their plane, or 4.
     #[must_use]
-    pub fn new(
-        constellation: Constellation,
-        places: BTreeMap<u32, Place>,
-        links: usize,
-        metric: Metric,
-    ) -> Mesh {
-        let neighbours = (0..constellation.count()).map(|satellite| {
-            let all = constellation.neighbours(satellite).into_iter().take(links);
+    pub fn new(orbits: Orbits, places: BTreeMap<u32, Place>, links: usize, metric: Metric) -> Mesh {
+        let of_each = orbits.neighbours();
+        let neighbours = of_each.iter().enumerate().map(|(satellite, all)| {
+            let all = all.iter().take(links);
             let mut others: Vec<u32> = Vec::with_capacity(links);
-            for other in all.flatten().filter(|other| *other != satellite) {
-                if !others.contains(&(other as u32)) {
-                    others.push(other as u32);
+            for other in all.flatten().filter(|other| **other != satellite) {
+                if !others.contains(&(*other as u32)) {
+                    others.push(*other as u32);
                 }
             }
             others
         });
         Mesh {
             neighbours: neighbours.collect(),
-            longest_km: (
-                constellation.horizon_km(),
-                constellation.slant_km(constellation.min_elevation_deg),
-            ),
-            constellation,
+            longest_km: match &orbits {
+                Orbits::Walker(shell) => {
+                    (shell.horizon_km(), shell.slant_km(shell.min_elevation_deg))
+                }
+                Orbits::Listed(_) => (0.0, 0.0),
+            },
+            orbits,
             places,
             metric,
         }
@@ -91,9 +160,9 @@ impl Mesh {
         let places = self.places.iter();
         Snapshot {
             mesh: self,
-            satellites: self.constellation.satellites(time_s),
+            satellites: self.orbits.satellites(time_s),
             places: places
-                .map(|(number, place)| (*number, grounded(*place, time_s)))
+                .map(|(number, place)| (*number, self.orbits.grounded(*place, time_s)))
                 .collect(),
             visible: BTreeMap::new(),
         }
@@ -146,7 +215,7 @@ fn changes<T: PartialEq>(values: &mut Since<T>, step: u64, value: Option<T>) {
 pub struct Snapshot<'m> {
     mesh: &'m Mesh,
     satellites: Vec<Point>,
-    places: BTreeMap<u32, Point>,
+    places: BTreeMap<u32, Spot>,
     /// The satellites that a place is linked with, and their delays; of places that were looked at.
     visible: BTreeMap<u32, Vec<(u32, u64)>>,
 }
@@ -156,20 +225,35 @@ impl Snapshot<'_> {
     /// too low over the horizon.
     #[must_use]
     pub fn delay_ns(&self, a: Node, b: Node) -> Option<u64> {
-        let (between_km, to_ground_km) = self.mesh.longest_km;
-        let longest_km = match (a, b) {
-            (Node::Satellite(_), Node::Satellite(_)) => between_km,
-            _ => to_ground_km,
-        };
-        let km = distance_km(self.point(a), self.point(b));
-        (km <= longest_km).then(|| nanoseconds(km))
+        match (a, b) {
+            (Node::Satellite(a), Node::Satellite(b)) => self.between(a, b),
+            (Node::Satellite(satellite), Node::Station(place))
+            | (Node::Station(place), Node::Satellite(satellite)) => {
+                self.to_ground(&self.places[&place], self.satellites[satellite as usize])
+            }
+            (Node::Station(_), Node::Station(_)) => None,
+        }
     }
 
-    fn point(&self, node: Node) -> Point {
-        match node {
-            Node::Satellite(number) => self.satellites[number as usize],
-            Node::Station(number) => self.places[&number],
-        }
+    fn between(&self, a: u32, b: u32) -> Option<u64> {
+        let (a, b) = (self.satellites[a as usize], self.satellites[b as usize]);
+        let km = distance_km(a, b);
+        let is_clear = match &self.mesh.orbits {
+            Orbits::Walker(_) => km <= self.mesh.longest_km.0,
+            Orbits::Listed(_) => Catalogue::is_clear(a, b),
+        };
+        is_clear.then(|| nanoseconds(km))
+    }
+
+    fn to_ground(&self, spot: &Spot, satellite: Point) -> Option<u64> {
+        let km = distance_km(spot.at(), satellite);
+        let is_seen = match (&self.mesh.orbits, spot) {
+            (Orbits::Listed(catalogue), Spot::OnEllipsoid(ground)) => {
+                catalogue.sees(ground, satellite)
+            }
+            _ => km <= self.mesh.longest_km.1,
+        };
+        is_seen.then(|| nanoseconds(km))
     }
 
     /// The satellites of the best way from one place to another; none if there is no way.
@@ -186,7 +270,7 @@ impl Snapshot<'_> {
         for (satellite, ns) in ends {
             down_ns[*satellite as usize] = *ns;
         }
-        let goal = self.places[&to];
+        let goal = self.places[&to].at();
         let mut best = vec![(NOWHERE, NOWHERE); self.satellites.len()];
         let mut before = vec![u32::MAX; self.satellites.len()];
         let mut open = BinaryHeap::new();
@@ -215,8 +299,7 @@ impl Snapshot<'_> {
                 }
             }
             for other in &self.mesh.neighbours[satellite as usize] {
-                let nodes = [satellite, *other].map(Node::Satellite);
-                let Some(ns) = self.delay_ns(nodes[0], nodes[1]) else {
+                let Some(ns) = self.between(satellite, *other) else {
                     continue;
                 };
                 let through = sum(cost, self.cost(ns));
@@ -244,12 +327,9 @@ impl Snapshot<'_> {
 
     /// The satellites that are high enough above a place.
     fn look_up(&self, place: u32) -> Vec<(u32, u64)> {
-        let here = self.places[&place];
-        let reach_km = self.mesh.longest_km.1;
+        let here = &self.places[&place];
         let all = (0..).zip(&self.satellites);
-        let distances = all.map(|(satellite, at)| (satellite, distance_km(here, *at)));
-        let near = distances.filter(|(_, km)| *km <= reach_km);
-        near.map(|(satellite, km)| (satellite, nanoseconds(km)))
+        all.filter_map(|(satellite, at)| Some((satellite, self.to_ground(here, *at)?)))
             .collect()
     }
 
@@ -340,7 +420,12 @@ mod tests {
             min_elevation_deg: number(7),
         };
         let places = (0..).zip(places).collect();
-        let mesh = Mesh::new(constellation, places, number(8) as usize, metric);
+        let mesh = Mesh::new(
+            Orbits::Walker(constellation),
+            places,
+            number(8) as usize,
+            metric,
+        );
         Vectors { mesh, names, ways }
     }
 
@@ -414,7 +499,7 @@ mod tests {
             lon_deg,
         };
         let places = (0..).zip([below(0.0), below(5.0), below(90.0)]);
-        let mesh = Mesh::new(alone, places.collect(), 4, Metric::Delay);
+        let mesh = Mesh::new(Orbits::Walker(alone), places.collect(), 4, Metric::Delay);
         let mut now = mesh.at(0.0);
         assert_eq!(now.way(0, 1), Some(vec![0]));
         assert_eq!(now.way(0, 2), None);

@@ -24,6 +24,9 @@ pub(super) fn read(
             entry.fault("policies from files are for scenarios that run; name one of the core")
         );
     };
+    if let Some(refusal) = finder.refusal() {
+        return Err(entry.fault(refusal));
+    }
     let folder = entry.source().file().and_then(Path::parent);
     let folder = folder.unwrap_or(Path::new("")).to_owned();
     let (c, python) = (table.find("c"), table.find("python"));

@@ -7,9 +7,11 @@ use linkweir_config::reader::{Section, Value, Written};
 use linkweir_config::Fault;
 
 use crate::experiment::{Experiment, Flow, Link};
+use crate::network::Network;
 
 use super::checked::Scenario;
-use super::queued::{Queued, Tables};
+use super::inputs::{Input, Told};
+use super::queued::{all_written, Queued, Tables};
 use super::route::{Route, Stop};
 use super::run_keys::RunKeys;
 use super::sources::Sources;
@@ -42,7 +44,47 @@ impl Passing {
     }
 }
 
+/// What links that were read make.
+pub(super) struct Made {
+    pub(super) network: Network,
+    /// Each link as a scenario of its own, in the order of the network.
+    pub(super) links: Vec<Arc<Scenario>>,
+    /// A link whose keys are those of the run.
+    pub(super) first: usize,
+    /// The keys and the values that make the links in the resolved form.
+    pub(super) written: Vec<(&'static str, Value)>,
+}
+
 impl Crossed<'_, '_, '_> {
+    /// The scenario. `make` is given the resolved form without links and flows, and those of links and of flows.
+    pub(super) fn scenario(
+        &self,
+        top: Section<'_, '_>,
+        flow_sections: &[Section<'_, '_>],
+        (inputs, told): (Vec<Input>, Told),
+        make: impl FnOnce(&Written, &[(Written, Tables)], &[Written]) -> Result<Made, Fault>,
+    ) -> Result<Scenario, Fault> {
+        let mut written = top.finish()?;
+        let of_flows = all_written(flow_sections)?;
+        let of_links = self.links.iter().map(Queued::written);
+        let of_links = of_links.collect::<Result<Vec<_>, _>>()?;
+        let made = make(&written, &of_links, &of_flows)?;
+        for (key, links) in made.written {
+            written.write(key, links);
+        }
+        written.write(keys::top::FLOW.name, Value::Tables(of_flows));
+        Ok(Scenario {
+            experiment: self.keys_of_the_run(made.first),
+            network: Some(made.network),
+            links: made.links,
+            resolved_toml: written.toml(),
+            written,
+            inputs,
+            notes: told.notes,
+            readings: told.readings,
+        })
+    }
+
     /// The flows with their ways and their numbers among the copies of an entry.
     pub(super) fn flows(&self) -> impl Iterator<Item = (&Flow, &Route<'_>, u64)> {
         let mut copy = 0;
@@ -139,7 +181,7 @@ impl Crossed<'_, '_, '_> {
     }
 
     /// An experiment with the keys of the run and one of the links, and without classes and flows.
-    pub(super) fn keys_of_the_run(&self, link: usize) -> Experiment {
+    fn keys_of_the_run(&self, link: usize) -> Experiment {
         let mut experiment = self.run.experiment(&self.links[link], Vec::new());
         experiment.classes.clear();
         experiment.scheduler.qparams.clear();

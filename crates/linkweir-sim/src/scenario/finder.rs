@@ -18,6 +18,11 @@ pub struct Found {
 
 /// Turns files into policies.
 pub trait Finder: fmt::Debug + Send + Sync {
+    /// Why it finds no policy at all, if it cannot; then no file is read.
+    fn refusal(&self) -> Option<String> {
+        None
+    }
+
     /// The policy in a C file. `trusted`: it runs in this process, where nothing stops it from doing harm.
     ///
     /// # Errors

@@ -100,3 +100,69 @@ fn plain_name(path: &Path) -> String {
     let clean = clean.trim_start_matches('.');
     format!("inputs/{}", if clean.is_empty() { "trace" } else { clean })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use linkweir_config::reader::Files;
+
+    use super::*;
+    use crate::scenario::{parse_with, Overrides};
+
+    #[derive(Debug)]
+    struct Brought;
+
+    impl Files for Brought {
+        fn read(&self, path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
+            assert!(max_bytes > 1000);
+            match path.to_str() {
+                Some("far/lte.csv") => Ok(b"t_s,capacity_bps\n0,2000000\n1,4000000\n".to_vec()),
+                Some("far/long.csv") => Ok(vec![b'0'; usize::try_from(max_bytes).unwrap() + 1]),
+                _ => Err("was not brought along".to_owned()),
+            }
+        }
+    }
+
+    #[test]
+    fn files_may_be_elsewhere_than_in_the_file_system() {
+        let parsed = |name: &str| {
+            let text = format!(
+                "duration = \"2s\"\n[link]\ntrace = \"{name}\"\n[scheduler]\npolicy = \"fifo\"\n\
+                 [[class]]\nname = \"all\"\n[[flow]]\nclass = \"all\"\nkind = \"greedy\"\n"
+            );
+            let overrides = Overrides {
+                files: Some(Arc::new(Brought)),
+                ..Overrides::default()
+            };
+            parse_with(&text, Some(Path::new("far/one.toml")), &overrides)
+        };
+        let scenario = parsed("lte.csv").unwrap();
+        assert_eq!(scenario.inputs[0].name, "inputs/lte.csv");
+        let fault = parsed("other.csv").unwrap_err().to_string();
+        let start =
+            "far/one.toml:3: link.trace = \"other.csv\": far/other.csv: was not brought along";
+        assert!(fault.starts_with(start), "{fault}");
+    }
+
+    #[test]
+    fn a_trace_in_place_of_the_links_is_looked_for_there_too() {
+        let parsed = |name: &str| {
+            let text =
+                "duration = \"2s\"\n[link]\nrate = \"1Mbit\"\n[scheduler]\npolicy = \"fifo\"\n\
+                        [[class]]\nname = \"all\"\n[[flow]]\nclass = \"all\"\nkind = \"greedy\"\n";
+            let overrides = Overrides {
+                trace: Some(name.into()),
+                files: Some(Arc::new(Brought)),
+                ..Overrides::default()
+            };
+            parse_with(text, Some(Path::new("far/one.toml")), &overrides)
+        };
+        let scenario = parsed("far/lte.csv").unwrap();
+        assert_eq!(scenario.inputs[0].name, "inputs/lte.csv");
+        let fault = parsed("other.csv").unwrap_err().to_string();
+        assert_eq!(fault, "other.csv: was not brought along");
+        let fault = parsed("far/long.csv").unwrap_err().to_string();
+        assert!(fault.starts_with("far/long.csv: is too large"), "{fault}");
+    }
+}

@@ -108,6 +108,7 @@ pub(super) fn read(
         mpu_bytes,
         satellite,
         beam,
+        bond: None,
     };
     if link.satellite.is_some() {
         before_satellite(section, &link)?;
@@ -144,7 +145,7 @@ impl Offered {
         let (name, trace) = if let Some(path) = overrides.trace.as_deref() {
             let bytes = match &overrides.trace_content {
                 Some(content) => content.clone(),
-                None => trace::read_limited(path, limits::TRACE_BYTES)?,
+                None => link::bytes(overrides.files.as_deref(), path)?,
             };
             trace_of(path.into(), bytes, &overrides.hints, inputs, told)?
         } else {

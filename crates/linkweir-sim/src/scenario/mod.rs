@@ -30,7 +30,9 @@
 mod across;
 mod attenuation;
 mod beam;
+mod bond;
 mod brought;
+mod changed;
 mod checked;
 mod constellation;
 mod crossed;
@@ -50,7 +52,9 @@ mod run_keys;
 mod satellite;
 mod scheduler;
 mod shell;
+mod sky;
 mod sources;
+mod tle;
 mod traffic;
 mod users;
 
@@ -62,12 +66,13 @@ use toml::de::DeTable;
 
 use run_keys::RunKeys;
 
+pub use changed::changed;
 pub use checked::Scenario;
 pub use finder::{Finder, Found};
 pub use inputs::Input;
 pub use linkweir_config::fault::Fault;
 pub use linkweir_config::parameters::written as written_parameter;
-pub use linkweir_config::reader::Written;
+pub use linkweir_config::reader::{Files, Value, Written};
 pub use linkweir_config::trace::{
     parse as parse_trace, read as read_trace, Column, Format, Hints, NamedColumns, Place, Trace,
     TraceEnd,
@@ -94,7 +99,8 @@ pub fn parse_with(
     file: Option<&Path>,
     overrides: &Overrides,
 ) -> Result<Scenario, Fault> {
-    let source = Source::new(text, file);
+    let text = changed(text, file, &overrides.keys)?;
+    let source = Source::new(&text, file).with_files(overrides.files.as_deref());
     let document = source.parse(limits::SCENARIO_BYTES)?;
     read(&source, document.get_ref(), overrides)
 }
@@ -114,12 +120,41 @@ fn read<'i>(
     overrides: &Overrides,
 ) -> Result<Scenario, Fault> {
     let mut top = Section::new(source, document, String::new(), 0);
+    if overrides.driven {
+        refuse_several(&mut top, document)?;
+    }
     let run = RunKeys::read(&mut top, source, overrides)?;
+    let bond = top.find(keys::top::BOND.name);
     if let Some(entry) = top.find(keys::top::CONSTELLATION.name) {
+        if let Some(bond) = bond {
+            let message =
+                "is over [[link]]s, and [constellation] makes links of its own; leave one out";
+            return Err(network::of_table(&bond, message));
+        }
         return shell::read(top, &entry, &run, overrides);
     }
     if let Some(tables) = network::tables(document, &mut top)? {
         return network::read(top, &tables, &run, overrides);
     }
+    if let Some(bond) = bond {
+        let message =
+            "is over several links; write [[link]]s whose names are in its links, or leave it out";
+        return Err(network::of_table(&bond, message));
+    }
     one_link::read(top, &run, overrides)
+}
+
+/// Refuses a network, where the caller sends packets into one link.
+fn refuse_several<'i>(top: &mut Section<'_, 'i>, document: &DeTable<'i>) -> Result<(), Fault> {
+    let is_network = network::tables(document, top)?.is_some();
+    let many = match top.find(keys::top::CONSTELLATION.name) {
+        None if is_network => top.find(keys::top::LINK.name),
+        found => found,
+    };
+    many.map_or(Ok(()), |entry| {
+        Err(Fault {
+            value: String::new(),
+            ..entry.fault("must be one link here; write one [link] instead of several")
+        })
+    })
 }

@@ -13,19 +13,21 @@ use linkweir_config::trace::keys::DESCRIBED;
 use linkweir_config::Fault;
 use toml::de::DeTable;
 
-use crate::experiment::Flow;
+use crate::experiment::{Flow, Member};
 use crate::network::{Network, OnBreak, Routed, Station, Way};
 use crate::random;
 
+use super::bond;
 use super::checked::Scenario;
-use super::crossed::{Crossed, Passing};
+use super::crossed::{Crossed, Made, Passing};
 use super::inputs::Told;
 use super::keys;
-use super::keys::link::{BEAM, CLASS, LIKE, NAME, NOMINAL, SATELLITE, SCHEDULER};
+use super::keys::link::{BEAM, CLASS, COST, LIKE, NAME, NOMINAL, SATELLITE, SCHEDULER};
 use super::keys::satellite::{CONSTELLATION, DELAYS, REORDER};
 use super::limits;
+use super::link;
 use super::overrides::Overrides;
-use super::queued::{all_written, held, series_rows, Context, Queued, Tables};
+use super::queued::{held, series_rows, Context, Queued, Tables};
 use super::route::{Place, Places, Route, Stop, Ways};
 use super::run_keys::RunKeys;
 use super::sources::{flow_tables, Sources};
@@ -235,6 +237,33 @@ fn refuse_what_needs_one_link(section: &Section<'_, '_>) -> Result<(), Fault> {
     }
 }
 
+/// Refuses what a member of a bond does not have.
+fn refuse_of_a_member(section: &Section<'_, '_>, bond: &str) -> Result<(), Fault> {
+    for (key, message) in [
+        (
+            SCHEDULER.name,
+            "a link of a bond has no scheduler of its own; write [bond.scheduler] below [[bond]]",
+        ),
+        (
+            CLASS.name,
+            "a link of a bond has no classes of its own; write [[bond.class]] below [[bond]]",
+        ),
+        (
+            SATELLITE.name,
+            "repetitions are simulated behind a scheduler of their own; leave satellite out, or the link out of the bond",
+        ),
+        (
+            BEAM.name,
+            "a beam is simulated behind a scheduler of its own; leave beam out, or the link out of the bond",
+        ),
+    ] {
+        if let Some(entry) = section.stray(key) {
+            return Err(of_table(&entry, &format!("is in bond {}: {message}", quote(bond))));
+        }
+    }
+    Ok(())
+}
+
 /// Reads the rest of a scenario with these links.
 pub(super) fn read<'s, 'i>(
     mut top: Section<'s, 'i>,
@@ -251,7 +280,12 @@ pub(super) fn read<'s, 'i>(
     }
     let mut inputs = Vec::new();
     let mut told = Told::default();
+    let link_names: Vec<&str> = tables.iter().map(|full| full.name.as_str()).collect();
+    let bonds = bond::tables(&mut top, &link_names)?;
+    let bond_of = |at: usize| bonds.iter().position(|bond| bond.members.contains(&at));
     let mut links = Vec::new();
+    let mut places = Vec::new();
+    let mut members: Vec<Option<(Member, Section<'s, 'i>)>> = Vec::new();
     for (at, full) in tables.iter().enumerate() {
         let path = format!("link[{at}]");
         let mut section = Section::new(top.source(), &full.table, path, full.start);
@@ -265,68 +299,143 @@ pub(super) fn read<'s, 'i>(
             inputs: &mut inputs,
             told: &mut told,
         };
-        links.push(Queued::read(section, None, &mut context)?);
+        if let Some(bond) = bond_of(at) {
+            refuse_of_a_member(&section, &bonds[bond].name)?;
+            members.push(Some(member(section, full, &mut context)?));
+        } else {
+            if let Some(entry) = section.find(COST.name) {
+                return Err(entry.fault("is for a link of a bond, and no [[bond]] has this one among its links; leave it out"));
+            }
+            links.push(Queued::read(section, None, &mut context)?);
+            places.push((full.name.clone(), "link"));
+            members.push(None);
+        }
         for note in &mut told.notes[notes..] {
             if let Some(rest) = note.strip_prefix("link.") {
                 *note = format!("link.{}.{rest}", full.name);
             }
         }
     }
+    let mut of_members = Vec::new();
+    for bond in bonds {
+        let own: Vec<_> = bond
+            .members
+            .iter()
+            .filter_map(|at| members[*at].take())
+            .collect();
+        let mut context = Context {
+            duration_ns: run.times.duration_ns,
+            seed: random::of_name(run.seed, &bond.name),
+            overrides,
+            inputs: &mut inputs,
+            told: &mut told,
+        };
+        for (at, (_, section)) in bond.members.iter().zip(&own) {
+            of_members.push((*at, named(&tables[*at].name, section.known()?.clone())));
+        }
+        let queued = Queued::read_bond(bond.section, own, &mut context)?;
+        if let Some(known) = &queued.link.bond {
+            let (classes, promised_bps) = (&queued.classes.classes, queued.reserved_bps());
+            let notes = bond::broken_promises(&bond.name, known, classes, &promised_bps);
+            told.notes.extend(notes);
+        }
+        links.push(queued);
+        places.push((bond.name, "bond"));
+    }
+    of_members.sort_unstable_by_key(|(at, _)| *at);
+    let names = places;
     held(&top, &links.iter().collect::<Vec<_>>())?;
     let mut flow_sections = flow_tables(&mut top)?;
     top.known()?;
-    let places = tables.iter().zip(&links).map(|(full, queued)| Place {
-        name: &full.name,
-        key: format!("link.{}", full.name),
-        link: &queued.link,
-        names: &queued.classes.names,
-        classes: &queued.classes.classes,
-        matched: &queued.classes.matched,
-    });
+    let places = names
+        .iter()
+        .zip(&links)
+        .map(|((name, kind), queued)| Place {
+            name,
+            key: format!("{kind}.{name}"),
+            link: &queued.link,
+            names: &queued.classes.names,
+            classes: &queued.classes.classes,
+            matched: &queued.classes.matched,
+        });
     let places = Places::new(places.collect());
     let ways = Ways::Network(&places);
     let files = (&mut inputs, &mut told);
     let sources = Sources::read(&mut flow_sections, &ways, &run.times, files)?;
     series_rows(&top, run.bins, links.iter(), sources.flows.len())?;
 
-    let mut written = top.finish()?;
-    let of_flows = all_written(&flow_sections)?;
-    let of_links = links
-        .iter()
-        .map(Queued::written)
-        .collect::<Result<Vec<_>, _>>()?;
     let read = Read {
         crossed: Crossed {
             run,
             links: &links,
             sources: &sources,
         },
-        tables,
+        names: &names,
         order: order(&sources.routes, links.len()),
     };
     read.crossed.ways_back_fit(&flow_sections)?;
-    let alone = read.alone(&written, &of_links, &of_flows)?;
-    let with_name = |at: &usize| {
-        let (link, of_queues) = of_links[*at].clone();
-        let mut named = Written::default();
-        named.write(NAME.name, tables[*at].name.clone());
-        named.extend(link);
-        of_queues.into(&mut named);
-        named
+    let files = (inputs, told);
+    let make = |top: &Written, of_links: &[(Written, Tables)], of_flows: &[Written]| {
+        let with_name = |at: &usize| {
+            let (link, of_queues) = of_links[*at].clone();
+            let mut table = match names[*at].1 {
+                "bond" => link,
+                _ => named(&names[*at].0, link),
+            };
+            of_queues.into(&mut table);
+            table
+        };
+        let of_kind = |kind: &str| -> Vec<Written> {
+            let order = read.order.iter().filter(|at| names[**at].1 == kind);
+            order.map(with_name).collect()
+        };
+        let mut in_order = of_kind("link");
+        in_order.extend(of_members.into_iter().map(|(_, table)| table));
+        let mut written = vec![(keys::top::LINK.name, Value::Tables(in_order))];
+        let bonds = of_kind("bond");
+        if !bonds.is_empty() {
+            written.push((keys::top::BOND.name, Value::Tables(bonds)));
+        }
+        Ok(Made {
+            network: read.network(),
+            links: read.alone(top, of_links, of_flows)?,
+            first: read.order[0],
+            written,
+        })
     };
-    let in_order = read.order.iter().map(with_name).collect();
-    written.write(keys::top::LINK.name, Value::Tables(in_order));
-    written.write(keys::top::FLOW.name, Value::Tables(of_flows));
-    Ok(Scenario {
-        experiment: read.crossed.keys_of_the_run(read.order[0]),
-        network: Some(read.network()),
-        links: alone,
-        resolved_toml: written.toml(),
-        written,
-        inputs,
-        notes: told.notes,
-        readings: told.readings,
-    })
+    read.crossed.scenario(top, &flow_sections, files, make)
+}
+
+/// A link's keys in the resolved form, behind its name.
+fn named(name: &str, keys: Written) -> Written {
+    let mut named = Written::default();
+    named.write(NAME.name, name);
+    named.extend(keys);
+    named
+}
+
+/// Reads a link of a bond: what it is, and the table it was read from.
+fn member<'s, 'i>(
+    mut section: Section<'s, 'i>,
+    full: &Full<'_>,
+    context: &mut Context<'_>,
+) -> Result<(Member, Section<'s, 'i>), Fault> {
+    let cost = section.take(&COST)?;
+    let link = link::read(
+        &mut section,
+        context.duration_ns,
+        context.seed,
+        context.overrides,
+        context.inputs,
+        context.told,
+    )?;
+    section.known()?;
+    let member = Member {
+        name: full.name.clone(),
+        link,
+        cost,
+    };
+    Ok((member, section))
 }
 
 /// The links in the order in which flows first use them, then those that none uses.
@@ -345,7 +454,8 @@ fn order(routes: &[Route<'_>], links: usize) -> Vec<usize> {
 /// A network as it was read.
 struct Read<'r, 's, 'i> {
     crossed: Crossed<'r, 's, 'i>,
-    tables: &'r [Full<'i>],
+    /// The name of each link, and the key of its table.
+    names: &'r [(String, &'static str)],
     /// The numbers of the links as they were written, in the order of the network.
     order: Vec<usize>,
 }
@@ -373,7 +483,11 @@ impl Read<'_, '_, '_> {
         }
         let alone = |at: &usize| {
             let queued = &links[*at];
-            let link = (queued.link.clone(), of_links[*at].clone());
+            let (mut keys, of_queues) = of_links[*at].clone();
+            if queued.link.bond.is_some() {
+                keys = bond::as_one_link(&queued.link);
+            }
+            let link = (queued.link.clone(), (keys, of_queues));
             let passing = std::mem::take(&mut passing[*at]);
             self.crossed.alone(top, queued, link, passing)
         };
@@ -399,7 +513,7 @@ impl Read<'_, '_, '_> {
         };
         let Crossed { run, links, .. } = &self.crossed;
         let station = |at: &usize| Station {
-            name: self.tables[*at].name.clone(),
+            name: self.names[*at].0.clone(),
             link: links[*at].link.clone(),
             scheduler: links[*at].scheduler(),
             classes: links[*at].classes.classes.clone(),

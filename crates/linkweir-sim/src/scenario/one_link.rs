@@ -33,7 +33,12 @@ pub(super) fn read(
     };
     let queued = Queued::read(section, Some(&mut top), &mut context)?;
     held(&top, &[&queued])?;
-    let mut flow_sections = flow_tables(&mut top)?;
+    let is_driven = overrides.driven && top.find(keys::top::FLOW.name).is_none();
+    let mut flow_sections = if is_driven {
+        Vec::new()
+    } else {
+        flow_tables(&mut top)?
+    };
     top.known()?; // before the flows, which may name a class of a misspelt table
     let ways = Ways::One {
         link: &queued.link,

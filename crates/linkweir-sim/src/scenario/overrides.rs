@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use linkweir_config::reader::Files;
 use linkweir_config::trace::Hints;
 
 use super::finder::Finder;
@@ -19,6 +20,15 @@ pub struct Overrides {
     pub trace_content: Option<Vec<u8>>,
     /// What the caller knows of that trace.
     pub hints: Hints,
+    /// The caller sends packets itself. The scenario may have no flows, and no duration (an hour), but not several links.
+    pub driven: bool,
+    /// Keys and the values that they get, written as in TOML; see [`changed`](super::changed). For programs that embed the
+    /// simulator and let their users change a scenario; the command line has no option for it. Faults name lines of the changed
+    /// text, which has a line more for each key that is added.
+    pub keys: Vec<(String, String)>,
+    /// Where the files that the scenario names are, if not in the file system. For programs that embed the simulator where there
+    /// is none; the command line reads the file system.
+    pub files: Option<Arc<dyn Files>>,
     /// Turns files into policies; without it a scenario can only name policies.
     pub policies: Option<Arc<dyn Finder>>,
 }

@@ -6,7 +6,7 @@ use linkweir_config::reader::{Section, Value, Written};
 use linkweir_config::Fault;
 
 use crate::experiment::{
-    first_classes, users as users_of, Across, Class, Experiment, Link, Scheduler,
+    first_classes, users as users_of, Across, Class, Experiment, Link, Member, Scheduler,
 };
 
 use super::across::AcrossUsers;
@@ -15,7 +15,7 @@ use super::keys;
 use super::overrides::Overrides;
 use super::route::Names;
 use super::scheduler::{Chosen, Matched};
-use super::{beam, limits, link, scheduler, traffic, users};
+use super::{beam, bond, limits, link, scheduler, traffic, users};
 
 /// The tables of a link's scheduler and classes in the resolved form.
 #[derive(Clone)]
@@ -75,15 +75,40 @@ impl<'s, 'i> Queued<'s, 'i> {
             context.inputs,
             context.told,
         )?;
+        Queued::read_behind(link, section, above, context)
+    }
+
+    /// Reads a bond of members that were read, with their tables.
+    pub(super) fn read_bond(
+        mut section: Section<'s, 'i>,
+        members: Vec<(Member, Section<'s, 'i>)>,
+        context: &mut Context<'_>,
+    ) -> Result<Queued<'s, 'i>, Fault> {
+        section.expect(&[keys::bond::SCHEDULER.name, keys::bond::CLASS.name]);
+        let link = bond::link(&mut section, members)?;
+        Queued::read_behind(link, section, None, context)
+    }
+
+    /// Reads the scheduler and the classes of a link that was read.
+    fn read_behind(
+        mut link: Link,
+        mut section: Section<'s, 'i>,
+        above: Option<&mut Section<'s, 'i>>,
+        context: &mut Context<'_>,
+    ) -> Result<Queued<'s, 'i>, Fault> {
         section.known()?;
         let tables = above.unwrap_or(&mut section);
-        let example = keys::link::SCHEDULER.default.0;
+        let example = keys::bond::SCHEDULER.default.0;
         let mut scheduler = tables.need_table(keys::top::SCHEDULER.name, example)?;
         let notes = &mut context.told.notes;
         let (policy, params) =
             scheduler::policy(&mut scheduler, context.overrides, context.inputs, notes)?;
         let mut class_sections = tables.tables(keys::top::CLASS.name, limits::CLASSES)?;
         let classes = Classes::read(&mut class_sections, &policy, &params)?;
+        if let Some(bond) = &mut link.bond {
+            bond::policy(&scheduler, &policy)?;
+            bond::classes(bond, &mut class_sections, &classes.owners)?;
+        }
         let across = AcrossUsers::read(&mut scheduler, &policy, &mut class_sections)?;
         let users = first_classes(&users_of(&classes.classes)).len();
         beam::fits(&mut section, &link, (users, classes.classes.len()))?;
@@ -118,6 +143,22 @@ impl<'s, 'i> Queued<'s, 'i> {
         }
     }
 
+    /// What the scheduler reserves for each class, bit/s.
+    pub(super) fn reserved_bps(&self) -> Vec<u64> {
+        let nominal_bps = self.link.nominal_bps;
+        let Some(info) = self.policy.of_the_core().filter(|info| info.name == "pss") else {
+            return vec![0; self.classes.classes.len()];
+        };
+        let (rate, share) = (info.qparam("rate"), info.qparam("share"));
+        let rows = self.classes.qparams.chunks(info.qparams.len());
+        let of = |row: &[u64], at: Option<usize>| at.map_or(0, |at| row[at]);
+        rows.map(|row| {
+            let share_bps = u128::from(nominal_bps) * u128::from(of(row, share)) / 1_000_000;
+            of(row, rate).max(share_bps as u64)
+        })
+        .collect()
+    }
+
     /// The resolved form of the link and of its scheduler and classes, of which all keys must be known.
     pub(super) fn written(&self) -> Result<(Written, Tables), Fault> {
         let link = self.section.known()?.clone();
@@ -149,6 +190,7 @@ impl<'s, 'i> Queued<'s, 'i> {
         let asked = (&classes[..], link);
         scheduler::check(&self.policy, scheduler, asked, &self.scheduler, &places)?;
         traffic::fits(classes, flows, begins, link, &places)?;
+        traffic::carry_marks(&scheduler.l4s(), flows, &places)?;
         if let Some(limit) = scheduler::shared_limit(&self.policy, scheduler) {
             traffic::fits_all(limit, flows, begins, &self.scheduler)?;
         }

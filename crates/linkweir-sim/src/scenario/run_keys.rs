@@ -32,7 +32,7 @@ impl RunKeys {
         overrides: &Overrides,
     ) -> Result<RunKeys, Fault> {
         let name = name(top, source)?;
-        let times = Times::read(top)?;
+        let times = Times::read(top, overrides)?;
         let seed = seed(top, overrides)?;
         let bins = times.bins(top)?;
         let log_rows = measures::log(top)?;
@@ -72,6 +72,9 @@ fn name(top: &mut Section<'_, '_>, source: &Source<'_>) -> Result<String, Fault>
     top.take_or(&keys::top::NAME, name)
 }
 
+/// How long a link to which the caller brings packets exists, ns, unless the scenario has a duration.
+const DRIVEN_NS: u64 = 3_600_000_000_000;
+
 /// The length of the run, and its parts.
 pub(super) struct Times {
     pub(super) duration_ns: u64,
@@ -80,8 +83,12 @@ pub(super) struct Times {
 }
 
 impl Times {
-    fn read(top: &mut Section<'_, '_>) -> Result<Times, Fault> {
-        let duration_ns = top.demand(&keys::top::DURATION)?;
+    fn read(top: &mut Section<'_, '_>, overrides: &Overrides) -> Result<Times, Fault> {
+        let duration_ns = if overrides.driven {
+            top.take_or(&keys::top::DURATION, DRIVEN_NS)?
+        } else {
+            top.demand(&keys::top::DURATION)?
+        };
         Ok(Times {
             duration_ns,
             warmup_ns: top.whole(

@@ -14,7 +14,7 @@ use crate::policies::{Own, OWN};
 
 use super::brought;
 use super::inputs::Input;
-use super::keys::class::{ACROSS_USERS, COUNT, NAME, POLICY, USER};
+use super::keys::class::{ACROSS_USERS, COUNT, NAME, POLICY, QUEUE, USER};
 use super::limits;
 use super::overrides::Overrides;
 use super::users;
@@ -43,8 +43,6 @@ impl Chosen {
 
 /// How long policies of the simulator let packets wait, ns.
 const TIMEOUTS_NS: (u64, u64) = (1_000_000, 60_000_000_000);
-/// Queue limit unless another is given.
-const DEFAULT_LIMIT_PKTS: u64 = 1000;
 /// Bytes that a limit by time leaves at any capacity: two packets of a common size.
 const LEAST_BYTES: u64 = 3000;
 
@@ -123,16 +121,13 @@ pub(super) fn class<'s>(
     let user = users_apart.and_then(|entry| entry.text().ok());
     matched.read(section, &name, count, user)?;
 
-    let bounds = queue::Bounds {
-        pkts: limits::QUEUED_PKTS,
-        bytes: limits::QUEUED_BYTES,
-        default_pkts: DEFAULT_LIMIT_PKTS,
+    let defaults = queue::Defaults {
         least_bytes: LEAST_BYTES,
-        default_age_ns: None,
+        age_ns: None,
     };
-    let limit = queue::read(section, bounds)?;
+    let limit = queue::read(section, &QUEUE, defaults)?;
     let nests = chosen.info.is_some_and(PolicyInfo::nests);
-    let flows = queue::isolation(section, chosen.name, nests)?;
+    let flows = queue::isolation(section, &QUEUE, chosen.name, nests)?;
     let user = users::name(section)?;
     let coded = users::coded(section)?;
     let row = match (chosen.own, params) {

@@ -1,60 +1,54 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The table `[constellation]`: a network whose links and ways are computed from where satellites are.
+//! The table `[constellation]`: a network whose links and ways are computed from where satellites are, in a pattern or as a file
+//! lists them.
 //!
 //! Positions are computed at equal intervals; until the next one, links, delays and ways stay as they are. Only links that some way
 //! uses are links of the network.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use linkweir_config::keys::link::{RATE, TRACE};
 use linkweir_config::keys::Form;
-use linkweir_config::reader::{quote, Entry, Section, Value, Written};
-use linkweir_config::units::{self, Kind};
+use linkweir_config::reader::{Entry, Section, Value, Written};
+use linkweir_config::units::Kind;
 use linkweir_config::Fault;
 
 use crate::experiment::{End, Flow, Link, Outages, Signal};
 use crate::network::{Hop, Network, OnBreak, Routed, Station, Way};
+use crate::satellite::catalogue::Catalogue;
 use crate::satellite::constellation::Place as Site;
-use crate::satellite::routes::{Mesh, Metric, Node, Since};
+use crate::satellite::routes::{Mesh, Metric, Node, Orbits};
 
 use super::checked::Scenario;
 use super::constellation::walker;
-use super::crossed::{Crossed, Passing};
-use super::inputs::Told;
+use super::crossed::{Crossed, Made, Passing};
+use super::inputs::{self, Input, Told};
 use super::keys;
 use super::keys::constellation::{
     EVERY, GROUND, ISL, LATITUDE, LONGITUDE, MASK, METRIC, NAME, NEIGHBOURS, ON_BREAK, ROUTES,
-    STATIONS,
+    STATIONS, TLE,
 };
 use super::keys::link::{BEAM, DELAY, LIKE, NAME as LINK_NAME, RETURN_DELAY, SATELLITE};
+use super::keys::satellite::WALKER;
 use super::limits;
+use super::link::folder;
 use super::network::of_table;
 use super::overrides::Overrides;
-use super::queued::{all_written, held, series_rows, Context, Queued, Tables};
+use super::queued::{held, series_rows, Context, Queued, Tables};
 use super::route::{Place, Route, Stop, Ways};
 use super::run_keys::RunKeys;
+use super::sky::{few_hops, Ends, Links, Passed, Sky, Used};
 use super::sources::{flow_tables, Sources};
+use super::tle;
 
 /// The kinds of links, by their places among what flows pass.
 const TO_GROUND: usize = 0;
 const BETWEEN: usize = 1;
 
-/// Satellites and stations.
-struct Sky<'n> {
-    mesh: Mesh,
-    stations: &'n [String],
-    on_break: OnBreak,
-    every_ns: u64,
-    /// How often positions are computed.
-    steps: u64,
-    /// How many satellites there are.
-    satellites: u64,
-}
-
-/// A link that some way uses.
-type Ends = (Node, Node);
+/// Satellites of one plane of a list whose nodes are spread further are of several planes, most likely, degrees.
+const SPREAD_DEG: f64 = 3.0;
 
 /// Reads the rest of a scenario with this table.
 pub(super) fn read(
@@ -77,7 +71,7 @@ pub(super) fn read(
     section.expect(&[GROUND.name, ISL.name]);
     let mut inputs = Vec::new();
     let mut told = Told::default();
-    let mut shell = walker(&mut section)?;
+    let (mut orbits, list) = orbits(&mut section, run, &mut inputs, &mut told)?;
     let stations = stations(&mut section)?;
     let (every_ns, metric) = routes(&mut section)?;
     let on_break = match section.take(&ON_BREAK)? {
@@ -92,7 +86,7 @@ pub(super) fn read(
         told: &mut told,
     };
     let mut ground = section.need_table(GROUND.name, keys::constellation::GROUND.default.0)?;
-    shell.min_elevation_deg = ground.take(&MASK)?;
+    orbits.set_mask(ground.take(&MASK)?);
     let mut kinds = vec![kind(ground, GROUND.name, &mut context)?];
     let mut neighbours = 0;
     if let Some(entry) = section.find(ISL.name) {
@@ -103,8 +97,12 @@ pub(super) fn read(
         kinds.push(kind(isl, ISL.name, &mut context)?);
     }
     let steps = run.times.duration_ns.div_ceil(every_ns);
-    let satellites = shell.count() as u64;
+    let satellites = orbits.count() as u64;
     few_places(&section, satellites, steps)?;
+    if let (Orbits::Listed(catalogue), Some((path, listed))) = (&orbits, &list) {
+        let times_s = (0..steps).map(|step| (step * every_ns) as f64 * 1e-9);
+        stay_up(catalogue, (path, listed), times_s)?;
+    }
     let mut flow_sections = flow_tables(&mut top)?;
     top.known()?;
     section.known()?;
@@ -118,7 +116,7 @@ pub(super) fn read(
     let named = ends.flat_map(|(from, to)| [from, to]);
     let named = named.map(|at| (at, sites[at as usize])).collect();
     let sky = Sky {
-        mesh: Mesh::new(shell, named, neighbours, metric),
+        mesh: Mesh::new(orbits, named, neighbours, metric),
         stations: &names,
         on_break,
         every_ns,
@@ -145,35 +143,27 @@ pub(super) fn read(
         sources.flows.len(),
     )?;
 
-    let mut written = top.finish()?;
-    let of_flows = all_written(&flow_sections)?;
-    let of_kinds = kinds
-        .iter()
-        .map(Queued::written)
-        .collect::<Result<Vec<_>, _>>()?;
-    let made = Made {
+    let read = Read {
         sky: &sky,
         crossed: &crossed,
         passed: &passed,
         used: &used,
     };
-    let alone = made.alone(&written, &of_kinds, &of_flows)?;
-    let mut table = section.finish()?;
-    for (of_kind, key) in of_kinds.into_iter().zip([GROUND.name, ISL.name]) {
-        table.write(key, Value::Table(one_table(of_kind)));
-    }
-    written.write(keys::top::CONSTELLATION.name, Value::Table(table));
-    written.write(keys::top::FLOW.name, Value::Tables(of_flows));
-    Ok(Scenario {
-        experiment: crossed.keys_of_the_run(TO_GROUND),
-        network: Some(made.network()),
-        links: alone,
-        resolved_toml: written.toml(),
-        written,
-        inputs,
-        notes: told.notes,
-        readings: told.readings,
-    })
+    let files = (inputs, told);
+    let make = |top: &Written, of_kinds: &[(Written, Tables)], of_flows: &[Written]| {
+        let links = read.alone(top, of_kinds, of_flows)?;
+        let mut table = section.finish()?;
+        for (of_kind, key) in of_kinds.iter().zip([GROUND.name, ISL.name]) {
+            table.write(key, Value::Table(one_table(of_kind.clone())));
+        }
+        Ok(Made {
+            network: read.network(),
+            links,
+            first: TO_GROUND,
+            written: vec![(keys::top::CONSTELLATION.name, Value::Table(table))],
+        })
+    };
+    crossed.scenario(top, &flow_sections, files, make)
 }
 
 /// Refuses tables of scenarios with other links.
@@ -192,6 +182,80 @@ fn refuse_others(top: &Section<'_, '_>) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// Reads where satellites are: in a pattern, or as a file lists them.
+fn orbits(
+    section: &mut Section<'_, '_>,
+    run: &RunKeys,
+    inputs: &mut Vec<Input>,
+    told: &mut Told,
+) -> Result<(Orbits, Option<List>), Fault> {
+    let Some(file) = section.find(TLE.name) else {
+        if WALKER
+            .keys()
+            .iter()
+            .all(|key| section.stray(key.name()).is_none())
+        {
+            let message = "lacks satellites; write planes, per_plane, altitude_km and inclination_deg, or tle = \"elements.tle\"";
+            return Err(section.fault(message));
+        }
+        return Ok((walker(section).map(Orbits::Walker)?, None));
+    };
+    for key in WALKER.keys() {
+        if let Some(entry) = section.stray(key.name()) {
+            return Err(entry.fault(
+                "is of a pattern of satellites, and tle lists them; leave one of the two out",
+            ));
+        }
+    }
+    let (path, bytes) = inputs::read(&file, "two-line elements", &folder(section))?;
+    let listed = tle::parse(&bytes, &path)?;
+    let of_all: Vec<_> = listed.iter().map(|satellite| satellite.orbit).collect();
+    let catalogue = Catalogue::new(&of_all);
+    stay_up(
+        &catalogue,
+        (&path, &listed),
+        [0.0, run.times.duration_ns as f64 * 1e-9],
+    )?;
+    let divided = catalogue.divided();
+    if divided.spread_deg > SPREAD_DEG {
+        told.notes.push(format!(
+            "constellation.tle: the satellites of a plane are spread over {:.1} degrees of node, because each is less than 1 degree from the next; links between planes may lack. Remove satellites that are between planes",
+            divided.spread_deg
+        ));
+    }
+    let many =
+        |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    let latest = listed.iter().max_by(|a, b| a.orbit.1.total_cmp(&b.orbit.1));
+    told.read(format!(
+        "{}: two-line elements, {}, {}, {}; time 0 is the latest epoch, {}",
+        path.display(),
+        many(listed.len(), "satellite"),
+        many(divided.shells, "shell"),
+        many(divided.planes, "plane"),
+        latest.map_or("", |satellite| &satellite.epoch)
+    ));
+    section.write(TLE.name, inputs::keep(path.clone(), bytes, inputs));
+    Ok((Orbits::Listed(catalogue), Some((path, listed))))
+}
+
+/// A list that was read.
+type List = (PathBuf, Vec<tle::Listed>);
+
+/// Refuses satellites that have come down at one of these times.
+fn stay_up(
+    catalogue: &Catalogue,
+    (path, listed): (&Path, &[tle::Listed]),
+    times_s: impl IntoIterator<Item = f64>,
+) -> Result<(), Fault> {
+    let mut down = times_s
+        .into_iter()
+        .filter_map(|time_s| catalogue.down(time_s));
+    match down.next() {
+        None => Ok(()),
+        Some(at) => Err(tle::down(path, &listed[at])),
+    }
 }
 
 /// Reads the stations: names and places.
@@ -361,268 +425,15 @@ fn kind_of(ends: Ends) -> usize {
     }
 }
 
-/// The ways of all pairs of stations between which flows go, the station of lower number first.
-type Joined = BTreeMap<(u32, u32), Since<Vec<u32>>>;
-
-/// The links of a way with the step from which it is taken.
-type Links = (u64, Vec<Ends>);
-
-/// The ways of an entry of flows there and back, in the order of time.
-struct Passed {
-    there: Vec<Links>,
-    back: Vec<Links>,
-}
-
-/// The links that ways use, in the order in which flows first do.
-#[derive(Default)]
-struct Used {
-    all: Vec<Ends>,
-    numbers: BTreeMap<Ends, u32>,
-    delays_ns: Vec<Since<u64>>,
-}
-
-impl Sky<'_> {
-    fn times_s(&self) -> impl Iterator<Item = f64> + use<'_> {
-        (0..self.steps).map(|step| (step * self.every_ns) as f64 * 1e-9)
-    }
-
-    /// Computes the ways of all flows, which must have one at some time. Times without one are noted.
-    fn joined(
-        &self,
-        section: &Section<'_, '_>,
-        crossed: &Crossed<'_, '_, '_>,
-        flow_sections: &[Section<'_, '_>],
-        notes: &mut Vec<String>,
-    ) -> Result<Joined, Fault> {
-        let routes = crossed.sources.routes.iter();
-        let pairs: BTreeSet<(u32, u32)> = routes
-            .filter_map(|route| route.stations)
-            .map(sorted)
-            .collect();
-        let pairs: Vec<(u32, u32)> = pairs.into_iter().collect();
-        self.few_ways(section, pairs.len() as u64)?;
-        let ways = self.mesh.ways(&pairs, self.times_s());
-        let mut lacking = Vec::new();
-        for ((from, to), ways) in pairs.iter().zip(&ways) {
-            let away = self.without(ways, crossed.run.times.duration_ns);
-            if away.is_empty() {
-                continue;
-            }
-            let names = [*from, *to].map(|at| self.stations[at as usize].as_str());
-            if ways.iter().all(|(_, way)| way.is_none()) {
-                let routes = crossed.sources.routes.iter();
-                let mut all = routes.zip(flow_sections);
-                let first = all.find(|(route, _)| route.stations.map(sorted) == Some((*from, *to)));
-                let message = "at no time of the run do satellites join the two stations; lower constellation.ground.mask, add [constellation.isl], or take more satellites";
-                if let Some((_, section)) = first {
-                    return Err(section.fault_at(keys::flow::TO.name, message));
-                }
-            }
-            lacking.push((names, away));
-        }
-        notes.extend(note_of_times_without(
-            &lacking,
-            crossed.run.times.duration_ns,
-        ));
-        Ok(pairs.into_iter().zip(ways).collect())
-    }
-
-    /// Refuses ways that take too long to compute.
-    fn few_ways(&self, section: &Section<'_, '_>, pairs: u64) -> Result<(), Fault> {
-        let ways = pairs * self.steps;
-        let visits = ways.saturating_mul(self.satellites);
-        let message = if ways > limits::WAYS {
-            format!(
-                "{pairs} pairs of stations at {} times are more than {} ways to compute; raise every, or shorten duration",
-                self.steps, limits::WAYS
-            )
-        } else if visits > limits::VISITS {
-            format!(
-                "ways of {pairs} pairs of stations through {} satellites at {} times take too long to compute, more than {} satellites to visit; raise every, or shorten duration",
-                self.satellites, self.steps, limits::VISITS
-            )
-        } else {
-            return Ok(());
-        };
-        Err(section.fault_at(ROUTES.name, message))
-    }
-
-    /// Times without a way or a link, ns.
-    fn without<T>(&self, since: &Since<T>, duration_ns: u64) -> Vec<(u64, u64)> {
-        let ends = since.iter().skip(1).map(|(step, _)| step * self.every_ns);
-        since
-            .iter()
-            .zip(ends.chain([duration_ns]))
-            .filter(|((_, value), _)| value.is_none())
-            .map(|((step, _), end_ns)| (step * self.every_ns, end_ns))
-            .collect()
-    }
-
-    /// The links of the ways of each entry of flows.
-    fn passed(&self, sources: &Sources<'_>, joined: &Joined) -> Vec<Passed> {
-        let routes = sources.routes.iter();
-        let passed = routes.map(|route| Passed {
-            there: self.links_of(route, joined, true),
-            back: self.links_of(route, joined, false),
-        });
-        passed.collect()
-    }
-
-    /// The links that flows use, with their delays.
-    fn used(&self, section: &Section<'_, '_>, passed: &[Passed]) -> Result<Used, Fault> {
-        let mut used = Used::default();
-        let ways = passed.iter().flat_map(|of| of.there.iter().chain(&of.back));
-        for ends in ways.flat_map(|(_, links)| links) {
-            let next = used.all.len() as u32;
-            used.numbers.entry(*ends).or_insert_with(|| {
-                used.all.push(*ends);
-                next
-            });
-        }
-        if used.all.len() > limits::LINKS {
-            let message = format!(
-                "flows use {} links, more than {}; use fewer stations, raise every, or shorten duration",
-                used.all.len(),
-                limits::LINKS
-            );
-            return Err(section.fault_at(STATIONS.name, message));
-        }
-        if used.all.len() as u64 * self.steps > limits::LINK_STEPS {
-            let message = format!(
-                "{} links at {} times are more than {} delays to compute; raise every, or shorten duration",
-                used.all.len(), self.steps, limits::LINK_STEPS
-            );
-            return Err(section.fault_at(ROUTES.name, message));
-        }
-        used.delays_ns = self.mesh.delays_ns(&used.all, self.times_s());
-        Ok(used)
-    }
-
-    /// The links of a flow's ways there or back, with the step from which it takes them; no links: there is no way.
-    fn links_of(&self, route: &Route<'_>, joined: &Joined, there: bool) -> Vec<Links> {
-        let Some((from, to)) = route.stations else {
-            return Vec::new();
-        };
-        if !there && route.back.is_empty() {
-            return Vec::new();
-        }
-        let (from, to) = if there { (from, to) } else { (to, from) };
-        let Some(ways) = joined.get(&sorted((from, to))) else {
-            return Vec::new();
-        };
-        let links = |satellites: &Vec<u32>| {
-            let mut nodes = vec![Node::Station(from.min(to))];
-            nodes.extend(satellites.iter().map(|number| Node::Satellite(*number)));
-            nodes.push(Node::Station(from.max(to)));
-            if from > to {
-                nodes.reverse();
-            }
-            nodes.windows(2).map(|two| (two[0], two[1])).collect()
-        };
-        ways.iter()
-            .map(|(step, way)| (*step, way.as_ref().map(links).unwrap_or_default()))
-            .collect()
-    }
-
-    fn name(&self, node: Node) -> String {
-        match node {
-            Node::Satellite(number) => format!("s{number}"),
-            Node::Station(index) => self.stations[index as usize].clone(),
-        }
-    }
-}
-
-fn sorted((a, b): (u32, u32)) -> (u32, u32) {
-    (a.min(b), a.max(b))
-}
-
-/// Refuses ways of flows, copies counted, that take too much memory.
-fn few_hops(
-    crossed: &Crossed<'_, '_, '_>,
-    flow_sections: &[Section<'_, '_>],
-    joined: &Joined,
-) -> Result<(), Fault> {
-    let hops_of = |route: &Route<'_>| -> u64 {
-        let ways = route.stations.and_then(|pair| joined.get(&sorted(pair)));
-        let hops = ways.into_iter().flatten();
-        let there: u64 = hops
-            .map(|(_, way)| {
-                way.as_ref()
-                    .map_or(1, |satellites| satellites.len() as u64 + 1)
-            })
-            .sum();
-        there * (1 + u64::from(!route.back.is_empty()))
-    };
-    let mut hops: Vec<u64> = crossed.sources.routes.iter().map(hops_of).collect();
-    let mut copies = vec![0; hops.len()];
-    for entry in &crossed.sources.entries {
-        copies[*entry] += 1;
-    }
-    for (hops, copies) in hops.iter_mut().zip(&copies) {
-        *hops *= copies;
-    }
-    let all: u64 = hops.iter().sum();
-    if all <= limits::HOPS {
-        return Ok(());
-    }
-    let most = (0..hops.len())
-        .max_by_key(|entry| hops[*entry])
-        .unwrap_or(0);
-    let message = format!(
-        "the ways of all flows during the run pass {all} links, more than {}; lower count, raise constellation.routes.every, or shorten duration",
-        limits::HOPS
-    );
-    Err(flow_sections[most].fault_at(keys::flow::COUNT.name, message))
-}
-
-/// Two stations, and times at which no way joins them, ns.
-type Lacking<'n> = ([&'n str; 2], Vec<(u64, u64)>);
-
-/// What a user should know of times without a way: how many pairs have some, and those of the pair that lacks one for longest.
-fn note_of_times_without(lacking: &[Lacking<'_>], duration_ns: u64) -> Option<String> {
-    let time = |ns| units::show_whole(ns, Kind::Time);
-    let sum_ns = |away: &[(u64, u64)]| -> u64 {
-        away.iter()
-            .map(|(begin_ns, end_ns)| end_ns - begin_ns)
-            .sum()
-    };
-    let (names, away) = lacking
-        .iter()
-        .min_by_key(|(_, away)| Reverse(sum_ns(away)))?;
-    let (begin_ns, end_ns) = away[0];
-    let all_ns = sum_ns(away);
-    let names = names.map(quote);
-    let times = match away.len() {
-        1 => format!("from {} to {}", time(begin_ns), time(end_ns)),
-        n => format!(
-            "{n} times, first from {} to {}",
-            time(begin_ns),
-            time(end_ns)
-        ),
-    };
-    let pairs = match lacking.len() {
-        1 => format!("no satellites join {} and {} for", names[0], names[1]),
-        n => format!(
-            "at times no satellites join {n} pairs of stations, {} and {} for longest:",
-            names[0], names[1]
-        ),
-    };
-    Some(format!(
-        "constellation: {pairs} {} of {}, {times}; what is sent then is lost and counted as lost. Lower constellation.ground.mask or take more satellites to avoid it",
-        time(all_ns),
-        time(duration_ns)
-    ))
-}
-
 /// All of a network that was read and computed.
-struct Made<'m, 's, 'i> {
+struct Read<'m, 's, 'i> {
     sky: &'m Sky<'m>,
     crossed: &'m Crossed<'m, 's, 'i>,
     passed: &'m [Passed],
     used: &'m Used,
 }
 
-impl Made<'_, '_, '_> {
+impl Read<'_, '_, '_> {
     /// The delay of a link over time.
     fn delay_s(&self, number: usize) -> Signal {
         let since = &self.used.delays_ns[number];

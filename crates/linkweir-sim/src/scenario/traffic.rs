@@ -543,6 +543,29 @@ pub(super) fn fits(
     Ok(())
 }
 
+/// Refuses TCP without ECN in the classes of L4S packets, which carry ECT(1).
+pub(super) fn carry_marks(
+    l4s: &[bool],
+    flows: &[Flow],
+    places: &[&Section<'_, '_>],
+) -> Result<(), Fault> {
+    for flow in flows {
+        let tcp = match &flow.traffic {
+            Traffic::Tcp(config) => config,
+            Traffic::Application(application) => &application.tcp,
+            _ => continue,
+        };
+        if l4s.get(flow.class) == Some(&true) && !tcp.ecn {
+            let message = format!(
+                "must be no, as packets of flow {} cannot carry a congestion mark; or write ecn = true in the flow",
+                flow.name
+            );
+            return Err(places[flow.class].fault_at("l4s", message));
+        }
+    }
+    Ok(())
+}
+
 /// The smallest and the largest packet that a flow over TCP sends back, bytes.
 pub(super) fn sizes_back_bytes(traffic: &Traffic) -> Option<(u32, u32)> {
     match traffic {

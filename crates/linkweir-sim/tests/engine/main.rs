@@ -7,6 +7,7 @@ mod build;
 mod by_hand;
 mod csi;
 mod flows;
+mod l4s;
 mod measures;
 mod networks;
 mod published;

@@ -372,6 +372,38 @@ fn ways_change_and_packets_keep_theirs() {
 }
 
 #[test]
+fn a_link_at_several_positions_of_a_flows_ways_has_one_row() {
+    // Three packets at once wait 0, 8 and 16 ms at b, their first link; five wait 0 to 4 ms at a, and 0 to 28 ms at b, their
+    // second.
+    let links = vec![station("a", 8e6, 0.1), station("b", 1e6, 0.1)];
+    let mut n = network(links, 4 * S);
+    let times_ns = [vec![0; 3], vec![S; 5]].concat();
+    let packets = times_ns.into_iter().map(|at_ns| (at_ns, 1000));
+    let replay = Traffic::Replay {
+        packets: packets.collect(),
+        period_ns: None,
+    };
+    n.flows = vec![Routed {
+        flow: flow(0, replay),
+        there: vec![way(0, &[1]), way(S, &[0, 1])],
+        back: Vec::new(),
+    }];
+    let t = network_tables(&n, 1);
+    let Column::Name(names) = t.column("hops", "link") else {
+        panic!("links have names");
+    };
+    assert_eq!(names[..], ["b", "a"]);
+    assert_eq!(t.numbers("hops", "hop"), [1.0, 1.0]);
+    assert_eq!(t.numbers("hops", "arrived_pkts"), [8.0, 5.0]);
+    let waits_ms = [0.0, 8.0, 16.0, 0.0, 7.0, 14.0, 21.0, 28.0];
+    let of_b = |column| t.numbers("hops", column)[0] * 1e3;
+    assert!((of_b("delay_mean_s") - waits_ms.iter().sum::<f64>() / 8.0).abs() < 1e-9);
+    assert_eq!(of_b("delay_max_s"), 28.0);
+    // The eighth of eight.
+    assert!((of_b("delay_p95_s") / 28.0 - 1.0).abs() < 0.02);
+}
+
+#[test]
 fn a_packet_takes_the_way_of_when_it_reaches_the_network() {
     // a gives way to b at 1 s. A packet created at 0.7 s reaches the network at 1.2 s.
     let mut links = vec![station("a", 8e6, 0.3), station("b", 8e6, 0.1)];

@@ -408,8 +408,213 @@ fn copies_over_changing_ways_are_few_enough() {
     assert!(read.starts_with("flow[0].count = 100000: "), "{read}");
     assert!(
         read.ends_with(
-            "more than 5000000; lower count, raise constellation.routes.every, or shorten duration"
+            "more than 100000, which take 0.3 GB of memory, and 3 GB if many packets wait on each; lower count, raise constellation.routes.every, or shorten duration"
         ),
         "{read}"
+    );
+}
+
+/// Elements of two satellites of Iridium's kind.
+const ELEMENTS: [&str; 4] = [
+    "1 10006U 20001A   26333.01472222  .00000100  00000-0  67187-4 0  9991",
+    "2 10006  86.4108 359.9261 0005832 236.4674  35.7946 14.35663288    12",
+    "1 10014U 20001A   26333.02814583  .00000100  00000-0  31979-4 0  9991",
+    "2 10014  86.4108 359.9261 0005832 236.4674  35.7946 14.35663288    11",
+];
+
+/// The message for a file of elements, without the folder.
+fn of_elements(lines: &[&str], more: &str) -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("linkweir-tle-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("f.tle"), lines.join("\n")).unwrap();
+    let (head, rest) = BASE.split_once("pattern").unwrap();
+    let (_, rest) = rest.split_once("stations").unwrap();
+    let text = format!("{head}tle = \"f.tle\"\n{more}stations{rest}");
+    let fault = parse(&text, &folder.join("leo.toml")).expect_err("it is refused");
+    let message = fault.to_string();
+    std::fs::remove_dir_all(&folder).unwrap();
+    message.replace(&format!("{}/", folder.display()), "")
+}
+
+#[test]
+fn a_list_of_satellites_is_in_place_of_a_pattern() {
+    assert_eq!(
+        of_elements(&ELEMENTS[..2], "planes = 6\n"),
+        "leo.toml:5: constellation.planes = 6: is of a pattern of satellites, and tle lists them; leave one of the two out"
+    );
+    assert!(of_elements(&ELEMENTS[..2], "spacing_deg = 30\n")
+        .contains("constellation.spacing_deg = 30: is of a pattern"));
+}
+
+#[test]
+fn faults_of_elements_have_the_line_and_the_field() {
+    let second = ELEMENTS[3];
+    let with = |line: &str, at: usize| {
+        let mut lines = ELEMENTS;
+        lines[at] = line;
+        of_elements(&lines, "")
+    };
+    for (at, line, wanted) in [
+        (
+            3,
+            "2 10014  86.4108 359.9261 0005832 236.4674  35.7946 14.35663288    12",
+            r#"f.tle:4: checksum = "2": is not that of the line, 1; a character is wrong, load the file again"#,
+        ),
+        (
+            3,
+            "2 10014  86.4108 359.9261 0005832 236.4674  35.7946 14.356632",
+            "f.tle:4: must have 69 ASCII characters and has 61; load the file again as TLE",
+        ),
+        (
+            3,
+            "2 10015  86.4108 359.9261 0005832 236.4674  35.7946 14.35663288    12",
+            r#"f.tle:4: satellite number = "10015": must be that of the line above, 10014"#,
+        ),
+        (
+            3,
+            "2 10014 186.4108 359.9261 0005832 236.4674  35.7946 14.35663288    12",
+            r#"f.tle:4: inclination = "186.4108": must be degrees, 0 .. 180"#,
+        ),
+        (
+            3,
+            "2 10014  86.4108 359.9261 00O5832 236.4674  35.7946 14.35663288    11",
+            r#"f.tle:4: eccentricity = "00O5832": must be the seven digits behind the decimal point"#,
+        ),
+        (
+            3,
+            "2 10014  86.4108 359.9261 0005832 236.4674  35.7946  6.35663288    12",
+            r#"f.tle:4: mean motion = "6.35663288": is an orbit of 225 minutes or more, on which moon and sun act; they are not computed, so remove this satellite"#,
+        ),
+        (
+            3,
+            "2 10014  86.4108 359.9261 5005832 236.4674  35.7946 14.35663288    16",
+            r#"f.tle:4: mean motion = "14.35663288": is, with the eccentricity, an orbit into the earth; remove this satellite"#,
+        ),
+        (
+            3,
+            "x",
+            "f.tle:3: must have the second line of its elements, which starts with 2, below it",
+        ),
+        (
+            2,
+            second,
+            "f.tle:3: is the second line of elements, and the first is not above it",
+        ),
+        (
+            2,
+            "IRIDIUM 14",
+            "f.tle:3: must be a name or a line of elements, with the two lines that start with 1 and 2 below",
+        ),
+        (
+            2,
+            "1 10014U 20001A   26333.02814583  .00000100  00000-0  31979 4 0  9990",
+            r#"f.tle:3: drag term = "31979 4": must be a number like -11606-4 for -0.11606e-4"#,
+        ),
+        (
+            2,
+            "1 10014U 20001A   26398.02814583  .00000100  00000-0  31979-4 0  9992",
+            r#"f.tle:3: epoch day = "398.02814583": must be days of the year, 1 .. 367"#,
+        ),
+        (
+            2,
+            "1 10014U 20001A   26333.02814583  .00000100  00000-0  99999+9 0  9991",
+            r#"f.tle:3: satellite number = "10014": comes down before the run ends; remove it, or take newer elements"#,
+        ),
+    ] {
+        assert_eq!(with(line, at), wanted);
+    }
+    assert_eq!(
+        of_elements(&[], ""),
+        "f.tle: is empty; it must hold two-line elements, such as CelesTrak's with FORMAT=tle"
+    );
+    let twice = [&ELEMENTS[..2], &ELEMENTS[..2]].concat();
+    assert_eq!(
+        of_elements(&twice, ""),
+        r#"f.tle:3: satellite number = "10006": is also in line 1; keep the elements of one epoch"#
+    );
+}
+
+/// A line of elements with its last digit, the sum of all others; a minus counts as 1.
+fn summed(line: &str) -> String {
+    let of = |c: char| c.to_digit(10).unwrap_or(u32::from(c == '-'));
+    let sum: u32 = line.chars().map(of).sum();
+    format!("{line}{}", sum % 10)
+}
+
+#[test]
+fn an_epoch_far_from_the_others_is_refused() {
+    let first = |number: u32, epoch: &str| {
+        summed(&format!(
+            "1 {number}U 20001A   {epoch}  .00000100  00000-0  67187-4 0  999"
+        ))
+    };
+    let second = |number: u32| {
+        summed(&format!(
+            "2 {number}  86.4108 359.9261 0005832 236.4674  35.7946 14.35663288    1"
+        ))
+    };
+    let with = |epoch: &str| {
+        let lines = [
+            first(10006, "26333.01472222"),
+            second(10006),
+            first(10007, epoch),
+            second(10007),
+            first(10008, "26332.50000000"),
+            second(10008),
+        ];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        of_elements(&lines, "")
+    };
+    for epoch in [
+        "56333.01472222",
+        "27001.00000000",
+        "26302.00000000",
+        "57300.00000000",
+    ] {
+        let read = with(epoch);
+        let begin = format!(
+            "f.tle:3: epoch = \"{epoch}\": is more than 30 days from the median of the file, day "
+        );
+        assert!(read.starts_with(&begin), "{read}");
+        assert!(
+            read.ends_with("; remove this satellite, or load the file again"),
+            "{read}"
+        );
+    }
+    // 29 days before and after the others are not refused for that.
+    for epoch in ["26304.01472222", "26361.50000000"] {
+        let read = with(epoch);
+        assert!(!read.contains("epoch"), "{read}");
+    }
+}
+
+#[test]
+fn names_of_satellites_may_begin_with_a_number() {
+    let named = [
+        "1 HOPE",
+        ELEMENTS[0],
+        ELEMENTS[1],
+        "2 HOPE",
+        ELEMENTS[2],
+        ELEMENTS[3],
+    ];
+    // Both are read; they do not join the stations.
+    assert!(of_elements(&named, "").contains("do satellites join the two stations"));
+    assert_eq!(
+        of_elements(&["1 HOPE", "2 HOPE"], ""),
+        "f.tle:1: must be a name or a line of elements, with the two lines that start with 1 and 2 below"
+    );
+}
+
+#[test]
+fn a_constellation_without_satellites_is_told_of_both_kinds() {
+    let (head, rest) = BASE.split_once("pattern").unwrap();
+    let (_, rest) = rest.split_once("stations").unwrap();
+    assert_eq!(
+        message(&format!("{head}stations{rest}")),
+        r#"constellation: lacks satellites; write planes, per_plane, altitude_km and inclination_deg, or tle = "elements.tle""#
     );
 }

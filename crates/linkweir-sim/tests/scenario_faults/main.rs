@@ -90,6 +90,30 @@ fn flows_are_refused_below_policies_that_do_not_nest() {
     );
 }
 
+/// Packets of a class with `l4s` carry ECT(1), which TCP without ECN does not send.
+#[test]
+fn tcp_without_ecn_is_refused_among_l4s_packets() {
+    let read = |l4s: &str, flow: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[link]\nrate = \"1Mbit\"\n[scheduler]\npolicy = \"dualpi2\"\n\
+             [[class]]\nname = \"all\"\nl4s = \"{l4s}\"\n[[flow]]\nname = \"load\"\nclass = \"all\"\n{flow}\n"
+        );
+        parse(&text, Path::new("geo.toml"))
+    };
+    let fault = read("yes", "kind = \"tcp\"").unwrap_err();
+    assert_eq!(
+        fault.to_string(),
+        "geo.toml:8: class[0].l4s = \"yes\": must be no, as packets of flow load cannot carry a congestion mark; or write ecn = true in the flow"
+    );
+    for (l4s, flow) in [
+        ("yes", "kind = \"tcp\"\necn = true"),
+        ("yes", "kind = \"cbr\"\nrate = \"100kbit\""),
+        ("no", "kind = \"tcp\""),
+    ] {
+        assert!(read(l4s, flow).is_ok(), "{l4s} {flow}");
+    }
+}
+
 /// The message for the base scenario with one piece of text replaced.
 fn fault(from: &str, to: &str) -> String {
     assert!(BASE.contains(from), "{from}");

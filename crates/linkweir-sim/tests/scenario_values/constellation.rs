@@ -357,3 +357,165 @@ fn planes_of_a_star_are_as_far_apart_as_spacing_says() {
     // u is below 10 degrees at some step of the run.
     assert!(most_s > widest_s * 0.984_807_753, "{most_s} {widest_s}");
 }
+
+/// The ways of a file of the oracle and their lengths in mm, between two stations, at whole multiples of a time.
+struct Listed {
+    mask: String,
+    stations: Vec<[String; 3]>,
+    ways: Vec<Wanted>,
+}
+
+/// Time in ns, names of both ends, and the length and nodes of the way, if there is one.
+type Wanted = (u64, [String; 2], Option<(f64, Vec<String>)>);
+
+fn listed(path: &Path) -> Listed {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut found = Listed {
+        mask: String::new(),
+        stations: Vec::new(),
+        ways: Vec::new(),
+    };
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        match words[0].as_str() {
+            "list" => found.mask = words[1].clone(),
+            "station" => found.stations.push([1, 2, 3].map(|at| words[at].clone())),
+            _ => {
+                let way = words[5].parse().ok().map(|mm| (mm, words[6..].to_vec()));
+                let ends = [words[3].clone(), words[4].clone()];
+                found.ways.push((words[1].parse().unwrap(), ends, way));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn ways_over_listed_satellites_are_those_of_the_oracle() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ways");
+    for (name, least) in [("iridium", 30), ("delta", 20), ("shells", 36)] {
+        let wanted = listed(&folder.join(format!("{name}.listed")));
+        let stations = wanted.stations.iter().map(|[name, latitude, longitude]| {
+            format!("{{ name = \"{name}\", latitude = {latitude}, longitude = {longitude} }},\n")
+        });
+        let stations: String = stations.collect();
+        let (head, rest) = TEXT.split_once("pattern").unwrap();
+        let (_, rest) = rest.split_once("routes").unwrap();
+        let (rest, _) = rest.split_once("[[flow]]").unwrap();
+        let mut text =
+            format!("{head}tle = \"{name}.tle\"\nstations = [\n{stations}]\nroutes{rest}")
+                .replace("300s", "7000s")
+                .replace("\"2s\"", "\"600s\"")
+                .replace("mask = 25", &format!("mask = {}", wanted.mask));
+        let mut pairs: Vec<&[String; 2]> = wanted.ways.iter().map(|(_, ends, _)| ends).collect();
+        pairs.sort();
+        pairs.dedup();
+        for [from, to] in &pairs {
+            text += &format!("[[flow]]\nname = \"{from} {to}\"\nkind = \"tcp\"\nfrom = \"{from}\"\nto = \"{to}\"\nclass = {{ ground = \"rest\", isl = \"all\" }}\n");
+        }
+        let read = parse(&text, &folder.join("x.toml")).unwrap();
+        let network = read.network.unwrap();
+        let mut compared = 0;
+        for (at_ns, [from, to], wanted) in &wanted.ways {
+            let of = format!("{from} {to}");
+            let mut flows = network.flows.iter();
+            let flow = flows.find(|flow| flow.flow.name == of).unwrap();
+            let mut ways = flow.there.iter().rev();
+            let way = ways.find(|way| way.from_ns <= *at_ns).unwrap();
+            let (mm, nodes) = match wanted {
+                Some(wanted) => wanted.clone(),
+                None => (0.0, Vec::new()),
+            };
+            let links: Vec<String> = nodes
+                .windows(2)
+                .map(|two| format!("{}-{}", two[0], two[1]))
+                .collect();
+            assert_eq!(names(&network, way), links, "{name}, {of}, {at_ns}");
+            let delays = way.hops.iter().map(|hop| {
+                let link = &network.links[hop.link as usize].link;
+                match &link.delay_s {
+                    Signal::Constant(delay_s) => *delay_s,
+                    Signal::Steps { points, .. } => {
+                        points
+                            .iter()
+                            .rev()
+                            .find(|point| point.0 <= *at_ns)
+                            .unwrap()
+                            .1
+                    }
+                    other => panic!("{other:?}"),
+                }
+            });
+            let apart_ns = delays.sum::<f64>() * 1e9 - mm * 1e6 / 299_792_458.0;
+            // Each link's delay is rounded up, and another sidereal time moves stations by less than 1 m.
+            assert!(
+                (-5.0..nodes.len() as f64 + 5.0).contains(&apart_ns),
+                "{apart_ns}"
+            );
+            compared += 1;
+        }
+        assert!(compared >= least, "{compared}");
+    }
+}
+
+#[test]
+fn listed_satellites_have_a_reading_and_their_file_is_kept() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ways");
+    let (head, rest) = TEXT.split_once("pattern").unwrap();
+    let (_, rest) = rest.split_once("stations").unwrap();
+    let text =
+        format!("{head}tle = \"iridium.tle\"\nstations{rest}").replace("mask = 25", "mask = 8");
+    let read = parse(&text, &folder.join("x.toml")).unwrap();
+    let [reading] = &read.readings[..] else {
+        panic!("{:?}", read.readings);
+    };
+    assert!(
+        reading.contains(
+            "iridium.tle: two-line elements, 66 satellites, 1 shell, 6 planes; time 0 is the latest epoch, day 333.0386875 of 2026"
+        ),
+        "{reading}"
+    );
+    assert_eq!(read.inputs[0].name, "inputs/iridium.tle");
+    assert!(read.resolved_toml.contains("tle = \"inputs/iridium.tle\""));
+    assert!(!read.resolved_toml.contains("planes"));
+}
+
+#[test]
+fn satellites_between_planes_are_warned_of_until_they_are_removed() {
+    let folder = std::env::temp_dir().join(format!("linkweir-strays-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let ways = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ways");
+    let list = std::fs::read_to_string(ways.join("iridium.tle")).unwrap();
+    let (head, rest) = TEXT.split_once("pattern").unwrap();
+    let (_, rest) = rest.split_once("stations").unwrap();
+    let text =
+        format!("{head}tle = \"strays.tle\"\nstations{rest}").replace("mask = 25", "mask = 8");
+    let notes = |nodes_deg: &[f64]| {
+        let mut list = list.clone();
+        for (number, node) in (90_001..).zip(nodes_deg) {
+            for line in [
+                format!("1 {number}U 20001A   26333.01472222  .00000100  00000-0  67187-4 0  999"),
+                format!(
+                    "2 {number}  86.4108 {node:8.4} 0005832 236.4674  35.7946 14.35663288    1"
+                ),
+            ] {
+                let digits = line
+                    .chars()
+                    .map(|c| c.to_digit(10).unwrap_or(u32::from(c == '-')));
+                list.push_str(&format!("{line}{}\n", digits.sum::<u32>() % 10));
+            }
+        }
+        std::fs::write(folder.join("strays.tle"), list).unwrap();
+        parse(&text, &folder.join("x.toml")).unwrap().notes
+    };
+    // The nodes of the list's second plane are 29.9 to 30.1 degrees. Three strays make it 2.9 degrees wide, four 3.8.
+    assert!(notes(&[31.0, 31.9, 32.8]).is_empty());
+    let [note] = &notes(&[31.0, 31.9, 32.8, 33.7])[..] else {
+        panic!("one note");
+    };
+    assert_eq!(
+        note,
+        "constellation.tle: the satellites of a plane are spread over 3.8 degrees of node, because each is less than 1 degree from the next; links between planes may lack. Remove satellites that are between planes"
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
+}

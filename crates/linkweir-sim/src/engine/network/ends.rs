@@ -16,7 +16,7 @@ use super::super::station::{Letter, Notice};
 use super::super::transport::Transport;
 use super::super::Engine;
 
-impl<M: Medium> Engine<'_, M> {
+impl<M: Medium> Engine<M> {
     /// Whether a packet that its source has sent goes to the queue of this link; if not, it has been taken care of.
     #[inline]
     pub(in super::super) fn enter(&mut self, packet: &mut Packet) -> bool {

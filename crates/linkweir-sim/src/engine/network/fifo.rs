@@ -119,6 +119,7 @@ impl<'p> FifoLink<'p> {
             && !ImpairedLink::is_needed(link)
             && link.satellite.is_none()
             && link.beam.is_none()
+            && link.bond.is_none()
             && link.ring == 1
             && nanoseconds(link.delay_s.least(experiment.duration_ns)) > 0
             && plan.ends.is_empty()
@@ -221,7 +222,7 @@ impl<'p> FifoLink<'p> {
             .max(self.mpu_bytes);
         debug_assert_eq!(
             wire_bytes,
-            self::wire_bytes(self.rest.experiment, packet.bytes)
+            self::wire_bytes(&self.rest.experiment.link, packet.bytes)
         );
         let entry = packet.flow;
         let Entry { next, tally } = &mut self.entries[entry as usize];
@@ -294,8 +295,6 @@ impl<'p> FifoLink<'p> {
 }
 
 impl Process for FifoLink<'_> {
-    fn begin(&mut self) {}
-
     #[inline]
     fn first_ns(&self) -> u64 {
         self.inbox.first_ns()

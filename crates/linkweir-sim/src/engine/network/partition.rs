@@ -201,12 +201,11 @@ impl<'p> Partitions<'p> {
         let cut = Cut::new(network, plan, threads.clamp(1, processes.len()));
         let mut all: Vec<Vec<Box<dyn Process + 'p>>> = Vec::new();
         let mut homes = Vec::with_capacity(processes.len());
-        for (mut process, partition) in processes.into_iter().zip(&cut.parts) {
+        for (process, partition) in processes.into_iter().zip(&cut.parts) {
             let number = *partition as usize;
             if all.len() <= number {
                 all.resize_with(number + 1, Vec::new);
             }
-            process.begin();
             homes.push((*partition, all[number].len() as u32));
             all[number].push(process);
         }

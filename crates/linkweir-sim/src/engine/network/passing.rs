@@ -9,7 +9,7 @@ use super::super::bottleneck::Bottleneck;
 use super::super::event;
 use super::super::packet::Packet;
 
-impl Bottleneck<'_> {
+impl Bottleneck {
     /// In a network: sends a packet on to the next link of its way or to its end, which it reaches at `out_ns`.
     #[inline(never)] // a link alone has none of it in its way
     pub(in super::super) fn pass_on(&mut self, out_ns: u64, mut packet: Packet) {

@@ -12,6 +12,7 @@ use crate::random::{mixed, of_name};
 use crate::satellite::reorder::Rule;
 
 use super::super::beam::BeamLink;
+use super::super::bond::BondLink;
 use super::super::build;
 use super::super::medium::{ImpairedLink, PlainLink};
 use super::super::satellite::SatelliteLink;
@@ -97,9 +98,12 @@ impl Plan {
         for station in &self.stations {
             let place = station.place as usize;
             // What a satellite sent is passed on when it is decoded: the event that does so has only the way to the user ahead.
-            let delay_ns = match &self.experiments[place].link.satellite {
-                Some(satellite) => satellite.ground_delay_ns,
-                None => self.least_delay_ns[place],
+            let link = &self.experiments[place].link;
+            let delay_ns = match (&link.satellite, &link.bond) {
+                (Some(satellite), _) => satellite.ground_delay_ns,
+                // So does the receiver of a bond, behind which nothing is left.
+                (None, Some(_)) => 0,
+                (None, None) => self.least_delay_ns[place],
             };
             for entry in &station.entries {
                 if let Some(hop) = entry.hop {
@@ -374,6 +378,10 @@ fn process<'p>(
     } else if let Some(beam) = &link.beam {
         let medium = BeamLink::new(beam, experiment).in_network(&experiment.name);
         Box::new(Engine::with_station(experiment, medium, plan)?)
+    } else if let Some(bond) = &link.bond {
+        let medium = BondLink::new(bond, experiment, plan.map_or(0, |plan| plan.seed));
+        let medium = medium.in_network(&experiment.name);
+        Box::new(Engine::with_station(experiment, medium, plan)?)
     } else if ImpairedLink::is_needed(link) {
         let medium = ImpairedLink::new(link, experiment.seed);
         Box::new(Engine::with_station(experiment, medium, plan)?)
@@ -386,8 +394,16 @@ fn process<'p>(
 /// The least time that a packet takes from a link's device to the next queue or its end, ns.
 fn least_delay_ns(station: &Station, until_ns: u64) -> u64 {
     let Link {
-        delay_s, satellite, ..
+        delay_s,
+        satellite,
+        bond,
+        ..
     } = &station.link;
+    if let Some(bond) = bond {
+        let delays = bond.members.iter().map(|member| &member.link.delay_s);
+        let least_s = delays.map(|delay_s| delay_s.least(until_ns).max(0.0));
+        return nanoseconds(least_s.fold(f64::INFINITY, f64::min));
+    }
     let ground_ns = satellite.as_ref().map_or(0, |s| s.ground_delay_ns);
     nanoseconds(delay_s.least(until_ns).max(0.0)).saturating_add(ground_ns)
 }

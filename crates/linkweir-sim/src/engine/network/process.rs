@@ -17,9 +17,6 @@ use super::earliest::NEVER;
 
 /// A link with its own order of events.
 pub(super) trait Process: Send {
-    /// Schedules the first events.
-    fn begin(&mut self);
-
     /// When its next event is; the end of time if it has none.
     fn first_ns(&self) -> u64;
 
@@ -80,11 +77,7 @@ pub(super) trait Process: Send {
     }
 }
 
-impl<M: Medium + Send> Process for Engine<'_, M> {
-    fn begin(&mut self) {
-        self.schedule_first();
-    }
-
+impl<M: Medium + Send> Process for Engine<M> {
     #[inline]
     fn first_ns(&self) -> u64 {
         let at = &self.bottleneck;
@@ -144,7 +137,8 @@ impl<M: Medium + Send> Process for Engine<'_, M> {
     }
 
     fn measure(&mut self, now_ns: u64) -> (f64, f64) {
-        self.bottleneck.device.measure(now_ns)
+        self.bottleneck.now_ns = now_ns;
+        self.medium.measure(&mut self.bottleneck)
     }
 
     fn stats(&self) -> &'static [Stat] {
@@ -154,7 +148,7 @@ impl<M: Medium + Send> Process for Engine<'_, M> {
     fn levels(&mut self, each: &mut dyn FnMut(usize, &[i64])) {
         let at = &mut self.bottleneck;
         let mut values = vec![0; at.mux.policy().stats().len()];
-        for class in 0..at.experiment.classes.len() {
+        for class in 0..at.mux.nclasses() {
             at.mux.observe(at.now_ns, class, &mut values);
             each(class, &values);
         }
@@ -182,7 +176,7 @@ impl<M: Medium + Send> Process for Engine<'_, M> {
     }
 }
 
-impl<M: Medium> Engine<'_, M> {
+impl<M: Medium> Engine<M> {
     fn station(&mut self) -> &mut Station {
         let station = self.bottleneck.station.as_mut();
         station.expect("a link of a network has one")

@@ -6,7 +6,7 @@ use linkweir_config::keys::form::{Number, Ppm, Special, Text, Whole, Words};
 use linkweir_config::keys::hosts::{CARRIED, WITH_ANOTHER};
 use linkweir_config::keys::Treatment::{Adapted, Carried, LeftOut, Refused, Silent};
 use linkweir_config::keys::{Hosts, Shape};
-use linkweir_config::queue;
+use linkweir_config::queue::{self, Length};
 use linkweir_config::units::Kind;
 
 use super::super::limits;
@@ -72,17 +72,17 @@ keys! {
             "number of copies; the copies of a flow that names the class without a number are distributed over them in turn";
         MATCH "match": Special { shape: Shape::Rules }, otherwise("none"), OF_PACKETS,
             "which packets belong to the class where the scenario is put to use, written as in [the gateway](gateway.md#scheduler-and-class). The simulator only keeps it: there each flow names its class. With `count`, each rule needs an address, of which each copy takes the next";
-        LIMIT "limit": Special { shape: Shape::Limit(limits::QUEUED_PKTS) }, otherwise("1000p, or none with limit_bytes"), OF_A_LENGTH,
+        LIMIT "limit": Length { pkts: limits::QUEUED_PKTS }, otherwise("1000p, or none with limit_bytes"), OF_A_LENGTH,
             "packets the queue holds; a packet that arrives when it is full is dropped. Or the time in which the link carries what the queue holds";
         LIMIT_BYTES "limit_bytes": Whole { kind: Kind::Size, min: 1, max: limits::QUEUED_BYTES }, otherwise("none"), CARRIED,
             "bytes the queue holds, counted as on the wire: each packet with the link's `overhead`, and as `mpu` if it is shorter; at least the largest packet of each of its flows";
         MAX_AGE "max_age": Whole { kind: Kind::Time, min: queue::AGE_NS.0, max: queue::AGE_NS.1 }, otherwise("none"), OF_THE_QUEUE,
             "a packet that has waited longer is dropped, also in an outage";
-        FULL "full": Words { of: &["tail", "head"] }, otherwise("head with max_age, otherwise tail"), OF_A_FULL_QUEUE,
+        FULL "full": Words { of: &queue::ENDS }, otherwise("head with max_age, otherwise tail"), OF_A_FULL_QUEUE,
             "what a full queue drops: the packet that comes, or its oldest ones";
         LEAST "least": Ppm { min: 0, max: queue::MOST_LEAST_PPM as u64 }, otherwise("none"), OF_THE_QUEUE,
             "least share of what leaves while packets wait, whatever the policy would do; all classes together at most 90 %";
-        FLOWS "flows": Words { of: &["fq_codel", "drr"] }, otherwise("none"), FLOWS_APART,
+        FLOWS "flows": Words { of: &queue::ISOLATIONS }, otherwise("none"), FLOWS_APART,
             "isolates the flows of the class from each other, below what the policy gives the class";
         USER "user": Text { what: "text" }, otherwise("a user of its own"), WITH_ANOTHER,
             "[the user](#users-with-several-classes) that the class belongs to; copies belong to users name-1 and so on";
@@ -92,3 +92,13 @@ keys! {
             "parameters of the class's user under the policy across users, such as `{ weight = 2 }`";
     }
 }
+
+/// What a class may hold.
+pub(in crate::scenario) static QUEUE: queue::Keys = queue::Keys {
+    limit: &LIMIT,
+    limit_bytes: &LIMIT_BYTES,
+    max_age: &MAX_AGE,
+    full: &FULL,
+    least: &LEAST,
+    flows: &FLOWS,
+};

@@ -15,6 +15,8 @@ use super::satellite::WALKER;
 keys! {
     /// Satellites and stations, the links between them, and the ways over these links.
     CONSTELLATION "constellation" after [&WALKER] {
+        TLE "tle": Text { what: "path" }, otherwise("none"), WITH_ANOTHER,
+            "file of two-line elements in place of those keys; path relative to the scenario's folder";
         STATIONS "stations": Special { shape: Shape::Tables(&STATION) }, required("[{ name = \"paris\", latitude = 48.9, longitude = 2.4 }]"), WITH_ANOTHER,
             "places on the ground, which flows name in `from` and `to`";
         GROUND "ground": Special { shape: Shape::Nested(&GROUND_LINKS) }, required("rate = \"10Mbit\""), WITH_ANOTHER,

@@ -104,9 +104,11 @@ keys! {
             "flows name the link so in `path` and `back`; must be unique";
         LIKE "like": Text { what: "name of a link" }, otherwise("none"), WITH_ANOTHER,
             "takes the keys and tables that this link does not give from the link of this name, a table as a whole. A link with a `rate`, `trace` or `beam` takes none of the other's, nor keys of its trace, nor `nominal`";
-        SCHEDULER "scheduler": Special { shape: Shape::Nested(&super::class::SCHEDULER) }, required("policy = \"pss\""), CARRIED,
+        COST "cost": Number { min: 0, max: 1_000_000_000 }, usual(0), WITH_ANOTHER,
+            "what the link costs, in any unit; a class of a bond with `paths = \"spill\"` prefers cheaper links; only in [a bond](#bonds)";
+        SCHEDULER "scheduler": Special { shape: Shape::Nested(&super::class::SCHEDULER) }, otherwise("required, but not in a bond"), CARRIED,
             "the policy", values "table";
-        CLASS "class": Special { shape: Shape::Tables(&super::class::CLASS) }, required(""), CARRIED,
+        CLASS "class": Special { shape: Shape::Tables(&super::class::CLASS) }, otherwise("required, but not in a bond"), CARRIED,
             "the queues of the scheduler, in order";
     }
 }

@@ -3,6 +3,7 @@
 //! of it.
 
 pub mod beam;
+pub mod bond;
 pub mod class;
 pub mod constellation;
 pub mod flow;
@@ -18,12 +19,14 @@ use linkweir_config::keys::{time, Table};
 use linkweir_config::trace;
 
 /// All tables of a scenario, in the order of the reference.
-pub static TABLES: [&Table; 36] = [
+pub static TABLES: [&Table; 38] = [
     &top::TOP,
     &link::LINK,
     &link::BURSTS,
     &link::REORDERED,
     &link::LINKS,
+    &bond::BOND,
+    &bond::BONDED,
     &satellite::SATELLITE,
     &satellite::WALKER,
     &satellite::SHELL,

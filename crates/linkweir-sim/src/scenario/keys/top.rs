@@ -44,6 +44,15 @@ const MODEL_OF_LINKS: Hosts = Hosts {
     bounds: Refused("no bound is known for links and ways that change; write the links of one instant as [[link]]"),
 };
 
+/// One scheduler over several paths.
+const SEVERAL_PATHS: Hosts = Hosts {
+    laboratory: Refused("is not there in the laboratory; run this one in the simulator"),
+    gateway: Refused("is not exported; write the paths of the peer in the gateway's file"),
+    tc: Refused("has no queueing discipline, which has one device; export a scenario without it"),
+    ns3: Refused("the program has one link; export a scenario with one [link]"),
+    bounds: Refused("no bound is known for paths that are chosen packet by packet; leave it out"),
+};
+
 keys! {
     /// The top level of a scenario.
     TOP "" {
@@ -65,6 +74,8 @@ keys! {
             "the bottleneck; or [several links](#networks), each with its scheduler and classes", values "table, or list of tables";
         CONSTELLATION "constellation": Special { shape: Shape::Nested(&super::constellation::CONSTELLATION) }, otherwise("none"), MODEL_OF_LINKS,
             "makes the links of [a network](#constellation) of satellites, instead of `link`, `scheduler` and `class`", values "table";
+        BOND "bond": Special { shape: Shape::Tables(&super::bond::BOND) }, otherwise("none"), SEVERAL_PATHS,
+            "[bonds](#bonds) of several `[[link]]`s behind one scheduler";
         SCHEDULER "scheduler": Special { shape: Shape::Nested(&super::class::SCHEDULER) }, otherwise("required with one link"), CARRIED,
             "the policy; not with `[[link]]`", values "table";
         CLASS "class": Special { shape: Shape::Tables(&super::class::CLASS) }, otherwise("required with one link"), CARRIED,
