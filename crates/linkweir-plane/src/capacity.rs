@@ -6,6 +6,13 @@ use crate::feedback::Steer;
 use crate::pace::Pace;
 use crate::setup::Capacity;
 
+/// Whether a rate differs from a known one by more than 1 %. Smaller changes are not passed on to the
+/// scheduler.
+#[must_use]
+pub fn differs(bps: u64, known_bps: u64) -> bool {
+    bps.abs_diff(known_bps) > known_bps / 100
+}
+
 /// The capacity of a link, as far as it is known, and its pace.
 #[derive(Debug)]
 pub(crate) struct KnownCapacity {

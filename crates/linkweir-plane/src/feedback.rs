@@ -32,7 +32,9 @@ use crate::setup::{Bounds, Wire};
 
 use estimate::{Estimate, Sample};
 use message::apart_ns;
-pub use message::{is_message, Message, Probe, Report, MESSAGE_BYTES, OF_LENGTH};
+pub use message::{
+    is_message, Message, PathName, PathProbe, Probe, Report, MESSAGE_BYTES, OF_LENGTH,
+};
 pub use reporter::Reporter;
 use schedule::Schedule;
 

@@ -13,7 +13,8 @@ use linkweir_config::signal::Instant;
 use linkweir_core::{Across, Fault, Pick, Queue, Settings, Verdict, MOST_DROPS};
 
 use crate::bytes::superpacket::Packet;
-use crate::link::{differs, Link, Next, LEAST_BPS};
+use crate::capacity::differs;
+use crate::link::{Link, Next, LEAST_BPS};
 use crate::pace::{Occupied, OWED_NS};
 use crate::setup::Scheduler;
 

@@ -2,24 +2,28 @@
 //! The link to one peer: its queues, its policy and its pace.
 //!
 //! Where peers share one link, the hub ([`crate::hub`]) has the pace. The pace here then only says what the channel to the
-//! peer carries, and what happens to the queues is recorded for the policy across peers.
+//! peer carries, and what happens to the queues is recorded for the policy across peers. Where several paths lead to the peer at
+//! once, each has a pace of its own ([`crate::paths`]).
 
 use linkweir_config::signal::Instant;
 use linkweir_core::{
-    Arrival, CorePolicy, Departure, DropReason, Event, Fault, Limit, Mux, Queue, Recorded, Step,
-    MAX_PACKET_BYTES, MOST_DROPS,
+    Arrival, CorePolicy, Departure, DropReason, Event, Fault, Kept, Limit, Mux, Queue, Recorded,
+    Step, MAX_PACKET_BYTES, MOST_DROPS,
 };
 
+use crate::bytes::numbered;
 use crate::bytes::packet;
 use crate::bytes::superpacket::Packet;
-use crate::capacity::KnownCapacity;
+use crate::capacity::{differs, KnownCapacity};
 use crate::classify::Label;
 use crate::deciding::{Deciding, Out};
 use crate::feedback::Steer;
+use crate::paths::{Carried, Over, Paths, State};
 use crate::recorder::{self, Tap};
 use crate::reservation::Reservation;
-use crate::setup::{Capacity, Class, LinkSetup, Scheduler};
+use crate::setup::{Capacity, Class, LinkSetup, PathSetup, Scheduler};
 use crate::starved::Starved;
+use crate::waiting::Waiting;
 use crate::waits::Waits;
 
 /// Longest time that a super-packet may occupy the link, ns. One that would take longer is cut before it is scheduled, so
@@ -42,21 +46,6 @@ fn applied(limit: Limit) -> Limit {
     }
 }
 
-/// A packet in a queue.
-#[derive(Debug)]
-pub struct Waiting {
-    packet: Packet,
-    /// Bytes it takes on the link.
-    wire_bytes: u32,
-}
-
-/// Whether a rate differs from a known one by more than 1 %. Smaller changes are not passed on to the
-/// scheduler.
-#[must_use]
-pub fn differs(bps: u64, known_bps: u64) -> bool {
-    bps.abs_diff(known_bps) > known_bps / 100
-}
-
 /// Queues, policy and pace towards one peer.
 #[derive(Debug)]
 pub struct Link {
@@ -75,6 +64,9 @@ pub struct Link {
     starved: Starved,
     /// Where all this is recorded, if it is.
     tap: Option<Box<Tap>>,
+    /// The paths to the peer, where several are used at once, and over which the last packet was sent.
+    paths: Option<Box<Paths>>,
+    over: Option<Over>,
 }
 
 /// The answer to: which packet is sent next?
@@ -149,7 +141,13 @@ impl Link {
             waits: vec![None; setup.classes.len()],
             starved: Starved::new(Reservation::all(setup.scheduler, setup.classes.len())),
             tap: None,
+            paths: Link::new_paths(now_ns, setup.paths, setup.classes),
+            over: None,
         })
+    }
+
+    fn new_paths(now_ns: u64, paths: &[PathSetup], classes: &[Class]) -> Option<Box<Paths>> {
+        (!paths.is_empty()).then(|| Box::new(Paths::new(now_ns, paths, classes)))
     }
 
     /// Records what happens from now on, or no longer.
@@ -211,7 +209,9 @@ impl Link {
         let bytes = packet.sum(&wire_bytes);
         let whole_bytes =
             u128::from(self.known_bps(now_ns)) * u128::from(SUPER_PACKET_NS) / 8_000_000_000;
-        let short = u128::from(bytes) <= whole_bytes && bytes < u64::from(MAX_PACKET_BYTES);
+        // Each packet has a number of its own, and the next may go over another path.
+        let whole = self.paths.is_none() && bytes < u64::from(MAX_PACKET_BYTES);
+        let short = whole && u128::from(bytes) <= whole_bytes;
         let (bytes, pkts) = (bytes as u32, pkts as u32);
         if short && self.mux.has_room_for(label.class, pkts, bytes) {
             let each_bytes = wire_bytes(packet.pkt_bytes(0));
@@ -263,7 +263,11 @@ impl Link {
             events.len() - 1
         });
         let mut refused = false;
-        let waiting = Waiting { packet, wire_bytes };
+        let waiting = Waiting {
+            packet,
+            wire_bytes,
+            marked: false,
+        };
         let arrival = Arrival {
             class: label.class,
             flow: label.flow,
@@ -323,6 +327,11 @@ impl Link {
         if !open || !self.open {
             // Time without a session must not be made good later.
             self.capacity.pace.idle();
+            let paths = self
+                .paths
+                .iter_mut()
+                .flat_map(|paths| &mut paths.capacities);
+            paths.for_each(|capacity| capacity.pace.idle());
         }
         self.open = open;
     }
@@ -341,14 +350,21 @@ impl Link {
         self.capacity.below_bps(now_ns)
     }
 
-    /// The lower of the link's capacity and the measured rate of the interface below, bit/s.
+    /// The lower of the link's capacity and the measured rate of the interface below, bit/s; of several paths, the sum of those
+    /// that are up.
     pub fn known_bps(&mut self, now_ns: u64) -> u64 {
-        self.capacity.known_bps(now_ns)
+        match &mut self.paths {
+            None => self.capacity.known_bps(now_ns),
+            Some(paths) => paths.sum_bps(now_ns),
+        }
     }
 
     /// The next packet. It occupies the link from now on. The call drops at most [`MOST_DROPS`] packets: after that it
     /// returns [`Next::At`] with the time now, so that other work is not delayed.
     pub fn next(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Next {
+        if self.paths.is_some() {
+            return self.next_over_paths(now_ns, ecn);
+        }
         self.capacity.expire(now_ns);
         self.drop_aged(now_ns);
         if self.waiting_pkts == 0 || !self.open {
@@ -388,6 +404,245 @@ impl Link {
             }
         }
         Next::At(now_ns)
+    }
+
+    /// As [`Link::next`], over whichever path is free for it ([`Link::over`]).
+    fn next_over_paths(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Next {
+        self.drop_aged(now_ns);
+        let aged_ns = self.aged_ns();
+        let Some(mut paths) = self.open.then(|| self.paths.take()).flatten() else {
+            return aged_ns.map_or(Next::Nothing, Next::At);
+        };
+        paths.refresh(now_ns);
+        let bps = paths.sum_bps(now_ns);
+        if self.follow {
+            self.give_scheduler(now_ns, bps);
+        }
+        self.record_known(now_ns, bps);
+        let mut next = Next::Nothing;
+        for place in 0..paths.capacities.len() {
+            let at = paths.sender.bond.by_delay()[place];
+            let waits = self.waiting_pkts > 0 || paths.sender.waits(at);
+            if !waits || !paths.sender.bond.paths()[at].up {
+                continue;
+            }
+            let ready_ns = paths.capacities[at].pace.ready_ns(now_ns);
+            if now_ns < ready_ns {
+                next = next.or_at(Some(paths.capacities[at].or_expiry_ns(ready_ns)));
+                continue;
+            }
+            next = self.next_over(now_ns, &mut paths, at, next, &ecn);
+            if matches!(next, Next::Send(..)) {
+                break;
+            }
+        }
+        self.paths = Some(paths);
+        next.or_at(aged_ns)
+    }
+
+    /// The next packet over a path that is free; `or` if it has none.
+    fn next_over(
+        &mut self,
+        now_ns: u64,
+        paths: &mut Paths,
+        at: usize,
+        or: Next,
+        ecn: &impl Fn(&Packet) -> bool,
+    ) -> Next {
+        while let Some(carried) = paths.before(&mut self.mux, now_ns, at) {
+            if let Some(next) = self.send_carried(now_ns, paths, at, carried) {
+                return next;
+            }
+        }
+        if self.waiting_pkts > 0 {
+            paths.sender.allow(&mut self.mux, now_ns, at);
+        }
+        for _ in 0..MOST_DROPS {
+            let step = (self.waiting_pkts > 0)
+                .then(|| self.mux.step(now_ns, |waiting| ecn(&waiting.packet)));
+            match step.flatten() {
+                Some(Step::Leaves(mut departure)) => {
+                    departure.item.marked = departure.marked;
+                    self.left(now_ns, &departure);
+                    self.over = paths.left(now_ns, at, &departure);
+                    let Waiting { packet, .. } = departure.item;
+                    self.waiting_pkts -= packet.pkts() as u32;
+                    paths.capacities[at].pace.begin(now_ns, departure.bytes);
+                    return Next::Send(packet, departure.marked);
+                }
+                Some(Step::Dropped {
+                    class, item, bytes, ..
+                }) => {
+                    self.lost(now_ns, class, &item, bytes);
+                    self.waiting_pkts -= item.packet.pkts() as u32;
+                }
+                None => {
+                    while let Some(carried) = paths.after(now_ns, at) {
+                        if let Some(next) = self.send_carried(now_ns, paths, at, carried) {
+                            return next;
+                        }
+                    }
+                    paths.capacities[at].pace.idle();
+                    let retry_ns = paths.retry_ns(at, self.mux.queues(), now_ns);
+                    return or.or_at(retry_ns).or_at(self.mux.retry_ns());
+                }
+            }
+        }
+        Next::At(now_ns)
+    }
+
+    /// Sends a copy or a repetition over a path.
+    fn send_carried(
+        &mut self,
+        now_ns: u64,
+        paths: &mut Paths,
+        at: usize,
+        carried: linkweir_core::Carried<Waiting>,
+    ) -> Option<Next> {
+        self.over = Some(paths.over(at, carried.class, carried.number)?);
+        paths.capacities[at].pace.begin(now_ns, carried.bytes);
+        let Waiting { packet, marked, .. } = carried.item;
+        Some(Next::Send(packet, marked))
+    }
+
+    /// Over which of several paths the last packet is sent; none: there is but one.
+    #[inline]
+    #[must_use]
+    pub fn over(&self) -> Option<Over> {
+        self.over
+    }
+
+    /// Sets what is known of each path, and whether the peer has agreed to several: until then one path at most is up. Returns
+    /// whether a path came up or died, or the peer agreed or is not known to any more.
+    pub fn set_paths(&mut self, now_ns: u64, agreed: bool, states: &[State]) -> bool {
+        let Some(paths) = &mut self.paths else {
+            return false;
+        };
+        let mut changed = paths.set_agreed(agreed);
+        for (at, state) in states.iter().enumerate() {
+            changed |= paths.set_state(now_ns, at, *state);
+        }
+        if changed && self.follow {
+            self.update_scheduler(now_ns);
+        }
+        if changed {
+            self.record_capacity(now_ns);
+        }
+        changed
+    }
+
+    /// Whether the peer has agreed to several paths.
+    #[must_use]
+    pub fn is_agreed(&self) -> bool {
+        self.paths.as_ref().is_some_and(|paths| paths.is_agreed())
+    }
+
+    /// Bytes that the number of a packet of a class takes, if its packets may have numbers.
+    #[inline]
+    #[must_use]
+    pub fn number_bytes(&self, class: usize) -> usize {
+        let paths = self.paths.as_ref();
+        let numbered = paths.is_some_and(|paths| paths.is_numbered(class));
+        if numbered {
+            numbered::HEADER_BYTES
+        } else {
+            0
+        }
+    }
+
+    /// What a path has carried.
+    #[must_use]
+    pub fn carried(&self, path: usize) -> Carried {
+        let paths = self.paths.as_ref();
+        paths.map_or_else(Carried::default, |paths| paths.carried(path))
+    }
+
+    /// The reservations, bit/s, of which the paths that are up cannot carry all, and how much they can.
+    pub fn broken_promises(&self) -> Vec<Kept> {
+        let Some(paths) = &self.paths else {
+            return Vec::new();
+        };
+        let link_bps = self.mux.link_bps();
+        let promised = self.starved.reservations();
+        let promised: Vec<u64> = promised
+            .map(|of| of.map_or(0, |of| of.rate_bps(link_bps)))
+            .collect();
+        let mut kept = paths.kept(&promised);
+        kept.retain(|kept| kept.kept_bps < kept.promised_bps);
+        kept
+    }
+
+    /// The capacity of a path now, bit/s, and whether a reported one has expired.
+    pub fn path_bps(&mut self, now_ns: u64, path: usize) -> (u64, bool) {
+        self.paths.as_mut().map_or((0, false), |paths| {
+            let capacity = &mut paths.capacities[path];
+            (capacity.capacity_bps(now_ns), capacity.has_expired(now_ns))
+        })
+    }
+
+    /// As [`Link::set_capacity`], of a path.
+    pub fn set_path_capacity(&mut self, now_ns: u64, path: usize, bps: u64) {
+        self.change_path(now_ns, path, |capacity| capacity.report(now_ns, bps));
+    }
+
+    /// As [`Link::steer`], of a path.
+    pub fn steer_path(&mut self, now_ns: u64, path: usize, steer: Steer) {
+        self.change_path(now_ns, path, |capacity| capacity.steer(now_ns, steer));
+    }
+
+    fn change_path(&mut self, now_ns: u64, path: usize, change: impl FnOnce(&mut KnownCapacity)) {
+        let Some(paths) = &mut self.paths else {
+            return;
+        };
+        change(&mut paths.capacities[path]);
+        paths.refresh(now_ns);
+        if self.follow {
+            self.update_scheduler(now_ns);
+        }
+    }
+
+    /// As [`Link::channel_free_ns`], of a path.
+    pub fn path_free_ns(&mut self, now_ns: u64, path: usize) -> Option<u64> {
+        let paths = self.paths.as_mut().filter(|_| self.open)?;
+        let capacity = &mut paths.capacities[path];
+        capacity.expire(now_ns);
+        let ready_ns = capacity.pace.ready_ns(now_ns);
+        Some(capacity.or_expiry_ns(ready_ns))
+    }
+
+    /// As [`Link::occupy`], of a path.
+    pub fn occupy_path(&mut self, now_ns: u64, path: usize, wire_bytes: u32) {
+        if let Some(paths) = &mut self.paths {
+            let capacity = &mut paths.capacities[path];
+            if self.waiting_pkts == 0 {
+                capacity.pace.idle();
+            }
+            capacity.pace.begin(now_ns, wire_bytes);
+        }
+    }
+
+    /// Takes over other paths. With those of before, their states stay; otherwise none is up, and numbers begin anew.
+    pub fn change_paths(
+        &mut self,
+        now_ns: u64,
+        (old, new): (&[PathSetup], &[PathSetup]),
+        classes: &[Class],
+    ) {
+        let names = |paths: &[PathSetup]| -> Vec<String> {
+            paths.iter().map(|path| path.name.clone()).collect()
+        };
+        match &mut self.paths {
+            Some(paths) if names(old) == names(new) => paths.change(now_ns, (old, new), classes),
+            _ => {
+                self.paths = Link::new_paths(now_ns, new, classes);
+                self.over = None;
+                // What was withheld for the paths of before may leave again.
+                self.mux.allow(now_ns, |_, _| true);
+            }
+        }
+        if self.paths.is_some() && self.follow {
+            self.update_scheduler(now_ns);
+        }
     }
 
     /// Whether a reported capacity has expired, so that the floor holds.
@@ -654,9 +909,15 @@ impl Link {
         self.waiting_pkts
     }
 
-    /// The capacity now, bit/s.
+    /// The capacity now, bit/s; of several paths, the sum of those that are up.
     pub fn capacity_bps(&mut self, now_ns: u64) -> u64 {
-        self.capacity.capacity_bps(now_ns)
+        match &mut self.paths {
+            None => self.capacity.capacity_bps(now_ns),
+            Some(paths) => {
+                paths.refresh(now_ns);
+                paths.sum_bps(now_ns)
+            }
+        }
     }
 
     /// The queues, for statistics.

@@ -24,6 +24,40 @@ pub struct Class {
     pub limit: Limit,
     /// How its flows are isolated from each other, if they are.
     pub flows: Option<Isolation>,
+    /// How it uses the paths to a peer that has several.
+    pub uses: Uses,
+    /// How long its packets wait at the far end for earlier ones, ns; 0: only duplicates are dropped; none: they are not
+    /// numbered.
+    pub reorder_ns: Option<u64>,
+    /// Whether what a dead path held of it is sent again.
+    pub resend: bool,
+}
+
+/// How a class uses several paths to a peer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Uses {
+    /// The one with the least delay that has room.
+    #[default]
+    Best,
+    /// Each packet goes over every path.
+    All,
+    /// The cheapest first, others when that is full.
+    Spill,
+    /// All of them, packet by packet.
+    Stripe,
+    /// Those of these names.
+    Named(Vec<String>),
+}
+
+/// One of several paths to a peer that are used at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathSetup {
+    /// Its name.
+    pub name: String,
+    /// What it carries.
+    pub capacity: Capacity,
+    /// Its cost, in any unit.
+    pub cost: u32,
 }
 
 /// The capacity of a link over time, and who reports changes of it.
@@ -63,8 +97,10 @@ pub struct LinkSetup<'c> {
     pub scheduler: &'c Scheduler,
     /// Classes in queue order.
     pub classes: &'c [Class],
-    /// Capacity of the way to the peer.
+    /// Capacity of the way to the peer; of several paths, that of all together.
     pub capacity: &'c Capacity,
+    /// The paths to it, where several are used at once.
+    pub paths: &'c [PathSetup],
     /// Whether the rate of the interface below is measured.
     pub measured: bool,
     /// Whether peers share one link, so that a hub follows what happens to the queues.

@@ -70,6 +70,11 @@ impl Starved {
         }
     }
 
+    /// The reservations.
+    pub(crate) fn reservations(&self) -> impl Iterator<Item = Option<Reservation>> + '_ {
+        self.classes.iter().map(|class| class.reservation)
+    }
+
     /// A packet of a class has left, which took so many bytes on a link of so many bit/s; `queues` are those that are left.
     #[inline]
     pub(crate) fn left(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Several ways to one peer, such as Starlink and LTE: which of them is used.
+//! Several ways to one peer, such as Starlink and LTE: which of them works, and which is used if it is one at a time.
 //!
 //! Probes go out over every way, inside the tunnel, and the peer answers each over the way it came. The ways are listed in
 //! the order of preference.
@@ -7,13 +7,19 @@
 //! * The way in use fails when a probe, and all after it, had no answer for `failover`, or for twice the last round trip if
 //!   that is longer. The first other way that answers is used from then on; if none does, the one in use stays.
 //! * A way that is preferred to the one in use is used again when it has answered for `failback` without failing.
+//! * A way that the system cannot use is broken: it fails at once. A peer that answers no probes has failed ways only by this,
+//!   or when it is silent; then the next way that is not broken has its turn.
+//!
+//! Ways that are used at once ([`crate::paths`]) fail and answer alike; of these, one that carries packets is probed as often
+//! as one in use.
 
 use std::collections::VecDeque;
 
 /// Most probes of a way that are remembered without an answer.
 const UNANSWERED: usize = 64;
-/// Ways that are not in use are probed so many times more seldom, as they may cost money.
+/// Ways that are not in use are probed so many times more seldom, as they may cost money, and paths that carry nothing.
 const SPARED: u64 = 5;
+const SPARED_AT_ONCE: u64 = 20;
 
 /// When ways are probed and changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +30,8 @@ pub struct Probing {
     pub failover_ns: u64,
     /// How long a preferred way must have answered, ns.
     pub failback_ns: u64,
+    /// Whether several ways may carry packets at once.
+    pub at_once: bool,
 }
 
 /// What is known of a way.
@@ -37,6 +45,14 @@ struct Underlay {
     good_ns: Option<u64>,
     rtt_ns: Option<u64>,
     answers: u64,
+    /// When the last probe was sent that was answered, ns.
+    arrived_ns: u64,
+    /// Whether the system cannot use it at present, and since when it can again, ns.
+    is_broken: bool,
+    mended_ns: Option<u64>,
+    /// When the last probe was sent, ns, and whether packets were since.
+    probed_ns: u64,
+    is_used: bool,
 }
 
 impl Underlay {
@@ -102,10 +118,92 @@ impl Underlays {
         (answers, rtt_ns)
     }
 
+    /// When the last probe was sent over a way that was answered, ns; 0: none was.
+    #[must_use]
+    pub fn arrived_ns(&self, underlay: usize) -> u64 {
+        self.underlays[underlay].arrived_ns
+    }
+
     /// Whether a way answers.
     #[must_use]
     pub fn is_good(&self, underlay: usize) -> bool {
         self.underlays[underlay].good_ns.is_some()
+    }
+
+    /// Whether several ways may carry packets at once.
+    #[must_use]
+    pub fn are_at_once(&self) -> bool {
+        self.probing.at_once
+    }
+
+    /// Whether the system cannot use a way at present.
+    #[must_use]
+    pub fn is_broken(&self, underlay: usize) -> bool {
+        self.underlays[underlay].is_broken
+    }
+
+    /// The system can no longer use a way, or it can again, which a probe is to confirm at once. Returns whether that is news.
+    pub fn set_broken(&mut self, now_ns: u64, at: usize, is_broken: bool) -> bool {
+        let Some(underlay) = self.underlays.get_mut(at) else {
+            return false;
+        };
+        let is_news = underlay.is_broken != is_broken;
+        underlay.is_broken = is_broken;
+        if is_broken {
+            underlay.good_ns = None;
+            underlay.mended_ns = None;
+            underlay.unanswered.clear();
+        } else if is_news {
+            underlay.mended_ns = Some(now_ns);
+            underlay.probe_ns = now_ns;
+        }
+        is_news
+    }
+
+    /// Whether the peer answers no probes at all, as far as is known.
+    #[must_use]
+    pub fn is_mute(&self) -> bool {
+        self.underlays.iter().all(|underlay| underlay.answers == 0)
+    }
+
+    /// Since when a way may be used again, ns: it answers, or, if the peer never does, the system can use it.
+    fn ripens_ns(&self, at: usize) -> Option<u64> {
+        let underlay = &self.underlays[at];
+        let mended_ns = underlay.mended_ns.filter(|_| self.is_mute());
+        underlay.good_ns.or(mended_ns)
+    }
+
+    /// Probes every way at once.
+    pub fn probe_all(&mut self, now_ns: u64) {
+        for underlay in &mut self.underlays {
+            underlay.probe_ns = now_ns;
+        }
+    }
+
+    /// A packet is sent over a way. If it carried none before, its next probe is due sooner.
+    #[inline]
+    pub fn carries(&mut self, at: usize) {
+        let every_ns = self.probing.every_ns;
+        let underlay = &mut self.underlays[at];
+        if !underlay.is_used && underlay.answers > 0 {
+            underlay.is_used = true;
+            underlay.probe_ns = underlay.probe_ns.min(underlay.probed_ns + every_ns);
+        }
+    }
+
+    /// The peer sends nothing: if it answers no probes either, the next way that is not broken is used.
+    pub fn fell_silent(&mut self) -> Option<Change> {
+        self.is_mute().then(|| self.skip())?
+    }
+
+    /// Uses the next way that is not broken.
+    fn skip(&mut self) -> Option<Change> {
+        let ways = self.underlays.len();
+        let mut others = (1..ways).map(|step| (self.in_use + step) % ways);
+        let to = others.find(|at| !self.underlays[*at].is_broken)?;
+        let from = std::mem::replace(&mut self.in_use, to);
+        self.changes += 1;
+        Some(Change { from, to })
     }
 
     /// When a probe or a change is due, ns.
@@ -117,8 +215,8 @@ impl Underlays {
             .iter()
             .filter(|underlay| underlay.good_ns.is_some());
         let fails = fails.filter_map(|underlay| underlay.fails_ns(&self.probing));
-        let back = self.underlays[..self.in_use].iter();
-        let back = back.filter_map(|underlay| Some(underlay.good_ns? + self.probing.failback_ns));
+        let back =
+            (0..self.in_use).filter_map(|at| Some(self.ripens_ns(at)? + self.probing.failback_ns));
         probes.chain(fails).chain(back).min().unwrap_or(u64::MAX)
     }
 
@@ -128,8 +226,16 @@ impl Underlays {
             .underlays
             .iter()
             .position(|underlay| underlay.probe_ns <= now_ns)?;
-        let often = if at == self.in_use { 1 } else { SPARED };
+        let is_mute = self.is_mute();
         let underlay = &mut self.underlays[at];
+        let often = match self.probing.at_once {
+            true if underlay.is_used && !is_mute => 1,
+            true => SPARED_AT_ONCE,
+            false if at == self.in_use => 1,
+            false => SPARED,
+        };
+        underlay.is_used = false;
+        underlay.probed_ns = now_ns;
         underlay.probe_ns = now_ns + often * self.probing.every_ns;
         if underlay.unanswered.len() == UNANSWERED {
             // The earliest says since when there is no answer.
@@ -139,19 +245,22 @@ impl Underlays {
         Some(at)
     }
 
-    /// The answer to a probe that was sent over a way at a time came. What was never sent is ignored.
-    pub fn answered(&mut self, now_ns: u64, at: usize, sent_ns: u64) {
+    /// The answer to a probe that was sent over a way at a time came. What was never sent is ignored; returns whether it was.
+    pub fn answered(&mut self, now_ns: u64, at: usize, sent_ns: u64) -> bool {
         let Some(underlay) = self.underlays.get_mut(at) else {
-            return;
+            return false;
         };
         if !underlay.unanswered.contains(&sent_ns) {
-            return;
+            return false;
         }
         // An answer to a later probe shows that an earlier one was lost by chance.
         underlay.unanswered.retain(|other_ns| *other_ns > sent_ns);
         underlay.rtt_ns = Some(now_ns.saturating_sub(sent_ns));
         underlay.answers += 1;
+        underlay.arrived_ns = sent_ns;
+        underlay.is_broken = false;
         underlay.good_ns.get_or_insert(now_ns);
+        true
     }
 
     /// Uses another way if it is time.
@@ -166,19 +275,23 @@ impl Underlays {
         }
         let good = |underlay: &Underlay| underlay.good_ns.is_some();
         let failback_ns = self.probing.failback_ns;
-        let ripe = |underlay: &Underlay| {
-            underlay
-                .good_ns
+        let ripe = |at: &usize| {
+            self.ripens_ns(*at)
                 .is_some_and(|ns| ns + failback_ns <= now_ns)
         };
         let in_use = &self.underlays[self.in_use];
         let failed = in_use
             .fails_ns(&self.probing)
             .is_some_and(|ns| ns <= now_ns);
-        let to = if failed {
-            self.underlays.iter().position(good)?
+        let is_broken = in_use.is_broken;
+        let to = if failed || is_broken {
+            match self.underlays.iter().position(good) {
+                None if is_broken => return self.skip(),
+                None if self.is_mute() => (0..self.in_use).find(ripe)?,
+                found => found?,
+            }
         } else {
-            self.underlays[..self.in_use].iter().position(ripe)?
+            (0..self.in_use).find(ripe)?
         };
         let from = std::mem::replace(&mut self.in_use, to);
         self.underlays[to].probe_ns = now_ns;
@@ -196,6 +309,7 @@ mod tests {
         every_ns: 200 * MS,
         failover_ns: 800 * MS,
         failback_ns: 10_000 * MS,
+        at_once: false,
     };
 
     /// Two ways from a time to another, each with a round trip while it is there; returns the changes, ms.
@@ -288,6 +402,80 @@ mod tests {
         // Twice the round trip passes first, and answers under way still come.
         let changes = run(&mut far, (10_000, 20_000), [None, Some(700)]);
         assert!((10_700..11_500).contains(&changes[0].0), "{changes:?}");
+    }
+
+    #[test]
+    fn a_broken_way_fails_at_once_and_is_probed_as_soon_as_it_works() {
+        let mut underlays = Underlays::new(0, PROBING, 2);
+        let both = [Some(40), Some(60)];
+        run(&mut underlays, (0, 5000), both);
+        assert!(underlays.set_broken(5000 * MS, 0, true));
+        assert!(!underlays.set_broken(5000 * MS, 0, true), "no news");
+        assert!(!underlays.is_good(0));
+        let changes = run(&mut underlays, (5000, 8000), [None, Some(60)]);
+        assert_eq!(changes, [(5000, 1)]);
+        assert!(underlays.set_broken(8000 * MS, 0, false));
+        assert_eq!(run(&mut underlays, (8000, 18_039), both), []);
+        assert_eq!(run(&mut underlays, (18_039, 18_100), both), [(18_040, 0)]);
+    }
+
+    #[test]
+    fn a_peer_that_answers_no_probes_has_ways_that_are_broken_or_silent() {
+        let mut underlays = Underlays::new(0, PROBING, 3);
+        run3(&mut underlays, (0, 5000));
+        underlays.set_broken(5000 * MS, 0, true);
+        underlays.set_broken(5000 * MS, 1, true);
+        assert_eq!(run3(&mut underlays, (5000, 6000)), [(5000, 2)]);
+        assert_eq!(underlays.fell_silent(), None, "all others are broken");
+        underlays.set_broken(6000 * MS, 0, false);
+        assert_eq!(run3(&mut underlays, (6000, 17_000)), [(16_000, 0)]);
+        assert_eq!(underlays.fell_silent(), Some(Change { from: 0, to: 2 }));
+        // A peer that answers is not skipped for being silent.
+        let mut answers = Underlays::new(0, PROBING, 2);
+        run(&mut answers, (0, 1000), [Some(40), None]);
+        assert_eq!(answers.fell_silent(), None);
+    }
+
+    /// Three ways that answer nothing; returns the changes, ms.
+    fn run3(underlays: &mut Underlays, (from_ms, to_ms): (u64, u64)) -> Vec<(u64, usize)> {
+        let mut changes = Vec::new();
+        for ms in from_ms..to_ms {
+            let change = underlays.decide(ms * MS);
+            changes.extend(change.map(|change| (ms, change.to)));
+            while underlays.probe(ms * MS).is_some() {}
+        }
+        changes
+    }
+
+    #[test]
+    fn of_ways_used_at_once_those_that_carry_packets_are_probed_more_often() {
+        let probing = Probing {
+            at_once: true,
+            ..PROBING
+        };
+        let mut underlays = Underlays::new(0, probing, 2);
+        let mut probes = [0, 0];
+        for ms in 0..10_000 {
+            underlays.carries(1);
+            while let Some(way) = underlays.probe(ms * MS) {
+                probes[way] += 1;
+            }
+        }
+        assert_eq!(probes, [3, 3], "the peer has not answered yet");
+        for way in [0, 1] {
+            underlays.answered(9000 * MS, way, 8000 * MS);
+        }
+        for ms in 10_000..20_000 {
+            underlays.carries(1);
+            while let Some(way) = underlays.probe(ms * MS) {
+                probes[way] += 1;
+            }
+        }
+        assert_eq!(probes, [5, 53]);
+        // One that begins to carry packets need not wait for its next probe.
+        let due_ns = underlays.underlays[0].probe_ns;
+        underlays.carries(0);
+        assert_eq!(underlays.underlays[0].probe_ns, due_ns - 3800 * MS);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 pub mod checksum;
 pub mod coalesce;
 pub mod fit;
+pub mod numbered;
 pub mod outbox;
 pub mod packet;
 pub mod superpacket;

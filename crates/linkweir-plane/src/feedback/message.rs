@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What both ends send each other: marks and reports of the feedback, and probes of several ways to a peer, as packets of the
-//! tunnel.
+//! What both ends send each other: marks and reports of the feedback, and probes of several underlays or paths to a peer, as
+//! packets of the tunnel.
 
 /// Marks the number of a probe that is as long as the packet in question, not one of a way: its other bits are the length in
 /// bytes, or 0 for the small message sent with it ([`crate::path_mtu`]).
@@ -33,6 +33,62 @@ pub enum Message {
     Probe(Probe),
     /// The answer to a probe, over the way it came.
     Echo(Probe),
+    /// A question over one of several paths that are used at once ([`crate::paths`]).
+    PathProbe(PathProbe),
+    /// The answer to it, over the path it came.
+    PathEcho(PathProbe),
+}
+
+/// What a probe of a path says, and its answer repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathProbe {
+    /// When it was sent, on the sender's clock, ns.
+    pub sent_ns: u64,
+    /// A number that the sender drew when it began to number packets: with another, their numbers begin anew.
+    pub epoch: u32,
+    /// The number of the path, as the sender counts them.
+    pub path: u8,
+    /// How many classes the sender has, up to 255: numbers are those of a class, by its place.
+    pub classes: u8,
+    /// The [`PathProbe::tag`] of the epoch in which the receiver of this numbers its packets, as far as the sender knows it; 0: it
+    /// knows none.
+    pub known: u16,
+    /// The name of the path, which both ends use.
+    pub name: PathName,
+}
+
+/// The name of a path: 1 to 16 bytes, and zeros behind them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathName([u8; PathName::MOST_BYTES]);
+
+impl PathName {
+    /// Length of the longest name, bytes.
+    pub const MOST_BYTES: usize = 16;
+
+    /// The name; none: it is empty, too long, or has a zero byte.
+    #[must_use]
+    pub fn new(name: &str) -> Option<PathName> {
+        let sound = (1..=PathName::MOST_BYTES).contains(&name.len()) && !name.contains('\0');
+        let mut bytes = [0; PathName::MOST_BYTES];
+        bytes
+            .get_mut(..name.len())?
+            .copy_from_slice(name.as_bytes());
+        sound.then_some(PathName(bytes))
+    }
+
+    fn numbers(self) -> [u64; 2] {
+        let whole = u128::from_be_bytes(self.0);
+        [(whole >> 64) as u64, whole as u64]
+    }
+
+    /// The name in these numbers; none: it is empty, or has something behind a zero.
+    fn of_numbers([high, low]: [u64; 2]) -> Option<PathName> {
+        let bytes = (u128::from(high) << 64 | u128::from(low)).to_be_bytes();
+        let end = bytes.iter().position(|byte| *byte == 0);
+        let end = end.unwrap_or(bytes.len());
+        let sound = end > 0 && bytes[end..].iter().all(|byte| *byte == 0);
+        sound.then_some(PathName(bytes))
+    }
 }
 
 /// What a probe says, and its answer repeats.
@@ -63,6 +119,8 @@ const NUMBERS: usize = KIND + 4;
 /// Kinds of messages.
 const PROBE: u8 = 3;
 const ECHO: u8 = 4;
+const PATH_PROBE: u8 = 5;
+const PATH_ECHO: u8 = 6;
 
 /// Least time between messages, ns, with which they keep to their part of a link of this capacity, bit/s, that this many
 /// peers share.
@@ -83,6 +141,39 @@ fn of_probe(Probe { sent_ns, way }: Probe) -> Report {
         sent_ns,
         received_ns: way,
         ..Report::default()
+    }
+}
+
+impl PathProbe {
+    /// A number for an epoch that is not 0, by which it is told from others of the same sender.
+    #[must_use]
+    pub fn tag(epoch: u32) -> u16 {
+        ((epoch ^ epoch >> 16) as u16).max(1)
+    }
+
+    fn numbers(self) -> Report {
+        let [pkts, bytes] = self.name.numbers();
+        Report {
+            sent_ns: self.sent_ns,
+            received_ns: u64::from(self.epoch) << 32
+                | u64::from(self.known) << 16
+                | u64::from(self.classes) << 8
+                | u64::from(self.path),
+            pkts,
+            bytes,
+        }
+    }
+
+    fn of_numbers(numbers: Report) -> Option<PathProbe> {
+        let whole = numbers.received_ns;
+        Some(PathProbe {
+            sent_ns: numbers.sent_ns,
+            epoch: (whole >> 32) as u32,
+            path: whole as u8,
+            classes: (whole >> 8) as u8,
+            known: (whole >> 16) as u16,
+            name: PathName::of_numbers([numbers.pkts, numbers.bytes])?,
+        })
     }
 }
 
@@ -128,6 +219,8 @@ impl Message {
                     Message::Echo(probe)
                 })
             }
+            [PATH_PROBE, 0, 0, 0] => PathProbe::of_numbers(report).map(Message::PathProbe),
+            [PATH_ECHO, 0, 0, 0] => PathProbe::of_numbers(report).map(Message::PathEcho),
             _ => None,
         }
     }
@@ -146,6 +239,8 @@ impl Message {
             Message::Report(report) => (2, report),
             Message::Probe(probe) => (PROBE, of_probe(probe)),
             Message::Echo(probe) => (ECHO, of_probe(probe)),
+            Message::PathProbe(probe) => (PATH_PROBE, probe.numbers()),
+            Message::PathEcho(probe) => (PATH_ECHO, probe.numbers()),
         };
         let mut packet = [0; MESSAGE_BYTES];
         packet[..KIND].copy_from_slice(&HEADER);

@@ -356,6 +356,8 @@ fn messages_are_read_back_as_written() {
         Message::Report(report),
         Message::Probe(probe),
         Message::Echo(probe),
+        Message::PathProbe(of_path("lte")),
+        Message::PathEcho(of_path("a name of 16 b.s")),
     ] {
         let packet = message.packet();
         assert_eq!(Message::read(&packet), Some(message));
@@ -372,6 +374,35 @@ fn messages_are_read_back_as_written() {
         None,
         "a number that echoes do not have"
     );
+}
+
+fn of_path(name: &str) -> PathProbe {
+    PathProbe {
+        sent_ns: 1 << 50,
+        epoch: 0xdead_beef,
+        path: 7,
+        classes: 8,
+        known: 0xfedc,
+        name: PathName::new(name).unwrap(),
+    }
+}
+
+#[test]
+fn probes_of_paths_have_a_name_and_a_number() {
+    for name in ["", "a name of 17 byts", "a\0b"] {
+        assert_eq!(PathName::new(name), None, "{name:?}");
+    }
+    let good = Message::PathProbe(of_path("lte")).packet();
+    assert_eq!(
+        Message::read(&good),
+        Some(Message::PathProbe(of_path("lte")))
+    );
+    // The kind's three zeros, no name, and something behind its end.
+    for (at, byte) in [(45, 1), (64, 0), (79, 1)] {
+        let mut packet = good;
+        packet[at] = byte;
+        assert_eq!(Message::read(&packet), None, "byte {at}");
+    }
 }
 
 #[test]
@@ -459,7 +490,10 @@ fn the_capacity_stays_within_its_bounds_for_any_input() {
                 }
             }
             Some(Message::Mark { sent_ns }) => reporter.marked(now_ns, sent_ns),
-            Some(Message::Probe(_) | Message::Echo(_)) | None => {}
+            Some(
+                Message::Probe(_) | Message::Echo(_) | Message::PathProbe(_) | Message::PathEcho(_),
+            )
+            | None => {}
         }
         assert!(feedback.unanswered.len() <= UNANSWERED);
         let _ = feedback.due_ns(round);

@@ -68,6 +68,9 @@ impl Links {
                     ..Limit::NONE
                 },
                 flows: None,
+                uses: Uses::default(),
+                reorder_ns: None,
+                resend: false,
             });
             let row = rows(&mut section, scheduler.info);
             scheduler.qparams.extend(row);
@@ -105,6 +108,7 @@ impl Links {
     /// Settings of the link to a peer.
     pub(crate) fn of_peer(&self, at: usize) -> LinkSetup<'_> {
         LinkSetup {
+            paths: &[],
             scheduler: &self.scheduler,
             classes: &self.classes,
             capacity: &self.peers[at],
