@@ -78,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
         // So does a socket without room.
-        let _ = underlay.send_all(&mut outbox, |_, _, _| {});
+        let _ = underlay.send_all(&mut outbox, |_, _, _, _| {});
         outbox.clear(|packet| device.recycle(packet));
     }
 }

@@ -107,7 +107,9 @@ function draw() {
   byId("capacity").textContent = rate(peer.capacity_bps);
   byId("rate").textContent = rate(sum);
   byId("received").textContent = rates.received === null ? "–" : rate(rates.received);
-  byId("endpoint").textContent = `${peer.endpoint ?? "an unknown endpoint"}${peer.session === false ? ", no session" : ""}`;
+  const paths = (peer.paths ?? []).map((path) => `${path.name} ${path.in_use ? rate(path.capacity_bps) : "not used"}`);
+  const place = paths.length ? paths.join(", ") : peer.endpoint ?? "an unknown endpoint";
+  byId("endpoint").textContent = `${place}${peer.session === false ? ", no session" : ""}`;
   showClasses(peer, rates);
   drawChart(peer);
 }

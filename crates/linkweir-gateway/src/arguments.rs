@@ -142,6 +142,9 @@ pub(crate) enum Setting {
         /// Name of the peer; by default all peers
         #[arg(long)]
         peer: Option<String>,
+        /// Name of the path, for peers that have several
+        #[arg(long)]
+        path: Option<String>,
         #[command(flatten)]
         gateway: Running,
     },

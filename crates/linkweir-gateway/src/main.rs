@@ -201,11 +201,13 @@ fn execute(command: Command) -> Result<(), Failure> {
                 Setting::Capacity {
                     rate,
                     peer,
+                    path,
                     gateway,
                 },
         } => {
             let request = Request::SetCapacity {
                 peer,
+                path,
                 capacity_bps: rate,
             };
             match gateway.ask(&request)? {

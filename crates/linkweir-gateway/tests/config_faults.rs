@@ -93,6 +93,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("endpoint =", "across = { weight = 2 }\nendpoint =", "ground.toml:42: peer[0].across = { weight = 2 }: is only for a link that peers share; write across = { policy = \"pf\" } in [link]"),
     ("overhead = \"14B\"", "overhead = \"14kB\"", "ground.toml:15: link.overhead = \"14kB\": must be whole and -1kB .. 1kB"),
     ("policy = \"pss\"", "policy = \"ps\"", "ground.toml:18: scheduler.policy = \"ps\": must be one of"),
+    ("policy = \"pss\"", "policy = \"dualpi2\"", "ground.toml:18: scheduler.policy = \"dualpi2\": needs packets sorted by their ECN codepoint, which no match of the gateway does; name another policy"),
     ("policy = \"pss\"", "policy = \"pss\"\nsaturation = \"never\"", "ground.toml:19: scheduler.saturation = \"never\": unknown key;"),
     ("name = \"af\"", "name = \"ef\"", "ground.toml:27: class[1].name = \"ef\": two classes have this name; rename one"),
     ("\"EF\", \"VOICE-ADMIT\"", "\"EF\", \"AF14\"", "ground.toml:22: class[0].match[0].dscp[1] = \"AF14\": must be a code point: EF, VOICE-ADMIT, AF11 .. AF43, CS0 .. CS7, LE, DF or 0 .. 63"),
@@ -177,7 +178,7 @@ fn a_link_is_measured_where_its_interface_is_and_shared_where_peers_share_it() {
         ("across = { policy = \"drr\" }", false, true),
     ] {
         let config = parse(&changed("overhead = \"14B\"", line)).unwrap();
-        let setup = config.link_setup(&config.peers[0].capacity);
+        let setup = config.link_setup(&config.peers[0]);
         assert_eq!((setup.measured, setup.shared), (measured, shared), "{line}");
     }
 }
@@ -196,7 +197,8 @@ fn the_shipped_hub_is_sound() {
 /// A message with the policies of today: all, and those that can be nested.
 fn with_policies(expected: &str) -> String {
     let names = |wanted: fn(&PolicyInfo) -> bool| {
-        let found = linkweir_core::policies().iter().filter(|info| wanted(info));
+        let known = linkweir_core::policies().iter();
+        let found = known.filter(|info| !info.sorted_by_ecn && wanted(info));
         found.map(|info| info.name).collect::<Vec<_>>().join(", ")
     };
     expected
@@ -318,6 +320,200 @@ underlays = [
     let fault = whole(sealed, any, &without).unwrap_err().to_string();
     assert!(
         fault.contains("is only for a peer with underlays"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn paths_are_several_and_classes_say_how_they_use_them() {
+    let text = include_str!("../configs/boat.toml");
+    let config = parse(text).unwrap();
+    let peer = &config.peers[0];
+    let names: Vec<&str> = peer.paths.iter().map(|path| path.name.as_str()).collect();
+    assert_eq!(names, ["starlink", "lte"]);
+    assert_eq!(peer.endpoint, "192.0.2.1:51820".parse().ok());
+    let probing = peer.probing.unwrap();
+    assert!(
+        probing.at_once && probing.every_ns + probing.failover_ns < 300_000_000,
+        "{probing:?}"
+    );
+    // 1500 bytes without IPv4, UDP, encryption and the number.
+    assert_eq!(config.mtu, 1500 - 28 - 32 - 12);
+    let reorder: Vec<Option<u64>> = config.classes.iter().map(|of| of.reorder_ns).collect();
+    assert_eq!(reorder, [Some(0), Some(400_000_000), None]);
+    let none = parse(&text.replace("reorder = \"400ms\"", "reorder = \"none\"")).unwrap();
+    assert_eq!(none.classes[1].reorder_ns, Some(0));
+    for (old, new, expected) in [
+        (
+            "keepalive",
+            "endpoint = \"192.0.2.1:51820\"\nkeepalive",
+            "endpoint = \"192.0.2.1:51820\": and [[peer.path]] exclude each other",
+        ),
+        (
+            "keepalive",
+            "probe_mtu = true\nkeepalive",
+            "probe_mtu = true: and [[peer.path]] exclude each other",
+        ),
+        (
+            "keepalive",
+            "rate = \"20Mbit\"\nkeepalive",
+            "rate = \"20Mbit\": is of the whole peer, and each [[peer.path]] has its own",
+        ),
+        (
+            "\"lte\"",
+            "\"starlink\"",
+            "two paths are called starlink; rename one",
+        ),
+        (
+            "\"lte\"",
+            "\"a-name-of-seventee\"",
+            "has 18 bytes; the name of a path has at most 16",
+        ),
+        ("wwan0", "eth1", "is the same path as starlink"),
+        (
+            "\"wwan0\"",
+            "\"lw0\"",
+            "device = \"lw0\" is the tunnel itself",
+        ),
+        (
+            "cost = 10",
+            "source = \"eth0\"",
+            "must be an address of this end, like \"192.0.2.2\"",
+        ),
+        (
+            "cost = 10",
+            "source = \"fd00::1\"",
+            "must be of the same version of IP as endpoint",
+        ),
+        (
+            "cost = 10",
+            "command = [\"sh\"]\nrate = \"1Mbit\"",
+            "exclude each other",
+        ),
+        ("cost = 10", "cost = 1000001", "0 .. 1000000"),
+        ("cost = 10", "costs = 10", "unknown key; did you mean cost?"),
+        (
+            "feedback = { ceiling = \"30Mbit\" }\nfloor = \"1Mbit\"\n",
+            "",
+            "rate: is missing; write rate = \"20Mbit\", or feedback = true",
+        ),
+        (
+            "\"spill\"",
+            "\"spil\"",
+            "must be one of best, all, spill, stripe",
+        ),
+        ("\"spill\"", "[\"wifi\"]", "peer \"base\" has no path wifi"),
+        ("\"spill\"", "[\"lte\", \"lte\"]", "is there twice"),
+        (
+            "\"spill\"",
+            "\"spill\"\nresend = true",
+            "needs reorder, so that the far end can drop what had arrived",
+        ),
+        (
+            "paths = \"all\"",
+            "paths = \"all\"\nresend = true",
+            "is not for paths = \"all\"",
+        ),
+        ("reorder = \"400ms\"", "reorder = \"3s\"", "1ms .. 2s"),
+        (
+            "0.0.0.0:51820",
+            "192.0.2.9:51820",
+            "needs gateway.listen = \"0.0.0.0:51820\"",
+        ),
+        (
+            "[link]",
+            "[link]\nbelow = \"16kB\"",
+            "measures one interface, and peer \"base\" has several paths",
+        ),
+        (
+            "[link]",
+            "[link]\nrate = \"1Mbit\"\nacross = { policy = \"drr\" }",
+            "is not for peers that share one link; leave link.across out",
+        ),
+    ] {
+        assert!(text.contains(old), "{old}");
+        let fault = parse(&text.replacen(old, new, 1))
+            .expect_err(new)
+            .to_string();
+        assert!(fault.contains(expected), "{new}: {fault}");
+    }
+    let strict = text
+        .lines()
+        .filter(|line| {
+            !["level", "low_level"]
+                .iter()
+                .any(|key| line.starts_with(key))
+        })
+        .filter(|line| *line != "rate = \"4Mbit\"          # kept over the paths that are up")
+        .collect::<Vec<_>>()
+        .join("\n");
+    assert!(parse(&strict.replace("\"pss\"", "\"strict\"")).is_ok());
+    let fault = parse(&strict.replace("\"pss\"", "\"drr\""))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        fault.contains("cannot serve several paths to a peer")
+            && fault.ends_with("choose one of fifo, strict, pss, pds, codel"),
+        "{fault}"
+    );
+    assert!(config.warnings().is_empty(), "{:?}", config.warnings());
+    let late =
+        |reorder: &str| text.replace("reorder = \"400ms\"", &format!("reorder = \"{reorder}\""));
+    let advice = |every: &str, failover: &str, reorder: &str| {
+        let probe =
+            format!("probe = {{ every = \"{every}\", failover = \"{failover}\" }}\n[[peer.path]]");
+        let text = late(reorder).replacen("[[peer.path]]", &probe, 1);
+        parse(&text).unwrap().warnings()
+    };
+    assert_eq!(
+        advice("50ms", "200ms", "249ms"),
+        [
+            "class video: a path to peer base that falls silent is noticed after 250ms, or 50ms and two round trips if that is \
+             longer, and reorder is 249ms, so what is sent again comes too late; raise reorder at both ends to 375ms, or to 75ms \
+             and three round trips if that is longer"
+        ]
+    );
+    // Repetitions begin then and take every second turn, so the last ones need half as long again.
+    let some = advice("50ms", "200ms", "374ms");
+    assert!(
+        some[0].contains("and reorder is 374ms, so some of what is sent again comes too late; raise reorder at both ends to 375ms,"),
+        "{some:?}"
+    );
+    assert!(advice("50ms", "200ms", "375ms").is_empty());
+    // The greatest reorder is 2s.
+    let far = advice("1s", "4s", "1900ms");
+    assert!(
+        far[0].ends_with("; lower every and failover of probe to 1.333s together, and raise reorder at both ends to 2s"),
+        "{far:?}"
+    );
+    assert!(advice("333ms", "1s", "2s").is_empty());
+    assert!(
+        advice("500ms", "1s", "2s").is_empty(),
+        "as long as it may be"
+    );
+    // Once a round trip is known, `show` has it in mind.
+    let of_round_trip = |reorder: &str, rtt_ns: u64| {
+        let config = parse(&late(reorder)).unwrap();
+        config.sent_again_late(&config.peers[0], rtt_ns)
+    };
+    assert_eq!(of_round_trip("400ms", 108_000_000), None);
+    assert!(of_round_trip("400ms", 109_000_000).is_some());
+    assert_eq!(
+        of_round_trip("400ms", 180_000_000).unwrap(),
+        "class video: a path to peer base with a round trip of 180ms that falls silent is noticed after 410ms, and reorder is \
+         400ms, so what is sent again comes too late; raise reorder at both ends to 615ms"
+    );
+    assert_eq!(of_round_trip("615ms", 180_000_000), None);
+    let satellite = of_round_trip("2s", 1_000_000_000).unwrap();
+    assert!(
+        satellite.ends_with("; no reorder is long enough for this round trip: use paths = \"all\" for what must not be lost"),
+        "{satellite}"
+    );
+    let at = text.find("[[peer.path]]").unwrap();
+    let without = format!("{}\nrate = \"1Mbit\"", &text[..at]);
+    let fault = parse(&without).unwrap_err().to_string();
+    assert!(
+        fault.contains("paths = \"all\": is only for peers with [[peer.path]]"),
         "{fault}"
     );
 }
@@ -800,7 +996,8 @@ fn flows_are_isolated_below_policies_that_nest() {
     assert_eq!(flows(&isolated), [Some(Isolation::FqCodel), None, None]);
     let (before, _) = SHIPPED.split_once("[scheduler]").unwrap();
     let (_, peers) = SHIPPED.split_once("[[peer]]").unwrap();
-    for info in linkweir_core::policies() {
+    let known = linkweir_core::policies().iter();
+    for info in known.filter(|info| !info.sorted_by_ecn) {
         let text = format!(
             "{before}[scheduler]\npolicy = \"{}\"\n[[class]]\nname = \"all\"\nflows = \"drr\"\n[[peer]]{peers}",
             info.name

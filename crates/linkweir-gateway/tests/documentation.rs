@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The configurations shown in docs/howto/gateway.md are valid: two are complete, the others replace parts of the first. The
-//! commands there that need neither root nor a running gateway succeed.
+//! commands there that need neither root nor a running gateway succeed. The reference's table of an emulated link shows its
+//! declared keys. What docs/howto/paths.md shows of the boat is in its example, and its base's paths fit there.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use linkweir_gateway::config::emulate::keys::TABLES;
 use linkweir_gateway::config::{self, Config};
 
 const PAGE: &str = include_str!("../../../docs/howto/gateway.md");
 
 /// The TOML blocks of the page.
 fn blocks() -> Vec<&'static str> {
-    let after = PAGE.split("```toml\n").skip(1);
+    blocks_of(PAGE)
+}
+
+/// Those of any page.
+fn blocks_of(page: &str) -> Vec<&str> {
+    let after = page.split("```toml\n").skip(1);
     after
         .map(|text| text.split("```").next().expect("a block ends"))
         .collect()
@@ -131,4 +138,54 @@ fn the_commands_that_need_no_root_run() {
         run(line, &folder, &["--dry-run"]);
     }
     fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn the_reference_has_the_declared_keys_of_an_emulated_link() {
+    let page = include_str!("../../../docs/reference/gateway.md");
+    let (_, rest) = page.split_once("## An emulated link\n").unwrap();
+    let (_, rest) = rest.split_once("|---|---|---|---|---|\n").unwrap();
+    let (shown, _) = rest.split_once("\n\n").unwrap();
+    let shown: Vec<Vec<&str>> = shown
+        .lines()
+        .map(|line| line.split('|').map(str::trim).skip(2).collect())
+        .collect();
+    // The keys of a capacity are those of [link], in one row.
+    let shown: Vec<String> = shown
+        .iter()
+        .filter(|row| !row[0].contains("rate"))
+        .map(|row| row[..4].join(" | "))
+        .collect();
+    let declared: Vec<String> = TABLES
+        .iter()
+        .flat_map(|table| table.own)
+        .map(|key| {
+            let (values, default) = (key.values(), key.default());
+            format!(
+                "`{}` | {values} | {default} | {}",
+                key.name(),
+                key.meaning()
+            )
+        })
+        .collect();
+    assert_eq!(shown, declared);
+}
+
+#[test]
+fn the_page_of_paths_shows_the_example_of_a_boat_and_a_sound_base() {
+    let boat = include_str!("../configs/boat.toml");
+    let blocks = blocks_of(include_str!("../../../docs/howto/paths.md"));
+    let mut rest = boat.lines();
+    for line in blocks[0].lines().filter(|line| *line != "# ...") {
+        assert!(rest.any(|of| of == line), "not in boat.toml: {line}");
+    }
+    parse(boat);
+    let (whole, _) = boat.split_once("[[peer.path]]").unwrap();
+    let base = parse(&format!("{whole}{}", blocks[1]));
+    let names: Vec<&str> = base.peers[0]
+        .paths
+        .iter()
+        .map(|path| path.name.as_str())
+        .collect();
+    assert_eq!(names, ["starlink", "lte"]);
 }

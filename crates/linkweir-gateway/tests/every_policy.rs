@@ -170,9 +170,9 @@ fn compare(info: &'static PolicyInfo, queues: &mut dyn Queues, rates: [u64; QUEU
 
 #[test]
 fn the_classes_of_a_peer_are_served_as_the_policy_says() {
-    for info in policies() {
+    for info in policies().iter().filter(|info| !info.sorted_by_ecn) {
         let config = with_classes(info).unwrap();
-        let link = Link::new(0, config.link_setup(&config.peers[0].capacity)).unwrap();
+        let link = Link::new(0, config.link_setup(&config.peers[0])).unwrap();
         compare(info, &mut Classes(link), [RATES[0]; QUEUES]);
     }
 }
@@ -186,10 +186,7 @@ fn the_peers_of_a_hub_are_served_as_the_policy_says() {
             continue;
         }
         let config = config.unwrap();
-        let setups = config
-            .peers
-            .iter()
-            .map(|peer| config.link_setup(&peer.capacity));
+        let setups = config.peers.iter().map(|peer| config.link_setup(peer));
         let mut links: Vec<Boxed> = setups
             .map(|setup| Boxed(Link::new(0, setup).unwrap()))
             .collect();

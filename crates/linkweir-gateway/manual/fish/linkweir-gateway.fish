@@ -72,5 +72,6 @@ complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand rate" 
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand set; and not __fish_seen_subcommand_from capacity" -s h -l help -d 'Print help'
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand set; and not __fish_seen_subcommand_from capacity" -f -a "capacity" -d 'Set the capacity of the link to a peer, until it is set again or `stale` has passed'
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand set; and __fish_seen_subcommand_from capacity" -l peer -d 'Name of the peer; by default all peers' -r
+complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand set; and __fish_seen_subcommand_from capacity" -l path -d 'Name of the path, for peers that have several' -r
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand set; and __fish_seen_subcommand_from capacity" -l control -d 'Control socket; by default the only one in /run/linkweir' -r -F
 complete -c linkweir-gateway -n "__fish_linkweir_gateway_using_subcommand set; and __fish_seen_subcommand_from capacity" -s h -l help -d 'Print help'

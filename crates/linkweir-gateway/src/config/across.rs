@@ -3,6 +3,7 @@
 
 pub(super) use linkweir_config::across::Across;
 use linkweir_config::across::OfUser;
+use linkweir_config::keys::gateway::{ACROSS, TRACE};
 use linkweir_config::reader::Section;
 use linkweir_config::signal;
 use linkweir_config::Fault;
@@ -10,7 +11,7 @@ use linkweir_plane::setup::{Capacity, Scheduler};
 
 /// Reads `link.across`, if it is given.
 pub(super) fn read<'s, 'i>(link: &mut Section<'s, 'i>) -> Result<Option<Across<'s, 'i>>, Fault> {
-    let entry = link.find("across");
+    let entry = link.find(ACROSS.name);
     entry.map(|entry| Across::read(&entry)).transpose()
 }
 
@@ -19,7 +20,7 @@ pub(super) fn fits(capacity: &Capacity, place: &Section<'_, '_>) -> Result<(), F
     match capacity.offered {
         signal::Capacity::Rate(_) => Ok(()),
         signal::Capacity::Opportunities { .. } => Err(place.fault_at(
-            "trace",
+            TRACE.name,
             "lists the times at which packets may leave, which peers cannot share; give a trace of rates, t_s,capacity_bps",
         )),
     }
@@ -44,7 +45,7 @@ pub(super) fn of_peer<'s, 'i>(
     across: Option<&Across<'s, 'i>>,
     peer: &mut Section<'s, 'i>,
 ) -> Result<OfUser<'s, 'i>, Fault> {
-    let entry = peer.find("across");
+    let entry = peer.find(ACROSS.name);
     match (across, entry) {
         (Some(across), entry) => across.of_user(entry),
         (None, Some(entry)) => Err(entry.fault(

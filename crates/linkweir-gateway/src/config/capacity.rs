@@ -4,7 +4,10 @@
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
-use linkweir_config::limits;
+use linkweir_config::keys::gateway::{
+    CEILING, COMMAND, DELAY, FEEDBACK_OF, FLOOR, FOLLOW, NOMINAL, STALE, TRACE,
+};
+use linkweir_config::keys::Form;
 use linkweir_config::link::{self, Given, Source};
 use linkweir_config::reader::{Entry, Section};
 use linkweir_config::signal::{self, Signal};
@@ -15,19 +18,17 @@ use linkweir_config::Fault;
 use super::paths::{folder, path};
 use linkweir_plane::setup::{Bounds, Capacity};
 
-/// Slowest link, bit/s.
-const LEAST_BPS: u64 = 1000;
+/// Slowest and fastest link, bit/s.
+const LEAST_BPS: u64 = NOMINAL.form.min;
+const MOST_BPS: u64 = NOMINAL.form.max;
 /// Time over which the mean of a signal without end is taken, ns.
 const MEAN_NS: u64 = 3_600_000_000_000;
 /// Least `stale` with `feedback`, ns: three reports of an idle link.
 const FEEDBACK_STALE_NS: u64 = 3_000_000_000;
 /// The first capacity with `feedback` where none is given, bit/s.
 const FIRST_BPS: u64 = 10_000_000;
-/// The least and the greatest capacity with `feedback` where none is given, bit/s.
+/// The least capacity with `feedback` where none is given, bit/s.
 const FEEDBACK_FLOOR_BPS: u64 = 64_000;
-const FEEDBACK_CEILING_BPS: u64 = 1_000_000_000;
-/// `delay` of `feedback` where none is given, ns.
-const DELAY_NS: u64 = 25_000_000;
 /// Most words of a command.
 const WORDS: usize = 64;
 
@@ -38,15 +39,15 @@ pub(super) fn read(
     told: &mut Vec<String>,
 ) -> Result<Option<Capacity>, Fault> {
     let offered = offered(section, told)?;
-    let command = match section.find("command") {
+    let command = match section.find(COMMAND.name) {
         Some(entry) => Some((command(&entry)?, entry)),
         None => None,
     };
-    let nominal = section.find("nominal");
-    let follow = section.find("follow");
-    let stale = section.find("stale");
-    let floor = section.find("floor");
-    let feedback = asked(section.find("feedback"))?;
+    let nominal = section.find(NOMINAL.name);
+    let follow = section.find(FOLLOW.name);
+    let stale = section.find(STALE.name);
+    let floor = section.find(FLOOR.name);
+    let feedback = asked(section.find(FEEDBACK_OF.name))?;
     let unknown = Signal::Constant(FIRST_BPS as f64);
     let given = offered.is_some();
     let offered = offered.or_else(|| {
@@ -67,16 +68,15 @@ pub(super) fn read(
     capacity_alone(section, trace.as_ref())?;
     let reporter = (command.as_ref().map(|(_, entry)| entry), feedback.as_ref());
     reported_once(reporter, &offered)?;
-    let bounds = (LEAST_BPS, limits::RATE_BPS);
     // With feedback, floor alone is the least capacity; nothing expires.
     let least_bps = match (&feedback, &stale, &floor) {
-        (Some(_), None, Some(floor)) => Some(floor.whole(Kind::Rate, bounds)?),
+        (Some(_), None, Some(floor)) => Some(FLOOR.form.read(floor)?),
         (Some(_), None, None) => Some(FEEDBACK_FLOOR_BPS.min(mean_bps(&offered))),
         _ => None,
     };
     let floor = floor.filter(|_| feedback.is_none() || stale.is_some());
-    let follow = follow.map_or(Ok(true), |entry| entry.flag())?;
-    let (stale_ns, floor_bps) = read_stale(stale.as_ref(), floor.as_ref(), bounds)?;
+    let follow = follow.map_or(Ok(FOLLOW.default.0), |entry| FOLLOW.form.read(&entry))?;
+    let (stale_ns, floor_bps) = read_stale(stale.as_ref(), floor.as_ref())?;
     let feedback = match feedback {
         Some(entry) => {
             let floor_bps = least_bps.unwrap_or(floor_bps);
@@ -89,8 +89,8 @@ pub(super) fn read(
         _ => offered,
     };
     let nominal_bps = match nominal {
-        Some(entry) => entry.whole(Kind::Rate, bounds)?,
-        None => mean_bps(&offered).clamp(bounds.0, bounds.1),
+        Some(entry) => NOMINAL.form.read(&entry)?,
+        None => mean_bps(&offered).clamp(LEAST_BPS, MOST_BPS),
     };
     Ok(Some(Capacity {
         offered,
@@ -114,7 +114,7 @@ fn capacity_alone(section: &Section<'_, '_>, trace: Option<&Trace>) -> Result<()
         "loss"
     };
     let message = format!("has a column {column}, which is for `linkweir-gateway emulate`; the gateway takes capacity alone");
-    Err(section.fault_at("trace", message))
+    Err(section.fault_at(TRACE.name, message))
 }
 
 /// Refuses two sources of reports, and one where the configured rate changes by itself.
@@ -140,14 +140,10 @@ fn reported_once(
 fn read_stale(
     stale: Option<&Entry<'_, '_>>,
     floor: Option<&Entry<'_, '_>>,
-    bounds: (u64, u64),
 ) -> Result<(Option<u64>, u64), Fault> {
-    let stale_ns = match stale {
-        Some(entry) => Some(entry.whole(Kind::Time, (1_000_000, limits::DURATION_NS))?),
-        None => None,
-    };
+    let stale_ns = stale.map(|entry| STALE.form.read(entry)).transpose()?;
     let floor_bps = match (floor, stale) {
-        (Some(floor), Some(_)) => floor.whole(Kind::Rate, bounds)?,
+        (Some(floor), Some(_)) => FLOOR.form.read(floor)?,
         (Some(floor), None) => {
             return Err(floor.fault("needs stale, the time after which it holds"))
         }
@@ -193,8 +189,8 @@ fn read_bounds(
     }
     let mut bounds = Bounds {
         floor_bps,
-        ceiling_bps: FEEDBACK_CEILING_BPS.max(floor_bps),
-        delay_ns: DELAY_NS,
+        ceiling_bps: CEILING.default.0.max(floor_bps),
+        delay_ns: DELAY.default.0,
     };
     let begin_bps = mean_bps(offered);
     if given {
@@ -202,12 +198,11 @@ fn read_bounds(
     }
     let place = match entry.table() {
         Some(mut table) => {
-            let ceiling = table.find("ceiling");
+            let ceiling = table.find(CEILING.name);
             if let Some(ceiling) = &ceiling {
-                bounds.ceiling_bps = ceiling.whole(Kind::Rate, (floor_bps, limits::RATE_BPS))?;
+                bounds.ceiling_bps = ceiling.whole(Kind::Rate, (floor_bps, CEILING.form.max))?;
             }
-            bounds.delay_ns =
-                table.whole("delay", Kind::Time, (1_000_000, 1_000_000_000), DELAY_NS)?;
+            bounds.delay_ns = table.take(&DELAY)?;
             table.finish()?;
             ceiling
         }
@@ -310,7 +305,7 @@ pub fn capacity_bps(text: &str) -> Result<u64, String> {
 /// # Errors
 /// Which it can have.
 pub fn reported_bps(bps: u64) -> Result<u64, String> {
-    let carries = (LEAST_BPS..=limits::RATE_BPS).contains(&bps);
+    let carries = (LEAST_BPS..=MOST_BPS).contains(&bps);
     (bps == 0 || carries).then_some(bps).ok_or_else(range)
 }
 
@@ -319,7 +314,7 @@ fn range() -> String {
         "must be {}, which is an outage, or {} .. {}",
         units::show_whole(0, Kind::Rate),
         units::show_whole(LEAST_BPS, Kind::Rate),
-        units::show_whole(limits::RATE_BPS, Kind::Rate)
+        units::show_whole(MOST_BPS, Kind::Rate)
     )
 }
 

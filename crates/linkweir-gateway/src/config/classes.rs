@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! `[[class]]`: queues, their limits, the policy's parameters of each, and which packets go there.
 
+use linkweir_config::keys::gateway::{CLASS_NAME, LEAST, MATCH, MAX_AGE, QUEUE};
 use linkweir_config::matching::{self, Rule, Rules};
 use linkweir_config::reader::Section;
 use linkweir_config::{parameters, queue, Fault};
 use linkweir_core::PolicyInfo;
 
 use super::names::word;
+use super::peer_paths;
 use linkweir_plane::setup::Class;
 
-/// Most packets a queue may hold.
-const LIMIT_PKTS: u64 = 1_000_000;
-/// Most bytes a queue may hold.
-const LIMIT_BYTES: u64 = 1_000_000_000;
-/// Packets a queue may hold by default.
-const DEFAULT_PKTS: u64 = 1000;
 /// How long packets of a class of voice may wait by default, ns: a call can use nothing older.
 const VOICE_AGE_NS: u64 = 200_000_000;
 /// On a slow link they may wait for as long as so many of the largest packets take: one that is being sent when a packet comes
@@ -37,9 +33,9 @@ pub(super) fn read(
     let voice_age_ms = full_ns.saturating_mul(VOICE_AGE_PKTS).div_ceil(1_000_000);
     let voice_age_ns = voice_age_ms
         .saturating_mul(1_000_000)
-        .clamp(VOICE_AGE_NS, queue::AGE_NS.1);
+        .clamp(VOICE_AGE_NS, MAX_AGE.form.max);
     for (at, section) in sections.iter_mut().enumerate() {
-        let entry = section.need("name", "\"ef\"")?;
+        let entry = section.entry_of(&CLASS_NAME)?;
         let name = word(&entry)?;
         if classes.iter().any(|class| class.name == name) {
             return Err(entry.fault("two classes have this name; rename one"));
@@ -52,13 +48,13 @@ pub(super) fn read(
         let own = matching::read(section, at, &rules, &names)?;
         if own.rest {
             if let Some(earlier) = rest.and_then(|at: usize| classes.get(at)) {
-                let message = if section.find("match").is_none() {
+                let message = if section.find(MATCH.name).is_none() {
                     "is missing, and only one class takes what no other does"
                 } else {
                     "ends with {}, and only one class takes what no other does"
                 };
                 return Err(section.fault_at(
-                    "match",
+                    MATCH.name,
                     format!(
                         "{message}, \"{}\"; write match = [{{ dscp = \"EF\" }}]",
                         earlier.name
@@ -69,23 +65,28 @@ pub(super) fn read(
         }
         rules.extend(own.rules);
         let is_voice = rules.iter().any(|rule| rule.class == at && rule.names(EF));
-        let bounds = queue::Bounds {
-            pkts: LIMIT_PKTS,
-            bytes: LIMIT_BYTES,
-            default_pkts: DEFAULT_PKTS,
+        let defaults = queue::Defaults {
             least_bytes: 0,
-            default_age_ns: is_voice.then_some(voice_age_ns),
+            age_ns: is_voice.then_some(voice_age_ns),
         };
-        let limit = queue::read(section, bounds)?;
-        let flows = queue::isolation(section, info.name, info.nests())?;
-        classes.push(Class { name, limit, flows });
+        let limit = queue::read(section, &QUEUE, defaults)?;
+        let flows = queue::isolation(section, &QUEUE, info.name, info.nests())?;
+        let (uses, reorder_ns, resend) = peer_paths::uses(section)?;
+        classes.push(Class {
+            name,
+            limit,
+            flows,
+            uses,
+            reorder_ns,
+            resend,
+        });
         let limits = classes.iter().map(|class| &class.limit);
-        queue::shares(limits, |message| section.fault_at("least", message))?;
+        queue::shares(limits, |message| section.fault_at(LEAST.name, message))?;
     }
     let Some(rest) = rest else {
         let last = &sections[sections.len() - 1];
         return Err(last.fault_at(
-            "match",
+            MATCH.name,
             "one class must take what no other does; leave match out there, or end it with {}",
         ));
     };

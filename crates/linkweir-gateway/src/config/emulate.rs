@@ -1,33 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The configuration of an emulated link: `[a]` and `[b]`, the devices at its ends, and `[a_to_b]` and `[b_to_a]`.
 
+pub mod keys;
+
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
+use linkweir_config::keys::{Form, Key, Otherwise};
 use linkweir_config::reader::{Entry, Section, Source};
 use linkweir_config::signal::Signal;
 use linkweir_config::trace;
-use linkweir_config::units::Kind;
 use linkweir_config::values::{self, Values};
 use linkweir_config::Fault;
 
 use super::capacity::{mean_bps, offered};
 use super::names::{addresses, new_device};
-use super::{FILE_BYTES, MTU_LEAST};
+use super::FILE_BYTES;
+use keys::{ADDRESS, DELAY, DEVICE, JITTER, LIMIT, LOSS, MTU, NETNS, OVERHEAD, SEED};
 use linkweir_plane::setup::Direction;
 
 /// Where `ip netns` keeps namespaces.
 const NAMESPACES: &str = "/run/netns";
-const DELAYS: Values = Values {
-    kind: Kind::Seconds,
-    min: 0.0,
-    max: 60.0,
-};
-const LOSSES: Values = Values {
-    kind: Kind::Fraction,
-    min: 0.0,
-    max: 1.0,
-};
 
 /// One end of an emulated link: a device in a namespace.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,14 +64,14 @@ pub fn parse(text: &str, file: &Path) -> Result<Emulation, Fault> {
     let source = Source::new(text, Some(file));
     let document = source.parse(FILE_BYTES)?;
     let mut top = Section::new(&source, document.get_ref(), String::new(), 0);
-    let mtu = top.small("mtu", Kind::Size, (MTU_LEAST, 65_535), 1500)?;
-    let seed = top.number("seed", (0, i64::MAX.unsigned_abs()), 1)?;
+    let mtu = top.take(&MTU)?;
+    let seed = top.take(&SEED)?;
     let mut a = top.need_table("a", "device = \"sat0\"")?;
     let mut b = top.need_table("b", "device = \"sat0\"")?;
     let ends = [end(&mut a)?, end(&mut b)?];
     if ends[0].device == ends[1].device && ends[0].netns == ends[1].netns {
         return Err(b.fault_at(
-            "device",
+            DEVICE.name,
             "is the name of the other end too; change one of them, or its netns",
         ));
     }
@@ -107,12 +100,12 @@ pub fn parse(text: &str, file: &Path) -> Result<Emulation, Fault> {
 }
 
 fn end(section: &mut Section<'_, '_>) -> Result<End, Fault> {
-    let device = new_device(&section.need("device", "\"sat0\"")?)?;
-    let netns = match section.find("netns") {
+    let device = new_device(&section.entry_of(&DEVICE)?)?;
+    let netns = match section.find(NETNS.name) {
         Some(entry) => Some(namespace(&entry)?),
         None => None,
     };
-    let addresses = match section.find("address") {
+    let addresses = match section.find(ADDRESS.name) {
         Some(entry) => addresses(&entry)?,
         None => Vec::new(),
     };
@@ -145,46 +138,41 @@ fn direction(section: &mut Section<'_, '_>, told: &mut Vec<String>) -> Result<Di
         ));
     };
     let (trace_delay, trace_loss) = trace.map_or((None, None), |trace| (trace.delay_s, trace.loss));
-    let delay_s = varying(section, "delay", DELAYS, trace_delay)?;
-    let loss = varying(section, "loss", LOSSES, trace_loss)?;
-    let jitter_ns = section.whole("jitter", Kind::Time, (0, 10_000_000_000), 0)?;
+    let delay_s = varying(section, &DELAY, trace_delay)?;
+    let loss = varying(section, &LOSS, trace_loss)?;
+    let jitter_ns = section.take(&JITTER)?;
     let in_flight = mean_bps(&offered) as f64 * values::greatest(&delay_s) / (8.0 * 1500.0);
     let room = (2.0 * in_flight) as u64 + 100;
-    let most = HELD_PKTS;
-    let limit_pkts = section.whole("limit", Kind::Packets, (1, most), room.min(most))?;
-    let overhead_bytes = match section.find("overhead") {
-        Some(entry) => entry.signed(Kind::Size, 1000)?,
-        None => 0,
-    };
+    let most = LIMIT.form.max;
+    let room_pkts = u32::try_from(room).unwrap_or(most).min(most);
+    let limit_pkts = section.take_or(&LIMIT, room_pkts)?;
+    let overhead_bytes = section.take(&OVERHEAD)?;
     if in_flight > IN_FLIGHT_PKTS {
         let message = format!("at this rate keeps {in_flight:.0} packets of 1500B on the way, more than {IN_FLIGHT_PKTS:.0}; lower either");
-        return Err(section.fault_at("delay", message));
+        return Err(section.fault_at(DELAY.name, message));
     }
     Ok(Direction {
         offered,
         delay_s,
         jitter_ns,
         loss,
-        limit_pkts: u32::try_from(limit_pkts).unwrap_or(u32::MAX),
+        limit_pkts,
         overhead_bytes,
     })
 }
 
-/// Most packets an emulated link may hold in its queue.
-const HELD_PKTS: u64 = 1_000_000;
 /// Most packets it may have on the way.
 const IN_FLIGHT_PKTS: f64 = 1e6;
 
 /// A signal from either the table or the trace.
 fn varying(
     section: &mut Section<'_, '_>,
-    key: &'static str,
-    allowed: Values,
+    key: &Key<Values, Otherwise>,
     from_trace: Option<Signal>,
 ) -> Result<Signal, Fault> {
-    match (section.find(key), from_trace) {
+    match (section.find(key.name), from_trace) {
         (Some(entry), Some(_)) => Err(entry.fault("the trace has a column for it; leave one out")),
-        (Some(entry), None) => values::read(&entry, allowed),
+        (Some(entry), None) => key.form.read(&entry),
         (None, from_trace) => Ok(from_trace.unwrap_or(Signal::Constant(0.0))),
     }
 }

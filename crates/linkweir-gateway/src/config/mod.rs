@@ -11,6 +11,7 @@ pub mod keys;
 mod mode;
 mod names;
 pub mod paths;
+mod peer_paths;
 mod peers;
 mod record;
 mod underlays;
@@ -21,12 +22,15 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
+use linkweir_config::keys::gateway as rows;
+use linkweir_config::keys::Form;
 use linkweir_config::matching::{code_point, Rules};
 use linkweir_config::reader::{Entry, Section, Source};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::{parameters, placeholders, trace};
-use linkweir_core::Limit;
+use linkweir_core::{Limit, PolicyInfo};
 
+use linkweir_plane::bytes::numbered;
 use linkweir_plane::setup::{Capacity, Class, LinkSetup, Scheduler, Wire};
 use linkweir_plane::tos::Model;
 
@@ -50,22 +54,12 @@ const CLASSES: usize = 256;
 const PEERS: usize = 16_384;
 /// The mark of datagrams where routes to all addresses need one and none is given: that of wg-quick.
 const FWMARK: u32 = 51_820;
-/// Least and greatest mark. Tables up to 255 belong to the system.
-const FWMARKS: (u64, u64) = (256, u32::MAX as u64);
 /// Most bytes all queues together may hold.
 const HELD_BYTES: u64 = 1_000_000_000;
-/// Longest time packets may leave while the gateway stops, ns.
-const DRAIN_NS: u64 = 60_000_000_000;
-/// Least and greatest `below`, bytes.
-const BELOW_BYTES: (u64, u64) = (3000, 10_000_000);
 /// Memory of a waiting packet in addition to its own bytes.
 pub const PACKET_COST_BYTES: u64 = 112;
 /// Smallest MTU that IPv6 allows (RFC 8200, section 5).
 const MTU_V6: u32 = 1280;
-/// Smallest MTU taken: what every IPv4 host accepts (RFC 791).
-const MTU_LEAST: u32 = 576;
-/// Largest IP packet of the underlying network unless a configuration says another: Ethernet's.
-const UNDERLAY_MTU: u32 = 1500;
 /// The smallest packet is a header of this size.
 const HEADER_BYTES: usize = 20;
 /// IP and UDP headers outside, bytes.
@@ -159,13 +153,14 @@ impl Config {
         self.wire().packet_bytes(bytes)
     }
 
-    /// Settings of a link that carries `capacity`.
+    /// Settings of the link to a peer.
     #[must_use]
-    pub fn link_setup<'c>(&'c self, capacity: &'c Capacity) -> LinkSetup<'c> {
+    pub fn link_setup<'c>(&'c self, peer: &'c Peer) -> LinkSetup<'c> {
         LinkSetup {
             scheduler: &self.scheduler,
             classes: &self.classes,
-            capacity,
+            capacity: &peer.capacity,
+            paths: &peer.paths,
             measured: self.below_bytes.is_some(),
             shared: self.across.is_some(),
         }
@@ -199,21 +194,36 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let mut top = Section::new(&source, document.get_ref(), String::new(), 0);
 
     top.renamed(&WIREGUARD)?;
-    let own = Own::read(&mut top)?;
+    let number_bytes = if peer_paths::are_given(&top, PEERS) {
+        numbered::HEADER_BYTES as u32
+    } else {
+        0
+    };
+    let own = Own::read(&mut top, number_bytes)?;
     let mut told = Vec::new();
     let link = Shared::read(&mut top, &mut told)?;
     let mut scheduler = top.need_table("scheduler", "policy = \"pss\"")?;
-    let names: Vec<&str> = linkweir_core::policies().iter().map(|p| p.name).collect();
-    let chosen = scheduler.need("policy", "\"pss\"")?.choice(&names)?;
-    let info = &linkweir_core::policies()[chosen];
+    let (mut known, by_ecn): (Vec<&PolicyInfo>, Vec<&PolicyInfo>) = linkweir_core::policies()
+        .iter()
+        .partition(|info| !info.sorted_by_ecn);
+    let listed = known.len();
+    known.extend(by_ecn);
+    let names: Vec<&str> = known.iter().map(|info| info.name).collect();
+    let entry = scheduler.need("policy", "\"pss\"")?;
+    let info = known[entry.choice_of(&names, listed)?];
+    if info.sorted_by_ecn {
+        return Err(entry.fault(
+            "needs packets sorted by their ECN codepoint, which no match of the gateway does; name another policy",
+        ));
+    }
     let params = info
         .params
         .iter()
         .map(|param| parameters::read(&mut scheduler, param))
         .collect::<Result<Vec<_>, _>>()?;
 
-    let mut sections = top.tables("class", CLASSES)?;
-    let mut peer_sections = top.tables("peer", PEERS)?;
+    let mut sections = top.tables(rows::CLASS.path, CLASSES)?;
+    let mut peer_sections = top.tables(rows::PEER.path, PEERS)?;
     let (peers, of_peers) = peers::read(
         &mut peer_sections,
         own.mode,
@@ -222,6 +232,15 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         link.across.as_ref(),
         &mut told,
     )?;
+    if peers.iter().any(|peer| !peer.paths.is_empty()) && !info.bonds() {
+        let able = linkweir_core::policies().iter().filter(|info| info.bonds());
+        let able: Vec<&str> = able.map(|info| info.name).collect();
+        let message = format!(
+            "cannot serve several paths to a peer, since it would notice which classes must wait for which path; choose one of {}",
+            able.join(", ")
+        );
+        return Err(scheduler.fault_at("policy", message));
+    }
     peers::underlays_outside(&peers, &peer_sections, &own.device)?;
     let wire = Wire {
         overhead_bytes: link.overhead_bytes + i64::from(own.outer_bytes),
@@ -230,7 +249,14 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let full_bytes = wire.packet_bytes(own.mtu as usize);
     let full_ns = wire.packet_ns(own.mtu as usize, peers::slowest_bps(&peers));
     let (mut classes, rules, qparams) = classes::read(&mut sections, info, full_ns)?;
-    link.one_interface(peers.len())?;
+    let uses: Vec<_> = classes.iter().map(|class| class.uses.clone()).collect();
+    let with_paths: Vec<_> = peers
+        .iter()
+        .filter(|peer| !peer.paths.is_empty())
+        .map(|peer| (peer.name.as_str(), &peer.paths[..]))
+        .collect();
+    peer_paths::known(&sections, &uses, &with_paths)?;
+    link.one_interface(&peers)?;
     let record = record::read(&mut top)?;
     peers::own_addresses(&peers, &peer_sections, &own.addresses)?;
     let mut fwmark = own.fwmark;
@@ -324,68 +350,59 @@ struct Own {
 }
 
 impl Own {
-    fn read(top: &mut Section<'_, '_>) -> Result<Own, Fault> {
-        let mut gateway = top.need_table("gateway", "device = \"lw0\"")?;
+    /// Reads it; a packet may have `number_bytes` in front of it.
+    fn read(top: &mut Section<'_, '_>, number_bytes: u32) -> Result<Own, Fault> {
+        let mut gateway = top.need_table(rows::GATEWAY.path, "device = \"lw0\"")?;
         gateway.renamed(&WIREGUARD)?;
-        let entry = gateway.need("mode", "\"wireguard\"")?;
-        let mode = match entry.choice(&Mode::NAMES)? {
+        let mode = match gateway.demand(&rows::MODE)? {
             0 => Mode::Wireguard,
             _ => Mode::Cleartext,
         };
         let private_key_file = private_key_file(&mut gateway, mode)?;
-        let device = new_device(&gateway.need("device", "\"lw0\"")?)?;
-        let listen = gateway.need("listen", "\"0.0.0.0:51820\"")?;
-        let listen = own_socket(&listen)?;
-        let listen_device = match gateway.find("listen_device") {
+        let device = new_device(&gateway.entry_of(&rows::DEVICE)?)?;
+        let listen = own_socket(&gateway.entry_of(&rows::LISTEN)?)?;
+        let listen_device = match gateway.find(rows::LISTEN_DEVICE.name) {
             Some(entry) if entry.text()? == device => {
                 return Err(entry.fault("is the tunnel itself; name the device towards the peers"));
             }
             Some(entry) => Some(names::device(&entry)?),
             None => None,
         };
-        let fwmark = match gateway.find("fwmark") {
-            Some(entry) => Some(entry.number(FWMARKS)? as u32),
-            None => None,
-        };
-        let addresses = match gateway.find("address") {
+        let fwmark = gateway.given(&rows::FWMARK)?.map(|mark| mark as u32);
+        let addresses = match gateway.find(rows::ADDRESS.name) {
             Some(entry) => names::addresses(&entry)?,
             None => Vec::new(),
         };
-        let user = match gateway.find("user") {
+        let user = match gateway.find(rows::USER.name) {
             Some(entry) => Some(word(&entry)?),
             None => None,
         };
-        let control = match gateway.find("control") {
+        let control = match gateway.find(rows::CONTROL.name) {
             Some(entry) => socket_path(&entry)?,
             None => paths::control_socket(&device),
         };
-        let control_group = match gateway.find("control_group") {
+        let control_group = match gateway.find(rows::CONTROL_GROUP.name) {
             Some(entry) => Some(word(&entry)?),
             None => None,
         };
-        let routes = gateway.flag("routes", true)?;
-        let refuses_leaks = match gateway.find("leak") {
+        let routes = gateway.take(&rows::ROUTES)?;
+        let refuses_leaks = match gateway.find(rows::LEAK.name) {
             Some(entry) if !routes => {
                 return Err(entry.fault(
                     "is only for routes that the gateway sets; remove it, or routes = false",
                 ));
             }
-            Some(entry) => Some(entry.choice(&["refuse", "allow"])? == 0),
+            Some(entry) => Some(rows::LEAK.form.read(&entry)? == 0),
             None => None,
         };
-        let mss_clamp = gateway.flag("mss_clamp", true)?;
-        let offload = gateway.flag("offload", true)?;
+        let mss_clamp = gateway.take(&rows::MSS_CLAMP)?;
+        let offload = gateway.take(&rows::OFFLOAD)?;
         let dscp = dscp(&mut gateway)?;
-        let drain_ns = gateway.whole("drain", Kind::Time, (0, DRAIN_NS), 0)?;
+        let drain_ns = gateway.take(&rows::DRAIN)?;
         let headers_bytes = if listen.is_ipv6() { OUTER_V6 } else { OUTER_V4 };
         let outer_bytes = headers_bytes + mode.overhead_bytes();
-        let below = gateway.small(
-            "underlay_mtu",
-            Kind::Size,
-            (MTU_LEAST, 65_535),
-            UNDERLAY_MTU,
-        )?;
-        let mtu = mtu(&mut gateway, below, outer_bytes, &addresses)?;
+        let below = gateway.take(&rows::UNDERLAY_MTU)?;
+        let mtu = mtu(&mut gateway, below, outer_bytes + number_bytes, &addresses)?;
         gateway.finish()?;
         Ok(Own {
             device,
@@ -423,18 +440,12 @@ struct Shared<'s, 'i> {
 
 impl<'s, 'i> Shared<'s, 'i> {
     fn read(top: &mut Section<'s, 'i>, told: &mut Vec<String>) -> Result<Shared<'s, 'i>, Fault> {
-        let mut link = top.need_table("link", "rate = \"20Mbit\"")?;
+        let mut link = top.need_table(rows::LINK.path, "rate = \"20Mbit\"")?;
         let capacity = capacity::read(&mut link, told)?;
-        let overhead_bytes = match link.find("overhead") {
-            Some(entry) => entry.signed(Kind::Size, 1000)?,
-            None => 0,
-        };
-        let mpu_bytes = link.small("mpu", Kind::Size, (0, 65_535), 0)?;
-        let below = link.find("below");
-        let below_bytes = match &below {
-            Some(entry) => Some(entry.whole(Kind::Size, BELOW_BYTES)? as u32),
-            None => None,
-        };
+        let overhead_bytes = link.take(&rows::OVERHEAD)?;
+        let mpu_bytes = link.take(&rows::MPU)?;
+        let below = link.find(rows::BELOW.name);
+        let below_bytes = link.given(&rows::BELOW)?;
         let across = across::read(&mut link)?;
         if let (Some(_), Some(capacity)) = (&across, &capacity) {
             across::fits(capacity, &link)?;
@@ -451,7 +462,17 @@ impl<'s, 'i> Shared<'s, 'i> {
     }
 
     /// Refuses `below` for several peers that do not share a link: they would share the interface.
-    fn one_interface(&self, peers: usize) -> Result<(), Fault> {
+    fn one_interface(&self, peers: &[Peer]) -> Result<(), Fault> {
+        if let (Some(entry), Some(peer)) = (
+            &self.below,
+            peers.iter().find(|peer| !peer.paths.is_empty()),
+        ) {
+            return Err(entry.fault(format!(
+                "measures one interface, and peer \"{}\" has several paths; leave it out",
+                peer.name
+            )));
+        }
+        let peers = peers.len();
         if let (Some(entry), None, 2..) = (&self.below, &self.across, peers) {
             return Err(entry.fault(format!(
                 "measures one interface, which {peers} peers share; write across = {{ policy = \"drr\" }} next to it"
@@ -469,10 +490,10 @@ fn top_level<'s, 'i>(
 }
 
 fn private_key_file(gateway: &mut Section<'_, '_>, mode: Mode) -> Result<Option<KeyFile>, Fault> {
-    match (mode, gateway.find("private_key_file")) {
+    match (mode, gateway.find(rows::PRIVATE_KEY_FILE.name)) {
         (Mode::Wireguard, Some(entry)) => KeyFile::of(&entry).map(Some),
         (Mode::Wireguard, None) => Err(gateway.missing(
-            "private_key_file",
+            rows::PRIVATE_KEY_FILE.name,
             "is missing; make a key with `linkweir-gateway keygen FILE` and write private_key_file = \"FILE\"",
         )),
         (Mode::Cleartext, Some(entry)) => Err(entry.fault("is only for mode = \"wireguard\"")),
@@ -481,8 +502,8 @@ fn private_key_file(gateway: &mut Section<'_, '_>, mode: Mode) -> Result<Option<
 }
 
 fn dscp(gateway: &mut Section<'_, '_>) -> Result<Model, Fault> {
-    let model = gateway.choice("dscp", &["out", "uniform", "pipe"], 0)?;
-    let outer = gateway.find("outer_dscp");
+    let model = gateway.take(&rows::DSCP)?;
+    let outer = gateway.find(rows::OUTER_DSCP.name);
     match (model, outer) {
         (2, Some(entry)) => Ok(Model::Pipe(code_point(&entry)?)),
         (2, None) => Ok(Model::Pipe(0)),
@@ -494,10 +515,13 @@ fn dscp(gateway: &mut Section<'_, '_>) -> Result<Model, Fault> {
 
 /// Greatest rate that the configuration gives a peer, bit/s.
 fn greatest_bps(peers: &[Peer]) -> u64 {
+    let greatest_bps = |capacity: &Capacity| {
+        let ceiling_bps = capacity.feedback.map_or(0, |bounds| bounds.ceiling_bps);
+        capacity.nominal_bps.max(ceiling_bps)
+    };
     let rates = peers.iter().map(|peer| {
-        let feedback = peer.capacity.feedback;
-        let ceiling_bps = feedback.map_or(0, |bounds| bounds.ceiling_bps);
-        peer.capacity.nominal_bps.max(ceiling_bps)
+        let of_paths = peer.paths.iter().map(|path| greatest_bps(&path.capacity));
+        greatest_bps(&peer.capacity).max(of_paths.sum())
     });
     rates.max().unwrap_or(0)
 }
@@ -537,7 +561,7 @@ fn held(
         units::show_whole(held, Kind::Size),
         units::show_whole(HELD_BYTES, Kind::Size)
     );
-    Err(top.fault_at("class", message))
+    Err(top.fault_at(rows::CLASS.path, message))
 }
 
 /// Most memory a queue of this limit takes.
@@ -565,16 +589,16 @@ fn mtu(
     let (least, why) = if v6 {
         (MTU_V6, " for IPv6")
     } else {
-        (MTU_LEAST, "")
+        (rows::MTU.form.min, "")
     };
     if most < least {
         let message = format!(
             "leaves {most} bytes inside the tunnel, and {least}{why} are needed; raise it to at least {}B",
             least + outer
         );
-        return Err(gateway.fault_at("underlay_mtu", message));
+        return Err(gateway.fault_at(rows::UNDERLAY_MTU.name, message));
     }
-    match gateway.find("mtu") {
+    match gateway.find(rows::MTU.name) {
         Some(entry) => entry
             .whole(Kind::Size, (least.into(), most.into()))
             .map(|mtu| u32::try_from(mtu).unwrap_or(most))

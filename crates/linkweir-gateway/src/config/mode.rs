@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! How packets travel between the ends.
 
+use linkweir_config::keys::gateway::MODE;
+
 use crate::tunnel::seal;
 
 /// How packets travel.
@@ -13,12 +15,10 @@ pub enum Mode {
 }
 
 impl Mode {
-    pub(super) const NAMES: [&'static str; 2] = ["wireguard", "cleartext"];
-
     /// Its name in configurations.
     #[must_use]
     pub fn name(self) -> &'static str {
-        Mode::NAMES[self as usize]
+        MODE.form.of[self as usize]
     }
 
     /// Bytes a packet grows by inside UDP.

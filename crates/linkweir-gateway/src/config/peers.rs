@@ -6,9 +6,13 @@ use std::net::SocketAddr;
 
 use ipnet::IpNet;
 use linkweir_config::across::OfUser;
+use linkweir_config::keys::gateway::{
+    ALLOWED_IPS, ENDPOINT, KEEPALIVE, PATHS, PEER_NAME, PRESHARED_KEY_FILE, PROBE_MTU, PUBLIC_KEY,
+    RATE, REPORT, UNDERLAYS,
+};
+use linkweir_config::keys::Form;
 use linkweir_config::matching::nets;
 use linkweir_config::reader::Section;
-use linkweir_config::units::Kind;
 use linkweir_config::Fault;
 
 use super::across::{self, Across};
@@ -16,10 +20,11 @@ use super::capacity;
 use super::keys::KeyFile;
 use super::mode::Mode;
 use super::names::{endpoint, host_name, word, Endpoint, HostName, WIREGUARD};
+use super::peer_paths;
 use super::underlays::{self, Underlay};
 use crate::tunnel::seal::{self, Key};
 use linkweir_plane::routing::Routing;
-use linkweir_plane::setup::Capacity;
+use linkweir_plane::setup::{Capacity, PathSetup};
 use linkweir_plane::underlays::Probing;
 
 /// Another end of the tunnel.
@@ -51,6 +56,8 @@ pub struct Peer {
     pub underlays: Vec<Underlay>,
     /// When these are probed; none where there is but one.
     pub probing: Option<Probing>,
+    /// What each of these carries, where they are paths that are used at once.
+    pub paths: Vec<PathSetup>,
 }
 
 /// Peers, and of each its parameters of the policy among peers and their table.
@@ -71,14 +78,20 @@ pub(super) fn read<'s, 'i>(
     let mut of_peers = Vec::new();
     for section in sections {
         section.renamed(&WIREGUARD)?;
-        let entry = section.need("name", "\"ground\"")?;
+        let entry = section.entry_of(&PEER_NAME)?;
         let name = word(&entry)?;
         if known.names.insert(name.clone(), peers.len()).is_some() {
             return Err(entry.fault("two peers have this name; rename one"));
         }
-        let (underlays, probing) = underlays::read(section, mode, listen)?;
+        let (underlays, probing, paths) = match peer_paths::read(section, (mode, listen), told)? {
+            Some((ways, paths)) => (ways, Some(underlays::of_paths(section)?), paths),
+            None => {
+                let (ways, probing) = underlays::read(section, mode, listen)?;
+                (ways, probing, Vec::new())
+            }
+        };
         let (mut host, mut zone) = (None, None);
-        let endpoint = match (section.find("endpoint"), underlays.first()) {
+        let endpoint = match (section.find(ENDPOINT.name), underlays.first()) {
             (Some(entry), Some(_)) => {
                 return Err(entry.fault("and underlays exclude each other: each of these has an endpoint; leave one out"));
             }
@@ -97,7 +110,7 @@ pub(super) fn read<'s, 'i>(
                     }
                 }
             }
-            (None, first) => first.map(|way| way.endpoint),
+            (None, first) => first.and_then(|way| way.endpoint),
         };
         let keys = Keys::read(section, mode)?;
         known.only_one(
@@ -107,7 +120,7 @@ pub(super) fn read<'s, 'i>(
             endpoint.zip(Some(zone.clone())),
             &keys,
         )?;
-        let entry = section.need("allowed_ips", "[\"10.0.0.0/8\"]")?;
+        let entry = section.entry_of(&ALLOWED_IPS)?;
         let allowed: Vec<IpNet> = nets(&entry)?.iter().map(IpNet::trunc).collect();
         for net in &allowed {
             let before = known.nets.insert(*net, peers.len());
@@ -118,24 +131,34 @@ pub(super) fn read<'s, 'i>(
                 )));
             }
         }
-        let report = section.flag("report", false)?;
-        let probe_mtu = match section.find("probe_mtu") {
+        let report = section.take(&REPORT)?;
+        let probe_mtu = match section.find(PROBE_MTU.name) {
             Some(entry) if mode == Mode::Cleartext => {
                 return Err(entry.fault("is only for mode = \"wireguard\""));
             }
-            Some(entry) => entry.flag()?,
-            None => false,
+            _ => section.take(&PROBE_MTU)?,
         };
         let capacity = match (capacity::read(section, told)?, link) {
+            (Some(_), _) if !paths.is_empty() => {
+                let given = [RATE.name, "trace", "feedback"];
+                let given = given.into_iter().find(|key| section.stray(key).is_some());
+                let message =
+                    "is of the whole peer, and each [[peer.path]] has its own; move it there";
+                return Err(section.fault_at(given.unwrap_or(RATE.name), message));
+            }
+            (None, _) if !paths.is_empty() => peer_paths::sum(&paths),
             (Some(capacity), _) => capacity,
             (None, Some(capacity)) => capacity.clone(),
             (None, None) => {
                 return Err(section.missing(
-                    "rate",
+                    RATE.name,
                     "is missing here and in [link]; write rate = \"20Mbit\" in one of them",
                 ));
             }
         };
+        if let (Some(_), Some(entry)) = (across, section.stray(PATHS.name)) {
+            return Err(entry.fault("is not for peers that share one link; leave link.across out"));
+        }
         if across.is_some() {
             across::fits(&capacity, section)?;
         }
@@ -155,6 +178,7 @@ pub(super) fn read<'s, 'i>(
             probe_mtu,
             underlays,
             probing,
+            paths,
         });
     }
     Ok((peers, of_peers))
@@ -189,11 +213,11 @@ impl Known {
                     "is that of peer \"{}\" too; each peer needs its own",
                     other.name
                 );
-                ("public_key", message)
+                (PUBLIC_KEY.name, message)
             }
             Mode::Cleartext if endpoint.is_none() => {
                 let message = "is missing, and in cleartext mode peers are known by it alone; write endpoint = \"192.0.2.1:51820\"";
-                return Err(section.missing("endpoint", message));
+                return Err(section.missing(ENDPOINT.name, message));
             }
             Mode::Cleartext => {
                 let before = self.endpoints.insert(endpoint, peers.len());
@@ -204,7 +228,7 @@ impl Known {
                 "is that of peer \"{}\" too, and in cleartext mode peers are known by it alone; change one",
                 other.name
             );
-                ("endpoint", message)
+                (ENDPOINT.name, message)
             }
         };
         Err(section.fault_at(key, message))
@@ -220,9 +244,9 @@ struct Keys {
 
 impl Keys {
     fn read(section: &mut Section<'_, '_>, mode: Mode) -> Result<Keys, Fault> {
-        let public_key = section.find("public_key");
-        let preshared_key_file = section.find("preshared_key_file");
-        let keepalive = section.find("keepalive");
+        let public_key = section.find(PUBLIC_KEY.name);
+        let preshared_key_file = section.find(PRESHARED_KEY_FILE.name);
+        let keepalive = section.find(KEEPALIVE.name);
         if mode == Mode::Cleartext {
             return match public_key.or(preshared_key_file).or(keepalive) {
                 Some(entry) => Err(entry.fault("is only for mode = \"wireguard\"")),
@@ -235,7 +259,7 @@ impl Keys {
         }
         let Some(entry) = public_key else {
             return Err(section.missing(
-                "public_key",
+                PUBLIC_KEY.name,
                 "is missing; `linkweir-gateway keygen` prints that of a new key",
             ));
         };
@@ -246,7 +270,7 @@ impl Keys {
             .transpose()?;
         let keepalive_s = match keepalive {
             Some(entry) => {
-                let ns = entry.whole(Kind::Time, (1_000_000_000, 65_535_000_000_000))?;
+                let ns = KEEPALIVE.form.read(&entry)?;
                 Some(u16::try_from(ns / 1_000_000_000).unwrap_or(u16::MAX))
             }
             None => None,
@@ -267,8 +291,12 @@ pub(super) fn fastest_bps(peers: &[Peer]) -> u64 {
 
 /// The least capacity that is configured for a peer, bit/s.
 pub(super) fn slowest_bps(peers: &[Peer]) -> u64 {
-    let capacities = peers.iter().map(|peer| peer.capacity.nominal_bps);
-    capacities.min().unwrap_or_default()
+    let capacities = peers.iter().flat_map(|peer| {
+        let of_paths = peer.paths.iter().map(|path| &path.capacity);
+        std::iter::once(&peer.capacity).chain(of_paths)
+    });
+    let rates = capacities.map(|capacity| capacity.nominal_bps);
+    rates.min().unwrap_or_default()
 }
 
 /// Refuses underlays that would be sent through the tunnel's own `device`.
@@ -283,7 +311,12 @@ pub(super) fn underlays_outside(
             let message = format!(
                 "device = \"{device}\" is the tunnel itself; name the device towards the peer"
             );
-            return Err(section.fault_at("underlays", message));
+            let key = if peer.paths.is_empty() {
+                UNDERLAYS.name
+            } else {
+                PATHS.name
+            };
+            return Err(section.fault_at(key, message));
         }
     }
     Ok(())
@@ -299,7 +332,7 @@ pub(super) fn own_addresses(
         let mut hosts = own.iter().map(|net| IpNet::from(net.addr()));
         if let Some(host) = hosts.find(|host| peer.allowed.contains(host)) {
             return Err(section.fault_at(
-                "allowed_ips",
+                ALLOWED_IPS.name,
                 format!("{host} is an address of this gateway itself; leave it out, or correct gateway.address"),
             ));
         }
@@ -325,14 +358,14 @@ fn halves(whole: &str, halves: &str) -> String {
 pub(super) fn endpoints_outside(peers: &[Peer], sections: &[Section<'_, '_>]) -> Result<(), Fault> {
     let routing = Routing::new(peers.iter().map(|peer| peer.allowed.as_slice()));
     for (peer, section) in peers.iter().zip(sections) {
-        let ways = peer.underlays.iter().map(|way| way.endpoint);
+        let ways = peer.underlays.iter().filter_map(|way| way.endpoint);
         let inside = peer.endpoint.into_iter().chain(ways).find_map(|at| {
             let mut nets = peers[routing.peer(at.ip())?].allowed.iter();
             nets.find(|net| net.prefix_len() > 0 && net.contains(&at.ip()))
         });
         if let Some(net) = inside {
             return Err(section.fault_at(
-                "endpoint",
+                ENDPOINT.name,
                 format!(
                     "lies in {net}, which would be routed into the tunnel itself; {}",
                     cure(net)

@@ -3,15 +3,11 @@
 
 use std::path::PathBuf;
 
+use linkweir_config::keys::gateway::{ADDRESSES, FOLDER, PACKETS, RECORD, SIZE};
 use linkweir_config::reader::Section;
-use linkweir_config::units::Kind;
 use linkweir_config::Fault;
 
 use super::paths::path;
-
-/// Bytes of all files of recordings.
-const SIZE_BYTES: (u64, u64) = (1_000_000, 100_000_000_000_000);
-const DEFAULT_BYTES: u64 = 1_000_000_000;
 
 /// Settings of the flight recorder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +24,7 @@ pub struct Record {
 
 /// Reads `[record]`; none without it.
 pub(super) fn read(top: &mut Section<'_, '_>) -> Result<Option<Record>, Fault> {
-    let Some(entry) = top.find("record") else {
+    let Some(entry) = top.find(RECORD.path) else {
         return Ok(None);
     };
     let Some(mut section) = entry.table() else {
@@ -36,10 +32,10 @@ pub(super) fn read(top: &mut Section<'_, '_>) -> Result<Option<Record>, Fault> {
             entry.fault("must be a table: write [record] and folder = \"/var/lib/linkweir\" below")
         );
     };
-    let folder = path(&section.need("folder", "\"/var/lib/linkweir\"")?)?;
-    let packets = section.flag("packets", false)?;
-    let addresses = section.flag("addresses", false)?;
-    let size_bytes = section.whole("size", Kind::Size, SIZE_BYTES, DEFAULT_BYTES)?;
+    let folder = path(&section.entry_of(&FOLDER)?)?;
+    let packets = section.take(&PACKETS)?;
+    let addresses = section.take(&ADDRESSES)?;
+    let size_bytes = section.take(&SIZE)?;
     section.finish()?;
     Ok(Some(Record {
         folder,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! `underlays` of a peer: several ways to it, such as Starlink and LTE.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
+use linkweir_config::keys::gateway::{
+    EVERY, FAILBACK, FAILOVER, PROBE, UNDERLAYS, UNDERLAY_DEVICE, UNDERLAY_ENDPOINT, UNDERLAY_NAME,
+};
 use linkweir_config::reader::{Entry, Section};
-use linkweir_config::units::Kind;
 use linkweir_config::Fault;
 use linkweir_plane::underlays::Probing;
 
@@ -16,21 +18,20 @@ use super::names::{device, endpoint, word};
 pub struct Underlay {
     /// Its name in messages and figures.
     pub name: String,
-    /// Where its datagrams are sent.
-    pub endpoint: SocketAddr,
+    /// Where its datagrams are sent; none: the peer must send over it first, which is only for a path.
+    pub endpoint: Option<SocketAddr>,
     /// The device through which they are sent; none: the one to which the routes lead.
     pub device: Option<String>,
+    /// The address of this end that they are sent from; none: the system chooses one.
+    pub source: Option<IpAddr>,
 }
 
 /// Most ways to a peer.
 const MOST: usize = 8;
-const S: u64 = 1_000_000_000;
-const DEFAULT: Probing = Probing {
-    every_ns: S / 5,
-    // With the time between probes it is less than a second from the first that has no answer.
-    failover_ns: S * 4 / 5,
-    failback_ns: 10 * S,
-};
+/// Time between two probes, and how long one may have no answer, ns. Of one underlay at a time it is less than a second from the
+/// first probe that has no answer; of paths used at once less than 300 ms, at a higher cost.
+const OF_UNDERLAYS: (u64, u64) = (200_000_000, 800_000_000);
+const OF_PATHS: (u64, u64) = (50_000_000, 200_000_000);
 
 /// Reads the ways to a peer and when they are probed, if there are several.
 pub(super) fn read(
@@ -38,10 +39,10 @@ pub(super) fn read(
     mode: Mode,
     listen: SocketAddr,
 ) -> Result<(Vec<Underlay>, Option<Probing>), Fault> {
-    let probe = peer.find("probe");
-    let Some(entry) = peer.find("underlays") else {
+    let probe = peer.find(PROBE.name);
+    let Some(entry) = peer.find(UNDERLAYS.name) else {
         return match probe {
-            Some(probe) => Err(probe.fault("is only for a peer with underlays")),
+            Some(probe) => Err(probe.fault("is only for a peer with underlays or paths")),
             None => Ok((Vec::new(), None)),
         };
     };
@@ -75,7 +76,13 @@ pub(super) fn read(
         }
         ways.push(way);
     }
-    Ok((ways, Some(probing(probe.as_ref())?)))
+    Ok((ways, Some(probing(probe.as_ref(), false)?)))
+}
+
+/// Reads when the paths to a peer are probed.
+pub(super) fn of_paths(peer: &mut Section<'_, '_>) -> Result<Probing, Fault> {
+    let probe = peer.find(PROBE.name);
+    probing(probe.as_ref(), true)
 }
 
 fn way(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<Underlay, Fault> {
@@ -83,10 +90,10 @@ fn way(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<Underlay, Fault> {
     let Some(mut table) = entry.table() else {
         return Err(entry.fault(format!("must be a table like {EXAMPLE}")));
     };
-    let name = word(&table.need("name", "\"lte\"")?)?;
-    let place = table.need("endpoint", "\"192.0.2.1:51820\"")?;
+    let name = word(&table.entry_of(&UNDERLAY_NAME)?)?;
+    let place = table.entry_of(&UNDERLAY_ENDPOINT)?;
     let (endpoint, zone) = endpoint(&place, listen)?;
-    let given = table.find("device");
+    let given = table.find(UNDERLAY_DEVICE.name);
     let given = given.map(|entry| device(&entry)).transpose()?;
     if let (Some(zone), Some(given)) = (&zone, &given) {
         if zone != given {
@@ -97,43 +104,37 @@ fn way(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<Underlay, Fault> {
     }
     let way = Underlay {
         name,
-        endpoint,
+        endpoint: Some(endpoint),
         device: given.or(zone),
+        source: None,
     };
     table.finish()?;
     Ok(way)
 }
 
-fn probing(entry: Option<&Entry<'_, '_>>) -> Result<Probing, Fault> {
+fn probing(entry: Option<&Entry<'_, '_>>, at_once: bool) -> Result<Probing, Fault> {
+    let (every_ns, failover_ns) = if at_once { OF_PATHS } else { OF_UNDERLAYS };
+    let mut probing = Probing {
+        every_ns,
+        failover_ns,
+        failback_ns: FAILBACK.default.0,
+        at_once,
+    };
     let Some(entry) = entry else {
-        return Ok(DEFAULT);
+        return Ok(probing);
     };
     let Some(mut table) = entry.table() else {
         return Err(entry.fault("must be a table like { failover = \"800ms\" }"));
     };
-    let every_ns = table.whole("every", Kind::Time, (S / 20, 10 * S), DEFAULT.every_ns)?;
-    let failover_ns = table.whole(
-        "failover",
-        Kind::Time,
-        (S / 10, 60 * S),
-        DEFAULT.failover_ns,
-    )?;
-    let failback_ns = table.whole(
-        "failback",
-        Kind::Time,
-        (S / 10, 3600 * S),
-        DEFAULT.failback_ns,
-    )?;
-    if failover_ns < every_ns {
+    probing.every_ns = table.given(&EVERY)?.unwrap_or(every_ns);
+    probing.failover_ns = table.given(&FAILOVER)?.unwrap_or(failover_ns);
+    probing.failback_ns = table.take(&FAILBACK)?;
+    if probing.failover_ns < probing.every_ns {
         return Err(table.fault_at(
-            "failover",
+            FAILOVER.name,
             "must not be shorter than every, the time between two probes",
         ));
     }
     table.finish()?;
-    Ok(Probing {
-        every_ns,
-        failover_ns,
-        failback_ns,
-    })
+    Ok(probing)
 }

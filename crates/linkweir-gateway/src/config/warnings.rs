@@ -4,12 +4,16 @@
 use linkweir_config::units::{self, Kind};
 use linkweir_plane::reservation::Reservation;
 
-use super::Config;
+use super::peer_paths::REORDER_NS;
+use super::{Config, Peer};
+use linkweir_plane::setup::Class;
 
 /// Gaps between the turns of a class that are not worth a word, ns.
 const GAP_NS: u64 = 1_000_000_000;
 /// The least value of `burst`.
 const LEAST_BURST_PKTS: u64 = 2;
+/// Repetitions take every second turn of a path: until all have come it takes so many times as long as until they begin.
+const TURNS: (u64, u64) = (3, 2);
 
 impl Config {
     /// What to know about the link to a peer of this name while it carries `link_bps`: a sentence for each setting.
@@ -32,9 +36,76 @@ impl Config {
             .peers
             .iter()
             .min_by_key(|peer| peer.capacity.nominal_bps);
-        slowest.map_or_else(Vec::new, |peer| {
+        let mut all = slowest.map_or_else(Vec::new, |peer| {
             self.warnings_at(&peer.name, peer.capacity.nominal_bps)
-        })
+        });
+        all.extend(
+            self.peers
+                .iter()
+                .find_map(|peer| self.sent_again_late(peer, 0)),
+        );
+        all
+    }
+
+    /// What a dead path had of a class is sent again when the path is known to be dead, and goes one way as the packets behind it
+    /// did before: so those are held at the far end for as long as that takes, and until the repetitions have had their turns.
+    /// `rtt_ns` is the longest round trip that is known; without one, the sentence says from when on it counts.
+    #[must_use]
+    pub fn sent_again_late(&self, peer: &Peer, rtt_ns: u64) -> Option<String> {
+        let probing = peer.probing.filter(|probing| probing.at_once)?;
+        let of_round_trip = 2 * rtt_ns > probing.failover_ns;
+        let noticed_ns = probing.every_ns + probing.failover_ns.max(2 * rtt_ns);
+        let raised_ns = with_turns(noticed_ns).min(REORDER_NS.1);
+        let late = |class: &&Class| {
+            class.resend
+                && class
+                    .reorder_ns
+                    .is_some_and(|ns| (1..raised_ns.max(noticed_ns)).contains(&ns))
+        };
+        let class = self.classes.iter().find(late)?;
+        let reorder_ns = class.reorder_ns?;
+        let some = if reorder_ns < noticed_ns {
+            ""
+        } else {
+            "some of "
+        };
+        let cure = if noticed_ns < REORDER_NS.1 {
+            let raise = format!("raise reorder at both ends to {}", millis(raised_ns));
+            if of_round_trip {
+                raise
+            } else {
+                let every = millis(with_turns(probing.every_ns));
+                format!("{raise}, or to {every} and three round trips if that is longer")
+            }
+        } else if of_round_trip {
+            "no reorder is long enough for this round trip: use paths = \"all\" for what must not be lost".to_string()
+        } else {
+            let most_ns = REORDER_NS.1 / TURNS.0 * TURNS.1 / 1_000_000 * 1_000_000;
+            format!(
+                "lower every and failover of probe to {} together, and raise reorder at both ends to {}",
+                units::show_whole(most_ns, Kind::Time),
+                units::show_whole(REORDER_NS.1, Kind::Time)
+            )
+        };
+        let (round_trip, or) = if of_round_trip {
+            (
+                format!(" with a round trip of {}", millis(rtt_ns)),
+                String::new(),
+            )
+        } else {
+            let every = units::show_whole(probing.every_ns, Kind::Time);
+            let or = format!(", or {every} and two round trips if that is longer,");
+            (String::new(), or)
+        };
+        Some(format!(
+            "class {}: a path to peer {}{round_trip} that falls silent is noticed after {}{} and reorder is {}, so {some}what is \
+             sent again comes too late; {cure}",
+            class.name,
+            peer.name,
+            units::show_whole(noticed_ns, Kind::Time),
+            if or.is_empty() { "," } else { &or },
+            units::show_whole(reorder_ns, Kind::Time),
+        ))
     }
 
     /// How long the largest packet occupies a link of this rate, ns.
@@ -86,6 +157,11 @@ impl Config {
             millis(reservation.gap_ns(link_bps, burst)?),
         ))
     }
+}
+
+/// How long packets wait for repetitions that begin after a time, ns.
+fn with_turns(ns: u64) -> u64 {
+    ns.saturating_mul(TURNS.0) / TURNS.1
 }
 
 /// A time in whole milliseconds, rounded up, as configurations have it.

@@ -6,12 +6,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 
 use ipnet::IpNet;
 
+use linkweir_config::keys::gateway::{FWMARK, UNDERLAY_MTU as LINK_MTU};
+
 use super::names::host_name_of;
-use super::{FWMARKS, OUTER_V4, OUTER_V6, UNDERLAY_MTU};
+use super::{OUTER_V4, OUTER_V6};
 use crate::tunnel::seal::{self, Secret};
 
 /// Port of a tunnel whose file names none.
 const PORT: u16 = 51820;
+/// The largest IP packet of the underlying network is assumed to be what a configuration has by default.
+const UNDERLAY_MTU: u32 = LINK_MTU.default.0;
 /// Largest MTU whose datagrams fit into [`UNDERLAY_MTU`] over IPv4: 20 bytes of IP, 8 of UDP and 32 of WireGuard are added.
 const MTU_OVER_V4: u32 = UNDERLAY_MTU - OUTER_V4 - seal::OVERHEAD_BYTES;
 /// The same over IPv6, whose header has 40 bytes; what fits here also fits over IPv4.
@@ -186,7 +190,7 @@ impl Interface {
                     .strip_prefix("0x")
                     .map(|hex| u32::from_str_radix(hex, 16));
                 let mark = hex.unwrap_or_else(|| value.parse());
-                let least = FWMARKS.0 as u32;
+                let least = FWMARK.form.min as u32;
                 let mark = mark.ok().filter(|mark| *mark == 0 || *mark >= least);
                 let mark =
                     mark.ok_or("must be off or a number, 256 .. 4294967295, like 51820 or 0xca6c")?;

@@ -58,21 +58,24 @@ fn text_of(line: &[u8]) -> String {
 }
 
 impl Running {
-    /// Starts a program in this folder; it learns the peer's name from `LINKWEIR_PEER`. The poll waits for its output and for
-    /// its errors, under these keys.
+    /// Starts a program in this folder; it learns the peer's name from `LINKWEIR_PEER`, and that of the path, if it is for one,
+    /// from `LINKWEIR_PATH`. The poll waits for its output and for its errors, under these keys.
     ///
     /// # Errors
     /// Those of the system.
     pub(crate) fn start(
         words: &[String],
         folder: &Path,
-        peer: &str,
+        (peer, path): (&str, Option<&str>),
         poll: &Poll,
         keys: (u64, u64),
     ) -> io::Result<Running> {
         let mut guard = Command::new("/proc/self/exe");
         guard.arg(GUARD).arg(folder).args(words);
         guard.env("LINKWEIR_PEER", peer);
+        if let Some(path) = path {
+            guard.env("LINKWEIR_PATH", path);
+        }
         Running::guarded(guard, poll, keys)
     }
 

@@ -55,6 +55,14 @@ pub(crate) enum Event {
     TunnelUnlooped,
     /// Another underlay of a peer is used.
     UnderlayChanged,
+    /// Other paths to a peer carry packets.
+    PathChanged,
+    /// Packets of a path come so late that they are dropped.
+    PathLate,
+    /// The paths to a peer that are up cannot carry what is reserved for a class.
+    PromiseBroken,
+    /// They can again.
+    PromiseKept,
     /// The path to a peer carries longer packets than was thought, or only shorter ones.
     PathMtuFound,
     /// A reported capacity has expired, and the floor holds.
@@ -104,6 +112,10 @@ impl Event {
             Event::TunnelLooped => "tunnel_looped",
             Event::TunnelUnlooped => "tunnel_unlooped",
             Event::UnderlayChanged => "underlay_changed",
+            Event::PathChanged => "path_changed",
+            Event::PathLate => "path_late",
+            Event::PromiseBroken => "promise_broken",
+            Event::PromiseKept => "promise_kept",
             Event::PathMtuFound => "path_mtu_found",
             Event::CapacityExpired => "capacity_expired",
             Event::ClassStarved => "class_starved",

@@ -76,6 +76,19 @@ pub(crate) fn is_up(index: u32) -> io::Result<bool> {
     }
 }
 
+/// Whether the device of this number can send: it is up, and what it is connected to is there (IFF_LOWER_UP).
+pub(crate) fn carries(index: u32) -> bool {
+    let mut link = LinkMessage::default();
+    link.header.index = index;
+    let answer = netlink::ask(RouteNetlinkMessage::GetLink(link), 0);
+    let Ok(NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link))) = answer else {
+        return false;
+    };
+    link.header
+        .flags
+        .contains(LinkFlags::Up | LinkFlags::LowerUp)
+}
+
 /// The number of the device of this name. If there is none, a number that no device has, so that nothing is sent elsewhere.
 pub(crate) fn number_or_none(name: &str) -> u32 {
     nix::net::if_::if_nametoindex(name).unwrap_or(i32::MAX as u32)

@@ -19,6 +19,8 @@ use crate::linux::paths;
 
 /// Size of the socket's receive buffer, bytes.
 const RECEIVE_BYTES: usize = 4 << 20;
+/// The reason of a datagram that the system refused to send.
+const UNDERLAY_DOWN: &str = "underlay_down";
 /// Most ICMP messages discarded in one call.
 const ERRORS: usize = 64;
 
@@ -44,6 +46,14 @@ pub struct TunnelSocket {
     tos: [u8; 2],
     /// Room for the control messages of a datagram.
     control: Vec<u8>,
+}
+
+/// Whether a datagram that was not sent says nothing about its way: only a queue was full, it was too long, or a rule of the
+/// firewall refuses it.
+pub fn is_passing(error: &io::Error) -> bool {
+    use nix::libc::{EAGAIN, EMSGSIZE, ENOBUFS, EPERM};
+    let number = error.raw_os_error();
+    number.is_none_or(|number| [EAGAIN, EMSGSIZE, ENOBUFS, EPERM].contains(&number))
 }
 
 /// A received datagram, or several of one length from one sender.
@@ -311,7 +321,7 @@ impl TunnelSocket {
         self.send_parts(&[IoSlice::new(datagram)], None, destination)
     }
 
-    /// Sends what an outbox holds until there is no room below; `lost` is called with what could not be sent: the peer, the
+    /// Sends what an outbox holds until there is no room below; `lost` is called with what could not be sent: where to, the
     /// number of datagrams and the reason.
     ///
     /// # Errors
@@ -320,7 +330,7 @@ impl TunnelSocket {
     pub fn send_all(
         &mut self,
         outbox: &mut Outbox,
-        mut lost: impl FnMut(usize, usize, &'static str),
+        mut lost: impl FnMut(&Destination, usize, &'static str, bool),
     ) -> io::Result<()> {
         while let Some(call) = outbox.call() {
             let destination = call.destination;
@@ -346,9 +356,9 @@ impl TunnelSocket {
                     Some(nix::libc::EAGAIN) => return Err(error),
                     Some(nix::libc::ENOBUFS) if self.reports_drops => return Err(error),
                     Some(nix::libc::EMSGSIZE) => "too_big",
-                    _ => "underlay_down",
+                    _ => UNDERLAY_DOWN,
                 };
-                lost(destination.station, count, reason);
+                lost(&destination, count, reason, is_passing(&error));
                 outbox.given_up(count);
             } else {
                 outbox.sent(count);
@@ -650,7 +660,7 @@ mod tests {
                 for datagram in &sent {
                     outbox.add_clear(destination, (&datagram[..]).into());
                 }
-                one.send_all(&mut outbox, |_, _, reason| panic!("lost: {reason}"))
+                one.send_all(&mut outbox, |_, _, reason, _| panic!("lost: {reason}"))
                     .unwrap();
                 assert!(outbox.is_empty());
                 let (received, calls) = receive_all(&mut two, sent.len());
@@ -747,7 +757,8 @@ mod tests {
         }
         outbox.add_clear(destination(1, here), (&[3; 10][..]).into());
         let mut lost = Vec::new();
-        one.send_all(&mut outbox, |station, count, reason| {
+        one.send_all(&mut outbox, |to, count, reason, _| {
+            let station = to.station;
             lost.push((station, count, reason))
         })
         .unwrap();

@@ -7,7 +7,7 @@ use super::flight_recorder::FlightRecorder;
 use super::peers::Peers;
 use super::station::{shown, Reasons};
 use super::Gateway;
-use crate::config::{self, Config};
+use crate::config::{self, Config, Peer};
 use crate::linux::journal;
 use crate::show::control::{Answers, Reply, Request, Response};
 use crate::show::figures::{self, BelowShow, NetworkShow, RecordShow, Show};
@@ -75,9 +75,20 @@ impl Answers for Figures<'_> {
     fn answer(&mut self, request: Request) -> Reply {
         match request {
             Request::Show => Reply::Figures(Box::new(self.show())),
-            Request::SetCapacity { peer, capacity_bps } => {
+            Request::SetCapacity {
+                peer,
+                path,
+                capacity_bps,
+            } => {
                 let (config, peers) = (self.config, &mut *self.peers);
-                Reply::Whole(set_capacity(self.now_ns, config, peers, peer, capacity_bps))
+                let place = (peer, path);
+                Reply::Whole(set_capacity(
+                    self.now_ns,
+                    config,
+                    peers,
+                    place,
+                    capacity_bps,
+                ))
             }
         }
     }
@@ -118,28 +129,48 @@ impl Figures<'_> {
     }
 }
 
-/// Sets the capacity towards the peer of this name, or towards all.
+/// Sets the capacity towards the peer of this name, or towards all; where they have several paths, that of the path of this
+/// name.
 fn set_capacity(
     now_ns: u64,
     config: &Config,
     peers: &mut Peers,
-    name: Option<String>,
+    (name, path): (Option<String>, Option<String>),
     bps: u64,
 ) -> Response {
     if let Err(fault) = config::reported_bps(bps) {
         return Response::Refused(format!("the capacity {fault}"));
     }
-    let mut known = false;
-    for (at, peer) in config.peers.iter().enumerate() {
-        if name.as_ref().is_none_or(|name| *name == peer.name) {
-            peers.set_capacity(now_ns, at, bps);
-            known = true;
+    let asked = |peer: &&Peer| name.as_ref().is_none_or(|name| *name == peer.name);
+    if let Some(name) = name
+        .as_ref()
+        .filter(|_| !config.peers.iter().any(|peer| asked(&peer)))
+    {
+        return Response::Refused(format!(
+            "there is no peer {name}; `linkweir-gateway show` lists them"
+        ));
+    }
+    let place = |peer: &Peer| match &path {
+        None => peer.paths.is_empty().then_some(None),
+        Some(path) => {
+            let at = peer.paths.iter().position(|other| other.name == *path);
+            at.map(Some)
+        }
+    };
+    for peer in config.peers.iter().filter(asked) {
+        if place(peer).is_none() {
+            return Response::Refused(match &path {
+                None => format!("peer {} has several paths; name one with --path", peer.name),
+                Some(path) => format!("peer {} has no path {path}", peer.name),
+            });
         }
     }
-    match name {
-        Some(name) if !known => Response::Refused(format!(
-            "there is no peer {name}; `linkweir-gateway show` lists them"
-        )),
-        _ => Response::Done,
+    for (at, peer) in config.peers.iter().enumerate() {
+        match place(peer).filter(|_| asked(&peer)) {
+            None => {}
+            Some(None) => peers.set_capacity(now_ns, at, bps),
+            Some(Some(path)) => peers.set_path_capacity(now_ns, at, path, bps),
+        }
     }
+    Response::Done
 }

@@ -2,8 +2,10 @@
 //! What packets pass on their way out: the outbox, and what is known of the socket and the interface below it.
 
 use linkweir_plane::below::Below;
+use linkweir_plane::bytes::numbered;
 use linkweir_plane::bytes::outbox::{Destination, Outbox};
 use linkweir_plane::bytes::superpacket::Packet;
+use linkweir_plane::paths::Over;
 
 use super::station::{count_all, Station};
 use crate::tunnel::seal;
@@ -19,6 +21,8 @@ pub(super) struct Egress {
     pub(super) retry_ns: Option<u64>,
     /// Measures the interface below, where it pushes back.
     pub(super) below: Option<Below>,
+    /// A packet with its number in front of it.
+    numbered: Vec<u8>,
 }
 
 impl Egress {
@@ -60,6 +64,57 @@ impl Egress {
                 });
         if refused > 0 {
             count_all(&mut station.dropped, "no_session", refused);
+        }
+    }
+
+    /// Seals a packet towards the station with number `at` that goes over one of its paths, with its number in front of it.
+    pub(super) fn add_over(
+        &mut self,
+        at: usize,
+        station: &mut Station,
+        packet: Packet,
+        tos: u8,
+        over: Over,
+    ) {
+        let Station {
+            underlays: Some(underlays),
+            bond: Some(bond),
+            session: Some(session),
+            dropped,
+            ..
+        } = station
+        else {
+            return;
+        };
+        let Some((to, from)) = underlays.path(over.path) else {
+            count_all(dropped, "no_endpoint", packet.pkts());
+            return;
+        };
+        underlays.choice.carries(over.path);
+        let destination = Destination {
+            station: at,
+            to,
+            from,
+            tos,
+        };
+        let number = bond.number(over);
+        let numbered = &mut self.numbered;
+        let overhead_bytes = seal::OVERHEAD_BYTES as usize + numbered::HEADER_BYTES;
+        let refused =
+            self.outbox
+                .add_sealed(destination, packet, overhead_bytes, |clear, sealed| {
+                    let Some(number) = number else {
+                        return session.seal(clear, sealed).map(|datagram| datagram.len());
+                    };
+                    numbered.clear();
+                    numbered.extend_from_slice(&number.header(clear.len())?);
+                    numbered.extend_from_slice(clear);
+                    session
+                        .seal(numbered, sealed)
+                        .map(|datagram| datagram.len())
+                });
+        if refused > 0 {
+            count_all(dropped, "no_session", refused);
         }
     }
 }

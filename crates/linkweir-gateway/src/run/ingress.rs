@@ -7,12 +7,13 @@ use std::net::IpAddr;
 use linkweir_config::matching::Rules;
 use linkweir_plane::bytes::coalesce::Coalescer;
 use linkweir_plane::classify::Classifier;
+use linkweir_plane::restoring::Held;
 use linkweir_plane::setup::Class;
 
 use crate::linux::device::Device;
 
 /// Largest datagram and packet, bytes.
-const PACKET_BYTES: usize = 65_536;
+pub(super) const PACKET_BYTES: usize = 65_536;
 
 /// The parts that packets pass on their way in.
 pub(super) struct Ingress {
@@ -26,6 +27,8 @@ pub(super) struct Ingress {
     pub(super) datagrams: Vec<u8>,
     /// Packets of one peer, opened and back to back.
     pub(super) opened: Vec<u8>,
+    /// Packets with numbers of one peer that may be handed out.
+    pub(super) released: Vec<Held>,
 }
 
 impl Ingress {
@@ -40,6 +43,7 @@ impl Ingress {
             datagrams: vec![0; PACKET_BYTES],
             // The packets of a whole read fit behind each other, and the last needs room to be opened in.
             opened: vec![0; 2 * PACKET_BYTES],
+            released: Vec::new(),
         }
     }
 }

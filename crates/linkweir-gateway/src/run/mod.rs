@@ -5,6 +5,7 @@
 //! leave, and sleeps until the next packet may leave.
 
 mod answer;
+mod bond;
 mod candidates;
 mod capacity;
 pub mod described;
@@ -19,6 +20,8 @@ mod listening;
 mod names;
 mod network;
 mod path_mtu;
+mod peer_paths;
+mod peer_programs;
 mod peers;
 mod probes;
 mod programs;
@@ -302,11 +305,11 @@ impl Gateway {
                 self.socket.find_device();
                 self.peers.renumber_zones(&mut self.config);
                 self.check_listen(now_ns);
-                self.peers.doubt_paths(self.socket.device());
+                self.peers.doubt_paths(now_ns, self.socket.device());
             }
             key if key >= CLIENTS => self.answer(now_ns, key),
-            key if key >= ERRORS => self.read_errors(now_ns, (key - ERRORS) as usize),
-            key => self.read_command(now_ns, (key - COMMANDS) as usize),
+            key if key >= ERRORS => self.read_errors(now_ns, peer_programs::at_place(key - ERRORS)),
+            key => self.read_command(now_ns, peer_programs::at_place(key - COMMANDS)),
         }
         Ok(())
     }

@@ -10,8 +10,10 @@ use linkweir_plane::hub::Hub;
 use linkweir_plane::routing::Routing;
 
 use super::handshake_queue::Handshakes;
+use super::peer_programs::has_programs;
 use super::secrets::Secrets;
 use super::station::Station;
+use super::underlays::Devices;
 use super::wakes::Wakes;
 use crate::config::{Config, Peer};
 use crate::linux::leads::Own;
@@ -149,7 +151,7 @@ impl Peers {
         self.indices.keep(self.by_index.keys().copied());
         let numbered = peers.iter().enumerate();
         self.with_commands = numbered
-            .filter_map(|(at, peer)| peer.capacity.command.as_ref().map(|_| at))
+            .filter_map(|(at, peer)| has_programs(peer).then_some(at))
             .collect();
         self.wakes = Wakes::new(self.stations.len());
         self.handshakes.forget_peers();
@@ -200,6 +202,13 @@ impl Peers {
         }
     }
 
+    /// Sets the capacity of a path to a peer, as reported at the control socket.
+    pub(super) fn set_path_capacity(&mut self, now_ns: u64, at: usize, path: usize, bps: u64) {
+        self.wakes.wake(at);
+        let link = &mut self.stations[at].link;
+        link.set_path_capacity(now_ns, path, bps);
+    }
+
     /// Sets the pace towards a peer, and the capacity that its reports show.
     pub(super) fn steer(&mut self, now_ns: u64, at: usize, steer: Steer) {
         self.wakes.wake(at);
@@ -212,11 +221,11 @@ impl Peers {
 
     /// Routes or addresses may have changed; datagrams leave through the device of this number `only`. Peers to which nothing
     /// could be sent are looked at again.
-    pub(super) fn doubt_paths(&mut self, only: Option<u32>) {
+    pub(super) fn doubt_paths(&mut self, now_ns: u64, only: Option<u32>) {
         self.own.only = only;
+        let mut devices = Devices::new();
         for (at, station) in self.stations.iter_mut().enumerate() {
-            station.doubt_path();
-            if station.is_looped {
+            if station.doubt_path(now_ns, &mut devices) || station.is_looped {
                 self.wakes.wake(at);
             }
         }

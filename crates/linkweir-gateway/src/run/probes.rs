@@ -11,7 +11,7 @@ use super::peers::Peers;
 use super::Gateway;
 use crate::config::Peer;
 use crate::linux::journal::{tell, Event};
-use crate::linux::tunnel_socket::TunnelSocket;
+use crate::linux::tunnel_socket::{is_passing, TunnelSocket};
 
 impl Peers {
     /// Sends the probes to a peer that are due, and uses another way to it if it is time. Returns when to look again, ns.
@@ -30,29 +30,52 @@ impl Peers {
         if !session.is_open() {
             return None;
         }
+        let agreed = station.link.is_agreed();
         while let Some(way) = underlays.choice.probe(now_ns) {
-            let probe = Message::Probe(Probe {
-                sent_ns: now_ns,
-                way: way as u64,
-            });
             // Without an answer another way is used.
             if underlays.is_looped(way, &self.own) {
                 continue;
             }
-            if let Some(datagram) = session.seal(&probe.packet(), &mut self.scratch) {
-                let (to, from) = underlays.path(way);
-                let _ = socket.send(datagram, to, from, 0);
+            let Some((to, from)) = underlays.path(way) else {
+                continue;
+            };
+            let probe = Message::Probe(Probe {
+                sent_ns: now_ns,
+                way: way as u64,
+            });
+            // A peer that knows no paths answers the other one.
+            let of_path = station.bond.as_ref().map(|bond| bond.probe(now_ns, way));
+            let probe = Some(probe).filter(|_| !agreed);
+            for probe in of_path.into_iter().chain(probe) {
+                let Some(datagram) = session.seal(&probe.packet(), &mut self.scratch) else {
+                    continue;
+                };
+                if let Err(error) = socket.send(datagram, to, from, 0) {
+                    if underlays.choice.are_at_once() && !is_passing(&error) {
+                        underlays.choice.set_broken(now_ns, way, true);
+                    }
+                }
             }
         }
-        if let Some(Change { from, to }) = underlays.choice.decide(now_ns) {
-            station.endpoint = Some(underlays.endpoint());
+        let fell_silent = station.bond.is_some() && station.silence.is_silent(now_ns);
+        let change = if fell_silent && !station.skipped {
+            underlays.choice.fell_silent()
+        } else {
+            None
+        };
+        station.skipped = fell_silent;
+        let change = change.or_else(|| underlays.choice.decide(now_ns));
+        if let Some(Change { from, to }) = change {
+            station.endpoint = underlays.endpoint();
             station.source = underlays.source();
             station.loop_is_doubted = true;
             // The peer sends to where the last datagram came from, so one goes out at once.
             let is_looped = underlays.is_looped(to, &self.own);
             let datagram = session.seal(&[], &mut self.scratch);
-            if let Some(datagram) = datagram.filter(|_| !is_looped) {
-                let _ = socket.send(datagram, underlays.endpoint(), underlays.source(), 0);
+            if let (Some(datagram), Some(to)) =
+                (datagram.filter(|_| !is_looped), underlays.endpoint())
+            {
+                let _ = socket.send(datagram, to, underlays.source(), 0);
             }
             station.path_changed(now_ns);
             let peer = &configured[at];
@@ -63,7 +86,10 @@ impl Peers {
                 format!("{} does not answer", name(from))
             };
             let what = format!("{why}; {} is used", name(to));
-            tell(Event::UnderlayChanged, &peer.name, &what);
+            // Of paths that are used at once the log has those that come and go.
+            if station.bond.is_none() || !agreed {
+                tell(Event::UnderlayChanged, &peer.name, &what);
+            }
         }
         station
             .underlays

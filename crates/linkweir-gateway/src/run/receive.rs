@@ -6,15 +6,17 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
 use linkweir_plane::bytes::coalesce::Coalescer;
+use linkweir_plane::bytes::numbered;
 use linkweir_plane::bytes::outbox::Source;
 use linkweir_plane::bytes::packet::{self, Header};
 use linkweir_plane::bytes::superpacket::{Malformed, Packet};
 use linkweir_plane::classify::Label;
 use linkweir_plane::feedback::{self, Message, OF_LENGTH};
 use linkweir_plane::mss;
+use linkweir_plane::restoring::Held;
 
 use super::handshake_queue::Incoming;
-use super::ingress::Ingress;
+use super::ingress::{Ingress, PACKET_BYTES};
 use super::station::{count, count_all, Decapsulation, Station};
 use super::{Gateway, DEVICE};
 use crate::config::Mode;
@@ -172,7 +174,10 @@ impl Gateway {
     fn enqueue_as(&mut self, now_ns: u64, at: usize, label: Label, packet: Packet) {
         let config = &self.config;
         let link = &mut self.peers.stations[at].link;
-        link.arrive_any(now_ns, label, packet, |bytes| config.wire_bytes(bytes));
+        let number_bytes = link.number_bytes(label.class);
+        link.arrive_any(now_ns, label, packet, |bytes| {
+            config.wire_bytes(bytes + number_bytes)
+        });
         if let Some(hub) = &mut self.peers.hub {
             hub.update(now_ns, at, link);
         }
@@ -253,11 +258,10 @@ impl Gateway {
         let mut of = None;
         self.ingress.last_source = None;
         for place in received.places() {
-            let Some((at, bytes)) = self.open_datagram(received, place, gathered, &mut of) else {
-                continue;
-            };
-            of = Some(at);
-            gathered += bytes;
+            if let Some((at, bytes)) = self.open_datagram(received, place, &mut gathered, &mut of) {
+                of = Some(at);
+                gathered += bytes;
+            }
         }
         if let Some(at) = of {
             self.deliver_opened(at);
@@ -270,7 +274,7 @@ impl Gateway {
         &mut self,
         received: Received,
         place: Range<usize>,
-        gathered: usize,
+        gathered: &mut usize,
         of: &mut Option<usize>,
     ) -> Option<(usize, usize)> {
         let Received { from, to, tos, .. } = received;
@@ -279,11 +283,15 @@ impl Gateway {
         if of.is_some_and(|of| of != at) {
             self.deliver_opened(of.take()?);
         }
+        self.make_room(at, gathered, PACKET_BYTES);
         let datagram = &self.ingress.datagrams[place];
+        // A datagram of a session names it behind its kind.
+        let index = datagram.get(4..8).and_then(|index| index.try_into().ok());
+        let index = index.map_or(0, u32::from_le_bytes);
         let opened = &mut self.ingress.opened;
         let station = &mut self.peers.stations[at];
         let session = station.session.as_mut()?;
-        let bytes = match session.open(datagram, from, &mut opened[gathered..]) {
+        let bytes = match session.open(datagram, from, &mut opened[*gathered..]) {
             Opened::Refused => {
                 count(&mut station.dropped, "not_genuine");
                 return None;
@@ -302,12 +310,26 @@ impl Gateway {
             }
             Opened::Packet(packet) => packet.len(),
         };
-        let message = feedback::is_message(&opened[gathered..gathered + bytes])
-            .then(|| Message::read(&opened[gathered..gathered + bytes]));
+        let inside = &opened[*gathered..*gathered + bytes];
+        let message = feedback::is_message(inside).then(|| Message::read(inside));
         // Probes come over ways that are not in use, too.
         match message {
             Some(Some(Message::Probe(probe))) => {
                 self.echo(at, probe, from, source);
+                return None;
+            }
+            Some(Some(Message::PathProbe(probe))) => {
+                if let Some(of) = of.take() {
+                    self.deliver_opened(of);
+                }
+                self.path_probed(poll::now_ns(), at, (index, probe), (from, to));
+                // Those of the epoch before may go on now. Nothing else lies in `opened`.
+                self.deliver_released(at);
+                *gathered = 0;
+                return None;
+            }
+            Some(Some(Message::PathEcho(probe))) => {
+                self.path_echoed(poll::now_ns(), at, probe, (from, to));
                 return None;
             }
             Some(Some(Message::Echo(probe))) => {
@@ -332,12 +354,29 @@ impl Gateway {
         if bytes == 0 {
             return None;
         }
-        let place = gathered..gathered + bytes;
+        let place = *gathered..*gathered + bytes;
+        let over = station.bond.as_mut().map(|bond| {
+            let over = bond.came_over(from, to);
+            if message.is_none() {
+                bond.arrived(over, bytes);
+            }
+            over
+        });
         if let Some(message) = message {
-            self.receive_message(at, message);
+            match over {
+                None => self.receive_message(at, message),
+                Some(over) => self.receive_path_message(poll::now_ns(), at, over, message),
+            }
             return None;
         }
         station.arrived(bytes);
+        if numbered::is_numbered(&opened[place.clone()]) {
+            let now_ns = poll::now_ns();
+            self.take_numbered(now_ns, at, place, tos);
+            *of = Some(at);
+            self.gather_released(at, gathered);
+            return None;
+        }
         let mut decapsulation = Decapsulation {
             routing: &self.peers.routing,
             last: self.ingress.last_source,
@@ -395,6 +434,53 @@ impl Gateway {
         if !taken {
             count(&mut self.dropped, "handshake_excess");
         }
+    }
+
+    /// Puts packets of a peer that may be handed out behind what is gathered of it.
+    fn gather_released(&mut self, at: usize, gathered: &mut usize) {
+        let mut released = std::mem::take(&mut self.ingress.released);
+        for Held { packet, outer_tos } in released.drain(..) {
+            self.make_room(at, gathered, packet.len());
+            let place = *gathered..*gathered + packet.len();
+            let Some(room) = self.ingress.opened.get_mut(place.clone()) else {
+                continue;
+            };
+            room.copy_from_slice(&packet);
+            let mut decapsulation = Decapsulation {
+                routing: &self.peers.routing,
+                last: self.ingress.last_source,
+                dscp: self.config.dscp,
+                mss_mtu: self.config.mss_mtu(),
+            };
+            let station = &mut self.peers.stations[at];
+            let header = decapsulation.admit(at, station, room, outer_tos);
+            self.ingress.last_source = decapsulation.last;
+            if let Some(header) = header {
+                *gathered = place.end;
+                self.ingress.inbox.add(&self.ingress.opened, place, &header);
+            }
+        }
+        self.ingress.released = released;
+    }
+
+    /// Delivers what is gathered of a peer unless so many bytes fit behind it. What was held comes on top of what a read
+    /// brings, so that both together may be longer than `opened`.
+    fn make_room(&mut self, at: usize, gathered: &mut usize, bytes: usize) {
+        if self.ingress.opened.len() - *gathered < bytes {
+            self.deliver_opened(at);
+            *gathered = 0;
+        }
+    }
+
+    /// Writes packets of a peer that may be handed out into the device. Nothing is gathered.
+    pub(super) fn deliver_released(&mut self, at: usize) {
+        if self.ingress.released.is_empty() {
+            return;
+        }
+        self.ingress.last_source = None;
+        let mut gathered = 0;
+        self.gather_released(at, &mut gathered);
+        self.deliver_opened(at);
     }
 
     /// Writes the opened packets of a peer into the device.

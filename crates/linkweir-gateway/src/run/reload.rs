@@ -12,7 +12,7 @@ use linkweir_plane::setup::{Class, Scheduler};
 use super::peers::Peers;
 use super::reloading::{Before, Done, Loaded};
 use super::station::Station;
-use super::{zones, Gateway};
+use super::{peer_programs, zones, Gateway};
 use crate::config::{Config, Peer};
 use crate::linux::journal::log;
 use crate::tunnel::seal::Secret;
@@ -243,13 +243,9 @@ impl Gateway {
                         refused.push(format!("peer {} keeps its keys: {error}", peer.name));
                     }
                 }
-                // The program is known to the poll by the number of its station, and knows the name of its peer.
-                if place != at
-                    || peers.0.name != peer.name
-                    || peers.0.capacity.command != peer.capacity.command
-                {
-                    station.command = None;
-                    station.command_at_ns = peer.capacity.command.as_ref().map(|_| now_ns);
+                // The programs are known to the poll by the number of their station, and know the name of their peer.
+                if place != at || peer_programs::differ(peers.0, peer) {
+                    station.programs = peer_programs::programs(now_ns, peer);
                 }
             }
             if begins {
@@ -331,6 +327,9 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
                  name,
                  limit: _,
                  flows: _,
+                 uses: _,
+                 reorder_ns: _,
+                 resend: _,
              }| name,
         )
     }

@@ -6,11 +6,13 @@ use linkweir_plane::below;
 use linkweir_plane::bytes::packet;
 use linkweir_plane::bytes::superpacket::Packet;
 use linkweir_plane::link::Next;
+use linkweir_plane::paths::Over;
 use linkweir_plane::reservation::Reservation;
 use linkweir_plane::setup::Wire;
 use linkweir_plane::tos::{self, Model};
 
 use super::egress::Egress;
+use super::peers::Peers;
 use super::station::count_all;
 use super::{Gateway, UNDERLAY};
 use crate::linux::journal::{tell, Event};
@@ -78,6 +80,15 @@ impl Gateway {
         let turn_ns = self.check_feedback(*now_ns, at);
         let times = [next_ns, ways_ns, length_ns, expiry_ns, turn_ns];
         next_ns = times.into_iter().flatten().min();
+        if self.peers.stations[at].bond.is_some() {
+            let times = [
+                next_ns,
+                self.check_paths(*now_ns, at),
+                self.release_late(*now_ns, at),
+                self.serve_paths(*now_ns, at),
+            ];
+            next_ns = times.into_iter().flatten().min();
+        }
         self.send_message(*now_ns, at);
         if self.peers.hub.is_none() {
             match self.serve_link(now_ns, Some(at)) {
@@ -112,7 +123,8 @@ impl Gateway {
                     let bytes = packet.sum(|bytes| self.config.wire_bytes(bytes));
                     sent.bytes += bytes;
                     self.peers.sent_bytes += bytes;
-                    self.send(at, packet, tos);
+                    let over = self.peers.stations[at].link.over();
+                    self.send_over(at, packet, tos, over);
                     if let Some(class) = self.peers.stations[at].link.take_starved() {
                         self.tell_starved(*now_ns, at, class);
                     }
@@ -152,13 +164,22 @@ impl Gateway {
     }
 
     /// Sends a packet to a peer with this services field: it is in the outbox then.
-    pub(super) fn send(&mut self, at: usize, mut packet: Packet, tos: u8) {
+    pub(super) fn send(&mut self, at: usize, packet: Packet, tos: u8) {
+        self.send_over(at, packet, tos, None);
+    }
+
+    /// As [`Gateway::send`], over one of several paths that are used at once.
+    pub(super) fn send_over(&mut self, at: usize, mut packet: Packet, tos: u8, over: Option<Over>) {
         if tos != tos_of(&packet) {
             packet::set_tos(&mut packet, tos);
         }
         let dscp: Model = self.config.dscp;
+        let tos = dscp.encapsulate(tos);
         let station = &mut self.peers.stations[at];
-        self.egress.add(at, station, packet, dscp.encapsulate(tos));
+        match over {
+            None => self.egress.add(at, station, packet, tos),
+            Some(over) => self.egress.add_over(at, station, packet, tos, over),
+        }
     }
 
     /// Sends the outbox; returns whether the socket has room for more.
@@ -171,12 +192,19 @@ impl Gateway {
         if self.egress.retry_ns.is_some_and(|ns| now_ns < ns) {
             return false;
         }
-        let stations = &mut self.peers.stations;
-        let sent = self
-            .socket
-            .send_all(&mut self.egress.outbox, |at, datagrams, reason| {
-                count_all(&mut stations[at].dropped, reason, datagrams)
-            });
+        let Peers {
+            stations, wakes, ..
+        } = &mut self.peers;
+        let sent =
+            self.socket
+                .send_all(&mut self.egress.outbox, |to, datagrams, reason, passes| {
+                    let station = &mut stations[to.station];
+                    count_all(&mut station.dropped, reason, datagrams);
+                    if station.bond.is_some() && !passes {
+                        station.path_failed(now_ns, to);
+                        wakes.wake(to.station);
+                    }
+                });
         let full = sent.is_err();
         let dropped = sent.is_err_and(|error| error.raw_os_error() == Some(nix::libc::ENOBUFS));
         // A socket without room reports when it has some. An interface that drops does not.

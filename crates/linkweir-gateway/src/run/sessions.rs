@@ -135,6 +135,9 @@ impl Peers {
                 station.loop_is_doubted = true;
                 if let Some(endpoint) = station.endpoint {
                     station.candidates.answered(endpoint);
+                    if let Some(underlays) = &mut station.underlays {
+                        underlays.learn(underlays.current(), endpoint, None);
+                    }
                 }
             }
         }

@@ -7,21 +7,22 @@ use std::net::{IpAddr, SocketAddr};
 
 use linkweir_core::Fault;
 
+use super::bond::Bond;
 use super::candidates::Candidates;
+use super::peer_programs::{self, Program};
 use super::silence::Silence;
-use super::underlays::PeerUnderlays;
+use super::underlays::{Devices, PeerUnderlays};
 
 use crate::config::{Config, Peer};
 use crate::linux::calls;
-use crate::linux::command::Running;
 use crate::linux::journal::{tell, Event};
 use crate::linux::leads::Own;
 use crate::linux::paths;
 use crate::linux::tunnel_socket::Local;
-use crate::show::figures::{self, FeedbackShow, PeerShow};
+use crate::show::figures::{self, ClassShow, FeedbackShow, PeerShow, PromiseShow};
 use crate::tunnel::indices::Indices;
 use crate::tunnel::seal::{Identity, Secret, Session};
-use linkweir_plane::bytes::outbox::Source;
+use linkweir_plane::bytes::outbox::{Destination, Source};
 use linkweir_plane::bytes::packet::{self, Header};
 use linkweir_plane::feedback::{Feedback, Message, Reporter, Sent};
 use linkweir_plane::link::Link;
@@ -67,6 +68,8 @@ pub(super) struct Station {
     pub source: Source,
     /// The ways to it, where there are several.
     pub underlays: Option<PeerUnderlays>,
+    /// What belongs to them if they are paths that are used at once.
+    pub bond: Option<Box<Bond>>,
     /// The endpoint and the place where its last datagram came in, as of which `source` was found.
     pub came: Option<(SocketAddr, Option<Local>)>,
     /// Whether what is sent to it would come back through the tunnel's own device: then nothing is.
@@ -84,6 +87,8 @@ pub(super) struct Station {
     pub silence: Silence,
     /// Whether it was silent when that was last looked at.
     pub was_silent: bool,
+    /// Whether another way was tried as it is silent.
+    pub skipped: bool,
     /// Whether there was a session when that was last looked at.
     pub was_open: bool,
     /// Whether its reported capacity had expired then.
@@ -94,11 +99,9 @@ pub(super) struct Station {
     pub is_asking: bool,
     /// Whether it was tried and has not answered.
     pub is_tried: bool,
-    /// The program that reports its capacity, while it runs.
-    pub command: Option<Running>,
-    /// When the program is started again, ns.
-    pub command_at_ns: Option<u64>,
-    /// Lines about the program that the log left out.
+    /// The programs that report its capacity or that of its paths.
+    pub programs: Vec<Program>,
+    /// Lines about the programs that the log left out.
     pub unlogged_lines: u64,
     /// Counts what came from it, where it is sent reports.
     pub reporter: Option<Reporter>,
@@ -142,7 +145,7 @@ impl Station {
             _ => None,
         };
         let calls = calls::of(&peer.name)?;
-        let link = Link::recorded(now_ns, config.link_setup(&peer.capacity), calls)
+        let link = Link::recorded(now_ns, config.link_setup(peer), calls)
             .map_err(|fault| io::Error::other(fault.to_string()))?;
         let mut station = Station {
             link,
@@ -150,6 +153,7 @@ impl Station {
             endpoint: peer.endpoint,
             source: Source::default(),
             underlays: None,
+            bond: None,
             came: None,
             is_looped: false,
             loop_is_doubted: true,
@@ -158,13 +162,13 @@ impl Station {
             candidates: Candidates::default(),
             silence: Silence::default(),
             was_silent: false,
+            skipped: false,
             was_open: false,
             had_expired: false,
             has_news: false,
             is_asking: false,
             is_tried: false,
-            command: None,
-            command_at_ns: peer.capacity.command.as_ref().map(|_| now_ns),
+            programs: peer_programs::programs(now_ns, peer),
             unlogged_lines: 0,
             reporter: peer.report.then(Reporter::default),
             feedback: None,
@@ -176,7 +180,7 @@ impl Station {
             received_bytes: 0,
         };
         station.set_feedback(now_ns, peer);
-        station.set_ways(now_ns, peer);
+        station.set_ways(now_ns, config, peer);
         Ok(station)
     }
 
@@ -220,11 +224,21 @@ impl Station {
     }
 
     /// Sets the ways up as they are configured; the first is used until it fails.
-    fn set_ways(&mut self, now_ns: u64, peer: &Peer) {
+    fn set_ways(&mut self, now_ns: u64, config: &Config, peer: &Peer) {
+        let before = self.underlays.take();
         self.underlays = PeerUnderlays::new(now_ns, peer);
+        if let (Some(underlays), Some(before)) = (&mut self.underlays, before) {
+            underlays.inherit(&before);
+        }
+        let before = self.bond.take();
+        self.bond = Bond::new(config, peer).map(Box::new);
+        if let (Some(bond), Some(before)) = (&mut self.bond, before) {
+            bond.inherit(config, *before);
+        }
         self.loop_is_doubted = true;
         if let Some(underlays) = &self.underlays {
             self.source = underlays.source();
+            self.endpoint = underlays.endpoint();
         }
     }
 
@@ -255,12 +269,20 @@ impl Station {
         if old.report != new.report {
             self.reporter = new.report.then(Reporter::default);
         }
-        let place = |peer: &Peer| (peer.endpoint, peer.host.clone(), peer.underlays.clone());
+        let place = |peer: &Peer| {
+            let ways = (peer.underlays.clone(), peer.probing);
+            (peer.endpoint, peer.host.clone(), ways)
+        };
+        self.link
+            .change_paths(now_ns, (&old.paths, &new.paths), &config.classes);
+        if let Some(bond) = &mut self.bond {
+            bond.change(config, (old, new));
+        }
         if place(old) != place(new) {
             self.candidates = Candidates::default();
             self.endpoint = new.endpoint;
             self.forget_path();
-            self.set_ways(now_ns, new);
+            self.set_ways(now_ns, config, new);
             self.path_changed(now_ns);
             self.has_news = self.link.waiting_pkts() > 0;
         }
@@ -299,11 +321,19 @@ impl Station {
     /// another now.
     pub(super) fn came(&mut self, from: SocketAddr, to: Option<Local>, name: &str) -> bool {
         self.silence.hear();
-        if self.underlays.is_some() || self.came == Some((from, to)) {
+        if self.came == Some((from, to)) {
             return false;
         }
-        self.came = Some((from, to));
-        self.find_source();
+        if let Some(underlays) = &mut self.underlays {
+            if self.bond.is_none() || !underlays.moves_to(from) {
+                return false;
+            }
+            underlays.learn(underlays.choice.in_use(), from, to);
+            self.source = underlays.source();
+        } else {
+            self.came = Some((from, to));
+            self.find_source();
+        }
         self.loop_is_doubted = true;
         let before = self.endpoint.replace(from);
         if let Some(before) = before.filter(|before| *before != from) {
@@ -365,12 +395,25 @@ impl Station {
     }
 
     /// Routes or addresses may have changed: what it is sent from is found again before the next packet.
-    pub(super) fn doubt_path(&mut self) {
+    /// Returns whether a way is broken now, or no longer.
+    pub(super) fn doubt_path(&mut self, now_ns: u64, devices: &mut Devices) -> bool {
         self.path_is_doubted = true;
         self.loop_is_doubted = true;
+        let Some(underlays) = &mut self.underlays else {
+            return false;
+        };
+        let is_news = underlays.find_devices(now_ns, devices);
+        self.source = underlays.source();
+        is_news
+    }
+
+    /// The system refused to send over one of several paths: it is used no more until a probe is answered.
+    #[cold]
+    pub(super) fn path_failed(&mut self, now_ns: u64, to: &Destination) {
         if let Some(underlays) = &mut self.underlays {
-            underlays.find_devices();
-            self.source = underlays.source();
+            if let Some(way) = underlays.way_of(to.to, to.from) {
+                underlays.choice.set_broken(now_ns, way, true);
+            }
         }
     }
 
@@ -467,24 +510,52 @@ impl Station {
             received_bytes: self.received_bytes,
             dropped_pkts: shown(&self.dropped),
             across: None,
-            feedback: self.feedback.as_ref().map(|feedback| {
-                let known = feedback.known();
-                FeedbackShow {
-                    reports: known.reports,
-                    queue_ns: known.queue_ns,
-                    received_bps: known.received_bps,
-                    period_ns: known.period_ns,
-                }
-            }),
+            feedback: self.feedback.as_ref().map(FeedbackShow::new),
             path_mtu_bytes: self.path_mtu.as_ref().map(PathMtu::found),
-            program_unlogged_lines: peer.capacity.command.as_ref().map(|_| self.unlogged_lines),
-            underlays: self
-                .underlays
-                .as_ref()
-                .map_or_else(Vec::new, |underlays| underlays.show(peer)),
-            classes: figures::classes(now_ns, config, &mut self.link),
-            warnings: config.warnings_at(&peer.name, capacity_bps),
+            program_unlogged_lines: peer_programs::has_programs(peer)
+                .then_some(self.unlogged_lines),
+            underlays: match (&self.underlays, &self.bond) {
+                (Some(underlays), None) => underlays.show(peer),
+                _ => Vec::new(),
+            },
+            paths_agreed: self.bond.as_ref().map(|_| self.link.is_agreed()),
+            paths: match (&self.underlays, &self.bond) {
+                (Some(underlays), Some(bond)) => bond.show(now_ns, peer, underlays, &mut self.link),
+                _ => Vec::new(),
+            },
+            classes: self.classes(now_ns, config),
+            warnings: self.warnings(config, peer, capacity_bps),
         }
+    }
+
+    /// Settings that do not do what they seem to at the present capacity and round trips.
+    fn warnings(&self, config: &Config, peer: &Peer, capacity_bps: u64) -> Vec<String> {
+        let mut warnings = config.warnings_at(&peer.name, capacity_bps);
+        let rtt_ns = match (&self.underlays, &self.bond) {
+            (Some(underlays), Some(bond)) => {
+                bond.longest_rtt_ns(|way| underlays.choice.is_good(way))
+            }
+            _ => 0,
+        };
+        warnings.extend(config.sent_again_late(peer, rtt_ns));
+        warnings
+    }
+
+    /// The figures of its classes.
+    fn classes(&mut self, now_ns: u64, config: &Config) -> Vec<ClassShow> {
+        let mut classes = figures::classes(now_ns, config, &mut self.link);
+        if let Some(bond) = &self.bond {
+            for (at, class) in classes.iter_mut().enumerate() {
+                class.restored = bond.restored(at);
+            }
+            for kept in self.link.broken_promises() {
+                classes[kept.class].promise = Some(PromiseShow {
+                    reserved_bps: kept.promised_bps,
+                    kept_bps: kept.kept_bps,
+                });
+            }
+        }
+        classes
     }
 }
 
@@ -662,7 +733,7 @@ mod tests {
         assert!(found(&mut |station| station.move_to(at(inside))));
         assert!(!found(&mut |station| {
             station.endpoint = None;
-            station.doubt_path();
+            station.doubt_path(0, &mut Devices::new());
         }));
     }
 

@@ -2,13 +2,17 @@
 //! The control socket: each request and each response is one line of JSON.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
 use crate::linux::poll::Poll;
@@ -24,6 +28,9 @@ const PAUSE_NS: u64 = 1_000_000_000;
 /// Longest request, bytes.
 const REQUEST_BYTES: usize = 4096;
 
+/// Attempts to lock the folder of the socket, a millisecond apart.
+const LOCK_ATTEMPTS: usize = 5000;
+
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -34,6 +41,9 @@ pub enum Request {
     SetCapacity {
         /// Name of the peer.
         peer: Option<String>,
+        /// Name of the path, if peers have several.
+        #[serde(default)]
+        path: Option<String>,
         /// The capacity, bit/s; 0 is an outage.
         capacity_bps: u64,
     },
@@ -124,9 +134,12 @@ impl Control {
                 "another gateway listens there; stop it or name another path as gateway.control";
             return Err(named(io::Error::new(io::ErrorKind::AddrInUse, message)));
         }
-        remove_left(path).map_err(named)?;
+        // The keeper of a gateway that was just killed may be removing its socket.
+        let lock = lock_folder(path);
+        unlink_left(path).map_err(named)?;
         let bind = || UnixListener::bind(path);
         let listener = privileges::as_group(group, bind).map_err(named)?;
+        drop(lock);
         fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(named)?;
         listener.set_nonblocking(true)?;
         Ok(Control {
@@ -354,6 +367,13 @@ impl Client {
 /// # Errors
 /// When there is something else at the path, or the system refuses.
 pub fn remove_left(path: &Path) -> io::Result<bool> {
+    let _lock = lock_folder(path);
+    unlink_left(path)
+}
+
+/// As [`remove_left`] does, for a caller that holds the folder's lock. Without it, another gateway could take the path between
+/// the attempt to connect and the removal, which would remove its socket; or it might have one at which it does not listen yet.
+fn unlink_left(path: &Path) -> io::Result<bool> {
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         found => found?,
@@ -365,10 +385,30 @@ pub fn remove_left(path: &Path) -> io::Result<bool> {
     }
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map(|()| true)
+            match fs::remove_file(path) {
+                // A gateway that ends removes its socket without the lock.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+                removed => removed.map(|()| true),
+            }
         }
         _ => Ok(false),
     }
+}
+
+/// Locks the folder of a control socket for those that make and remove one, until the lock is dropped. None: it cannot be locked,
+/// or another program, which may be of any user, has held it for [`LOCK_ATTEMPTS`].
+fn lock_folder(path: &Path) -> Option<Flock<File>> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let mut folder = File::open(folder.unwrap_or(Path::new("."))).ok()?;
+    for _ in 0..LOCK_ATTEMPTS {
+        folder = match Flock::lock(folder, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Some(lock),
+            Err((folder, Errno::EWOULDBLOCK | Errno::EINTR)) => folder,
+            Err(_) => return None,
+        };
+        thread::sleep(Duration::from_millis(1));
+    }
+    None
 }
 
 /// Asks the gateway at a control socket.
@@ -387,7 +427,7 @@ pub fn ask(path: &Path, request: &Request) -> io::Result<Response> {
         io::Error::new(error.kind(), format!("{}: {error}{cure}", path.display()))
     };
     let mut stream = UnixStream::connect(path).map_err(named)?;
-    stream.set_read_timeout(Some(std::time::Duration::from_secs(10)))?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
     let mut request_bytes = serde_json::to_vec(request)?;
     request_bytes.push(b'\n');
     stream.write_all(&request_bytes).map_err(named)?;
@@ -400,8 +440,40 @@ pub fn ask(path: &Path, request: &Request) -> io::Result<Response> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
     use crate::linux::poll::now_ns;
+
+    /// A gateway that is started again just after it was killed, whose keeper removes the socket that was left.
+    #[test]
+    fn a_new_socket_is_not_taken_for_the_one_that_was_left() {
+        let folder = std::env::temp_dir().join(format!("linkweir-left-{}", std::process::id()));
+        let path = folder.join("control");
+        fs::create_dir_all(&folder).unwrap();
+        let over = AtomicBool::new(false);
+        thread::scope(|threads| {
+            let keeper = threads.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    remove_left(&path).unwrap();
+                }
+            });
+            let lost = (0..3000).find_map(|round| {
+                let mut killed = match Control::listen(&path, None, 1, 100) {
+                    Ok(control) => control,
+                    Err(error) => return Some(format!("round {round}: {error}")),
+                };
+                let found = UnixStream::connect(&path);
+                // A process that is killed leaves its socket.
+                killed.path.clear();
+                found.err().map(|error| format!("round {round}: {error}"))
+            });
+            over.store(true, Ordering::Relaxed);
+            keeper.join().unwrap();
+            assert_eq!(lost, None);
+        });
+        fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn a_client_that_hangs_up_while_it_is_held_wakes_nobody() {

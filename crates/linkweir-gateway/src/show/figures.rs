@@ -11,6 +11,7 @@ use linkweir_core::{Limit, PolicyInfo, UNSET};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
+use linkweir_plane::feedback::Feedback;
 use linkweir_plane::hub::Hub;
 use linkweir_plane::link::Link;
 use linkweir_plane::waits::Waits;
@@ -133,6 +134,12 @@ pub struct PeerShow {
     /// The ways to it, in the order of preference; empty where there is but one.
     #[serde(default)]
     pub underlays: Vec<UnderlayShow>,
+    /// Whether it has agreed to use several paths at once; none: none are configured.
+    #[serde(default)]
+    pub paths_agreed: Option<bool>,
+    /// The paths to it that are used at once.
+    #[serde(default)]
+    pub paths: Vec<PathShow>,
     /// Its classes.
     pub classes: Vec<ClassShow>,
     /// Settings that do not do at this capacity what they seem to, with the cure.
@@ -155,6 +162,75 @@ pub struct UnderlayShow {
     pub answers: u64,
     /// Round trip of the last of them, ns; none: there was none.
     pub rtt_ns: Option<u64>,
+}
+
+/// One of several paths to a peer that are used at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathShow {
+    /// Its name.
+    pub name: String,
+    /// Where its datagrams are sent; none: the peer has not sent over it yet.
+    pub endpoint: Option<SocketAddr>,
+    /// Whether packets are sent over it.
+    pub in_use: bool,
+    /// Whether it answers at present.
+    pub answers_now: bool,
+    /// Whether the system cannot use it at present.
+    pub broken: bool,
+    /// Whether it is left out as its packets would come behind the far end's window.
+    pub too_far: bool,
+    /// Its round trip, smoothed, ns; none: it does not answer.
+    pub rtt_ns: Option<u64>,
+    /// Its capacity, bit/s.
+    pub capacity_bps: u64,
+    /// Whether that is the floor, because nothing has reported a capacity for too long.
+    pub capacity_expired: bool,
+    /// Its cost.
+    pub cost: u32,
+    /// Packets sent over it, copies and repetitions included.
+    pub sent_pkts: u64,
+    /// Their bytes on the link.
+    pub sent_bytes: u64,
+    /// Copies among them.
+    pub copied_pkts: u64,
+    /// Packets among them that were sent again as another path died.
+    pub resent_pkts: u64,
+    /// Copies that were dropped, as too many waited.
+    pub dropped_copies_pkts: u64,
+    /// Packets that came over it.
+    pub received_pkts: u64,
+    /// Their bytes, without outer headers.
+    pub received_bytes: u64,
+    /// Its reports; none without `feedback`.
+    pub feedback: Option<FeedbackShow>,
+}
+
+/// What happened to numbered packets of a class of the peer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RestoredShow {
+    /// Packets that were handed out.
+    pub delivered_pkts: u64,
+    /// Packets that came a second time, and were dropped.
+    pub duplicate_pkts: u64,
+    /// Packets that came after they were given up, and were dropped.
+    pub late_pkts: u64,
+    /// Numbers that were given up.
+    pub given_up_pkts: u64,
+    /// Packets that came after one with a later number.
+    pub reordered_pkts: u64,
+    /// Packets that are held now.
+    pub held_pkts: u64,
+    /// Their bytes.
+    pub held_bytes: u64,
+}
+
+/// A reservation of which the paths that are up cannot carry all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PromiseShow {
+    /// What is reserved, bit/s.
+    pub reserved_bps: u64,
+    /// What of it they carry, bit/s.
+    pub kept_bps: u64,
 }
 
 /// Figures from a peer's reports.
@@ -237,6 +313,12 @@ pub struct ClassShow {
     /// The policy of its flows; none: they share one queue.
     #[serde(default)]
     pub flows: Option<String>,
+    /// What happened to numbered packets of this class of the peer; none: none came.
+    #[serde(default)]
+    pub restored: Option<RestoredShow>,
+    /// Its reservation, where the paths that are up cannot carry all of it.
+    #[serde(default)]
+    pub promise: Option<PromiseShow>,
     /// State of the policy, by name and unit.
     pub state: BTreeMap<String, i64>,
     /// Its parameters that are set, by name and unit.
@@ -339,6 +421,8 @@ pub fn classes(now_ns: u64, config: &Config, link: &mut Link) -> Vec<ClassShow> 
             starved_ns,
             limit: LimitShow::new(&class.limit, most_bytes),
             flows: class.flows.map(|flows| flows.name().to_string()),
+            restored: None,
+            promise: None,
             state: named(info, &values),
             parameters,
         });
@@ -400,6 +484,12 @@ impl Show {
             for way in &peer.underlays {
                 let _ = writeln!(text, "  {}", way.text());
             }
+            if peer.paths_agreed == Some(false) {
+                text.push_str("  it has not agreed to several paths: one is used at a time\n");
+            }
+            for path in &peer.paths {
+                let _ = writeln!(text, "  {}", path.text());
+            }
             let _ = writeln!(
                 text,
                 "  {:<12} {:>12} {:>8} {:>12} {:>14} {:>9} {:>8} {:>10} {:>10} {:>10}  state",
@@ -422,6 +512,9 @@ impl Show {
                     .collect();
                 if let Some(flows) = &class.flows {
                     state.push(format!("flows {flows}"));
+                }
+                if let Some(restored) = &class.restored {
+                    state.push(restored.text());
                 }
                 if class.starved_ns > 0 {
                     state.push(format!("starved {:.1} s", class.starved_ns as f64 * 1e-9));
@@ -447,6 +540,17 @@ impl Show {
             }
             for warning in &peer.warnings {
                 let _ = writeln!(text, "  warning: {warning}");
+            }
+            for class in &peer.classes {
+                if let Some(promise) = &class.promise {
+                    let _ = writeln!(
+                        text,
+                        "  warning: class {}: {} are reserved, and the paths that are up carry {} of it",
+                        class.name,
+                        units::show_whole(promise.reserved_bps, Kind::Rate),
+                        units::show_whole(promise.kept_bps, Kind::Rate)
+                    );
+                }
             }
         }
         text
@@ -526,6 +630,68 @@ impl RecordShow {
             text.push_str(", cannot be written now");
         }
         text
+    }
+}
+
+impl FeedbackShow {
+    /// What is known from reports.
+    pub(crate) fn new(feedback: &Feedback) -> FeedbackShow {
+        let known = feedback.known();
+        FeedbackShow {
+            reports: known.reports,
+            queue_ns: known.queue_ns,
+            received_bps: known.received_bps,
+            period_ns: known.period_ns,
+        }
+    }
+}
+
+impl PathShow {
+    /// For people.
+    fn text(&self) -> String {
+        let state = match (self.in_use, self.answers_now) {
+            _ if self.too_far => "left out: too far behind the others",
+            _ if self.broken => "the system cannot use it",
+            (true, true) => "in use",
+            (true, false) => "in use, does not answer",
+            (false, true) => "answers",
+            (false, false) => "does not answer",
+        };
+        let to = self
+            .endpoint
+            .map_or_else(|| "an unknown endpoint".to_string(), |to| to.to_string());
+        let mut text = format!(
+            "path {} to {to}: {state}, {}",
+            self.name,
+            units::show_whole(self.capacity_bps, Kind::Rate)
+        );
+        if let Some(ns) = self.rtt_ns {
+            let _ = write!(text, ", round trip {}", micros(ns));
+        }
+        let _ = write!(
+            text,
+            ", sent {} packets, received {}",
+            self.sent_pkts, self.received_pkts
+        );
+        let parts = [
+            (self.copied_pkts, "copies"),
+            (self.resent_pkts, "sent again"),
+            (self.dropped_copies_pkts, "copies dropped"),
+        ];
+        for (pkts, what) in parts.into_iter().filter(|(pkts, _)| *pkts > 0) {
+            let _ = write!(text, ", {pkts} {what}");
+        }
+        text
+    }
+}
+
+impl RestoredShow {
+    /// For people.
+    fn text(&self) -> String {
+        format!(
+            "in order {}, duplicates {}, late {}, given up {}",
+            self.delivered_pkts, self.duplicate_pkts, self.late_pkts, self.given_up_pkts
+        )
     }
 }
 

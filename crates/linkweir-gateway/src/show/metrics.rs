@@ -8,7 +8,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::show::control::{self, Request, Response};
-use crate::show::figures::{ClassShow, FeedbackShow, PeerShow, Show, UnderlayShow};
+use crate::show::figures::{
+    ClassShow, FeedbackShow, PathShow, PeerShow, PromiseShow, Show, UnderlayShow,
+};
 use crate::show::http::{self, Answer};
 use crate::show::totals;
 use linkweir_plane::waits::BOUNDS_NS;
@@ -217,6 +219,7 @@ pub fn text(show: &Show) -> String {
     write_gateway(&mut text, show);
     write_peers(&mut text, show);
     write_underlays(&mut text, show);
+    write_paths(&mut text, show);
     write_shared_link(&mut text, show);
     write_classes(&mut text, show);
     text
@@ -400,6 +403,150 @@ fn write_underlays(text: &mut String, show: &Show) {
     }
 }
 
+/// Name, kind, help and value of a figure of a path.
+type OfPath = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&PathShow) -> Option<f64>,
+);
+
+/// Samples of the paths to peers that are used at once, and of what comes over them.
+fn write_paths(text: &mut String, show: &Show) {
+    const FAMILIES: [OfPath; 10] = [
+        (
+            "linkweir_path_in_use",
+            "gauge",
+            "Whether packets to the peer are sent over this path.",
+            |path| Some(f64::from(u8::from(path.in_use))),
+        ),
+        (
+            "linkweir_path_answers",
+            "gauge",
+            "Whether the peer answers over this path.",
+            |path| Some(f64::from(u8::from(path.answers_now))),
+        ),
+        (
+            "linkweir_path_round_trip_seconds",
+            "gauge",
+            "Round trip of probes over this path, smoothed.",
+            |path| path.rtt_ns.map(|ns| ns as f64 * 1e-9),
+        ),
+        (
+            "linkweir_path_capacity_bytes_per_second",
+            "gauge",
+            "Capacity of this path.",
+            |path| Some(path.capacity_bps as f64 / 8.0),
+        ),
+        (
+            "linkweir_path_sent_packets_total",
+            "counter",
+            "Packets sent over this path, copies and repetitions included.",
+            |path| Some(path.sent_pkts as f64),
+        ),
+        (
+            "linkweir_path_sent_bytes_total",
+            "counter",
+            "Their bytes on the link.",
+            |path| Some(path.sent_bytes as f64),
+        ),
+        (
+            "linkweir_path_copied_packets_total",
+            "counter",
+            "Copies among them.",
+            |path| Some(path.copied_pkts as f64),
+        ),
+        (
+            "linkweir_path_resent_packets_total",
+            "counter",
+            "Packets among them that were sent again as another path died.",
+            |path| Some(path.resent_pkts as f64),
+        ),
+        (
+            "linkweir_path_dropped_copies_total",
+            "counter",
+            "Copies that were dropped, as too many waited.",
+            |path| Some(path.dropped_copies_pkts as f64),
+        ),
+        (
+            "linkweir_path_received_packets_total",
+            "counter",
+            "Packets that came over this path.",
+            |path| Some(path.received_pkts as f64),
+        ),
+    ];
+    for (name, kind, help, value) in FAMILIES {
+        let mut family = family(text, name, kind, help);
+        for peer in &show.peers {
+            for path in &peer.paths {
+                let labels = [
+                    ("device", show.device.as_str()),
+                    ("peer", &peer.name),
+                    ("path", &path.name),
+                ];
+                if let Some(value) = value(path) {
+                    family.sample(&labels, value);
+                }
+            }
+        }
+    }
+    write_restored(text, show);
+}
+
+/// Samples of numbered packets that came, and of reservations that the paths cannot carry.
+fn write_restored(text: &mut String, show: &Show) {
+    let device = show.device.as_str();
+    let classes = || {
+        let peers = show.peers.iter();
+        peers.flat_map(|peer| peer.classes.iter().map(|class| (peer.name.as_str(), class)))
+    };
+    let help = "What became of numbered packets of the peer's class: in order, or dropped.";
+    let name = "linkweir_class_restored_packets_total";
+    let mut packets = family(text, name, "counter", help);
+    for (peer, class) in classes() {
+        let Some(restored) = &class.restored else {
+            continue;
+        };
+        for (what, pkts) in [
+            ("delivered", restored.delivered_pkts),
+            ("duplicate", restored.duplicate_pkts),
+            ("late", restored.late_pkts),
+            ("given_up", restored.given_up_pkts),
+            ("reordered", restored.reordered_pkts),
+        ] {
+            let labels = [
+                ("device", device),
+                ("peer", peer),
+                ("class", &class.name),
+                ("what", what),
+            ];
+            packets.sample(&labels, pkts as f64);
+        }
+    }
+    type OfPromise = (&'static str, &'static str, fn(&PromiseShow) -> u64);
+    const PARTS: [OfPromise; 2] = [
+        (
+            "linkweir_class_reserved_bytes_per_second",
+            "Reservation of which the paths that are up cannot carry all.",
+            |promise| promise.reserved_bps,
+        ),
+        (
+            "linkweir_class_kept_bytes_per_second",
+            "What of it they can carry.",
+            |promise| promise.kept_bps,
+        ),
+    ];
+    for (name, help, value) in PARTS {
+        let mut rates = family(text, name, "gauge", help);
+        for (peer, class) in classes() {
+            if let Some(promise) = &class.promise {
+                let labels = [("device", device), ("peer", peer), ("class", &class.name)];
+                rates.sample(&labels, value(promise) as f64 / 8.0);
+            }
+        }
+    }
+}
+
 /// Samples of the link that peers share.
 fn write_shared_link(text: &mut String, show: &Show) {
     let device = show.device.as_str();
@@ -561,7 +708,9 @@ pub fn serve(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::show::figures::{AcrossShow, BelowShow, LimitShow, NetworkShow, RecordShow};
+    use crate::show::figures::{
+        AcrossShow, BelowShow, LimitShow, NetworkShow, RecordShow, RestoredShow,
+    };
     use std::collections::{BTreeMap, BTreeSet};
 
     fn show() -> Show {
@@ -588,6 +737,19 @@ mod tests {
             starved_ns: 2_500_000_000,
             limit: LimitShow::default(),
             flows: (name == "rest").then(|| "fq_codel".to_string()),
+            restored: (name == "ef").then_some(RestoredShow {
+                delivered_pkts: 20,
+                duplicate_pkts: 19,
+                late_pkts: 1,
+                given_up_pkts: 2,
+                reordered_pkts: 3,
+                held_pkts: 4,
+                held_bytes: 5,
+            }),
+            promise: (name == "ef").then_some(PromiseShow {
+                reserved_bps: 8000,
+                kept_bps: 4000,
+            }),
             state: BTreeMap::from([("credit_bits".to_string(), -5)]),
             parameters: BTreeMap::from([("level".to_string(), 2)]),
         };
@@ -650,6 +812,27 @@ mod tests {
                     answers: 7,
                     rtt_ns: Some(40_000_000),
                 }],
+                paths_agreed: Some(true),
+                paths: vec![PathShow {
+                    name: "sat".to_string(),
+                    endpoint: None,
+                    in_use: true,
+                    answers_now: true,
+                    broken: false,
+                    too_far: false,
+                    rtt_ns: Some(20_000_000),
+                    capacity_bps: 16_000,
+                    capacity_expired: false,
+                    cost: 3,
+                    sent_pkts: 30,
+                    sent_bytes: 3000,
+                    copied_pkts: 10,
+                    resent_pkts: 2,
+                    dropped_copies_pkts: 1,
+                    received_pkts: 40,
+                    received_bytes: 4000,
+                    feedback: None,
+                }],
                 classes: vec![class("ef"), class("rest")],
             }],
         }
@@ -682,6 +865,11 @@ mod tests {
             "linkweir_program_unlogged_lines_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 12",
             "linkweir_record_fails{device=\"lw0\"} 1",
             "linkweir_underlay_round_trip_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",underlay=\"lte\"} 0.04",
+            "linkweir_path_round_trip_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",path=\"sat\"} 0.02",
+            "linkweir_path_capacity_bytes_per_second{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",path=\"sat\"} 2000",
+            "linkweir_path_copied_packets_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",path=\"sat\"} 10",
+            "linkweir_class_restored_packets_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\",what=\"duplicate\"} 19",
+            "linkweir_class_kept_bytes_per_second{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\"} 500",
             "linkweir_peer_state{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",state=\"mean\"} 8",
             "linkweir_class_sojourn_p99_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\"} 0.02",
             "linkweir_class_dropped_packets_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"rest\",reason=\"limit\"} 1",

@@ -29,6 +29,8 @@ pub(super) fn of_all(show: &Show) -> Show {
         across: None,
         feedback: None,
         underlays: Vec::new(),
+        paths_agreed: None,
+        paths: Vec::new(),
         classes: Vec::new(),
         warnings: Vec::new(),
     };

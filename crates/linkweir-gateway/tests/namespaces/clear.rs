@@ -39,7 +39,8 @@ pub fn ip(namespace: &Namespace, words: &str) {
     namespace.run("ip", &words.split(' ').collect::<Vec<_>>());
 }
 
-fn sysctl(namespace: &Namespace, setting: &str) {
+/// Changes a setting of the kernel.
+pub fn sysctl(namespace: &Namespace, setting: &str) {
     let output = namespace.run("sysctl", &["-q", "-w", setting]);
     assert!(output.status.success(), "{setting}: {output:?}");
 }
@@ -497,9 +498,13 @@ pub fn prefixes_are_refused_while_their_route_is_missing() {
         let uplink = Uplink::watch(&tunnel.here, &["10.78.2.7"]);
         let traffic = Traffic::start(&tunnel.here, &["10.78.2.7:9"]);
         ip(&tunnel.here, "link set lw0 down");
-        std::thread::sleep(Duration::from_millis(50));
-        let clear = uplink.in_the_clear(&tunnel.here);
-        assert_eq!(clear == 0, refuses, "{clear}");
+        let clear = || uplink.in_the_clear(&tunnel.here);
+        if refuses {
+            std::thread::sleep(Duration::from_millis(50));
+            assert_eq!(clear(), 0);
+        } else {
+            until("packets leave in the clear", || clear() > 0);
+        }
         drop(traffic);
     }
 }
@@ -635,6 +640,8 @@ pub fn the_watch_sleeps_while_nothing_changes() {
     let mut tunnel = full();
     tunnel.gateways[0].signal(Signal::SIGTERM);
     tunnel.gateways[0].ended();
+    // The kernel itself sends packets over a new device: it asks three times and more, seconds apart, for routers of IPv6.
+    sysctl(&tunnel.here, "net.ipv6.conf.default.router_solicitations=0");
     let file = tunnel.folder.write("events", &"\0".repeat(4096));
     let mut command = program();
     command
@@ -656,7 +663,6 @@ pub fn the_watch_sleeps_while_nothing_changes() {
     until("nothing is tentative", || {
         printed(&tunnel.here, "-6 address show tentative").is_empty()
     });
-    std::thread::sleep(Duration::from_millis(300));
     let seen = || {
         let bytes = fs::read(&file).unwrap();
         let counts = bytes
@@ -668,7 +674,20 @@ pub fn the_watch_sleeps_while_nothing_changes() {
         );
         (counts.take(33).collect::<Vec<_>>(), threads)
     };
-    let (before, threads) = seen();
+    // What is still to be done about what was set up may take longer on a busy machine.
+    let mut rest = seen();
+    let settled = Instant::now();
+    let (before, threads) = loop {
+        std::thread::sleep(Duration::from_millis(300));
+        let ((counts, threads), (counts_before, threads_before)) = (seen(), rest);
+        let quiet = threads == threads_before
+            && counts[0] == counts_before[0]
+            && counts[WATCHED] == counts_before[WATCHED];
+        if quiet || settled.elapsed() > PATIENCE {
+            break (counts, threads);
+        }
+        rest = (counts, threads);
+    };
     assert!(
         before[DATAGRAMS] > 0 && before[RETURNS] > 0,
         "counted: {before:?}"
@@ -711,9 +730,5 @@ pub fn the_end_of_the_keeper_is_said() {
     comes_through_both(&tunnel);
     tunnel.gateways[0].signal(Signal::SIGTERM);
     tunnel.gateways[0].ended();
-    assert!(
-        !rules(&tunnel.here).contains("0xca6c"),
-        "{}",
-        rules(&tunnel.here)
-    );
+    until("its rules go", || !rules(&tunnel.here).contains("0xca6c"));
 }

@@ -100,10 +100,15 @@ struct Pair {
 
 impl Pair {
     fn new() -> Pair {
+        Pair::changed(|text| text)
+    }
+
+    /// The same with a gateway whose configuration is changed.
+    fn changed(change: impl Fn(String) -> String) -> Pair {
         let (here, there) = cabled();
         let folder = Folder::new();
         let [own, others] = [1, 2].map(|last| keygen(&folder, last));
-        let text = sealed(&config(&folder, 1, STRICT), 1, &others);
+        let text = change(sealed(&config(&folder, 1, STRICT), 1, &others));
         let file = folder.write("1.toml", &text);
         let gateway = Gateway::start(&here, &file, &folder.path("control1"));
         let other = Other::start(&there, &folder.path("key2"), &own);
@@ -136,6 +141,27 @@ pub fn an_unmodified_peer_is_reached() {
             assert!(output_text.contains(" 0% packet loss"), "{output_text}");
         }
     }
+}
+
+/// It knows nothing of several paths: one is used at a time.
+pub fn an_unmodified_peer_is_served_over_one_of_several_paths() {
+    let paths = "\n[[peer.path]]\nname = \"first\"\nendpoint = \"192.0.2.2:51820\"\nrate = \"20Mbit\"\n\
+                 [[peer.path]]\nname = \"second\"\nendpoint = \"192.0.2.3:51820\"\ndevice = \"out\"\nrate = \"10Mbit\"\n";
+    let pair = Pair::changed(|text| {
+        let text = text.replace("listen = \"192.0.2.1:", "listen = \"0.0.0.0:");
+        let text = text.replace("endpoint = \"192.0.2.2:51820\"\n", "");
+        text.replace("[scheduler]", "[scheduler]\n") + paths
+    });
+    let (a, b) = (pair.here.socket(BACK), pair.there.socket(TO));
+    comes_through(&a, &b, TO, b"from the gateway");
+    comes_through(&b, &a, BACK, b"from wireguard-go");
+    let show = pair.gateway.show();
+    assert_eq!(show.peers[0].paths_agreed, Some(false));
+    assert_eq!(show.peers[0].capacity_bps, 20_000_000, "of one path");
+    assert!(show.peers[0]
+        .classes
+        .iter()
+        .all(|class| class.restored.is_none()));
 }
 
 pub fn an_unmodified_peer_with_the_wrong_key_gets_nothing() {

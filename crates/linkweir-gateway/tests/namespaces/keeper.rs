@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 
 use crate::clear::{comes_through_both, full, ip, printed, says, until};
 use crate::everything::{rewrite, rules, text, FAR, FAR_V6};
-use crate::life::children;
+use crate::life::{children, gone};
 use crate::ordinary::preloaded;
 use crate::place::{program, Gateway, Namespace, Tunnel, STRICT};
 use crate::uplink::{Traffic, Uplink};
@@ -194,8 +194,11 @@ impl Held {
 
     /// The same with this standard error, and with `what` held up from the beginning.
     fn start_with(tunnel: &mut Tunnel, log: PathBuf, stderr: Stdio, what: &[&str]) -> Held {
+        let keepers = children(tunnel.gateways[0].pid());
         tunnel.gateways[0].signal(Signal::SIGTERM);
         tunnel.gateways[0].ended();
+        // A keeper that still removed rules would remove those of the next gateway, which its keeper would count.
+        keepers.into_iter().for_each(gone);
         let hold = tunnel.folder.path("hold");
         let held = Held { hold, log };
         for one in what {

@@ -10,9 +10,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{fcntl, FcntlArg, OFlag};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::{pipe2, Pid};
 
+use crate::clear::until;
 use crate::life::comes_through;
 use crate::place::{program, set_tos, Gateway, Tunnel, STRICT};
 use crate::PATIENCE;
@@ -69,7 +71,12 @@ fn ordinary_events(tunnel: &mut Tunnel) {
         show.peers[0].capacity_bps == 900_000_000
     });
     fs::write(&file, "[gateway]\n").unwrap();
+    let watch = Inotify::init(InitFlags::IN_NONBLOCK).unwrap();
+    watch
+        .add_watch(&file, AddWatchFlags::IN_CLOSE_NOWRITE)
+        .unwrap();
     tunnel.gateways[0].signal(Signal::SIGHUP);
+    until("the file is read", || watch.read_events().is_ok());
     passes(tunnel, "after a reload");
     fs::write(&file, slower).unwrap();
     tunnel.gateways[1].signal(Signal::SIGKILL);
@@ -278,7 +285,9 @@ pub fn a_program_that_floods_delays_no_packet() {
     // LINKWEIR_FLOOD_S=60 prints how long packets took.
     let time =
         Duration::from_secs(std::env::var("LINKWEIR_FLOOD_S").map_or(1, |s| s.parse().unwrap()));
-    let tunnel = with_program("yes 18Mbit & echo $! > flood; wait; echo 12Mbit; exec sleep 1000");
+    // The flood may end within a line.
+    let tunnel =
+        with_program("yes 18Mbit & echo $! > flood; wait; echo; echo 12Mbit; exec sleep 1000");
     let gateway = &tunnel.gateways[0];
     gateway.wait_until("the flood", |show| show.peers[0].capacity_bps == 18_000_000);
     let (a, b) = (tunnel.here.socket(HERE), tunnel.there.socket(THERE));

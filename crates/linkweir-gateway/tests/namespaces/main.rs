@@ -17,6 +17,7 @@ use names::long as names_long;
 
 mod addresses;
 mod below;
+mod bond;
 mod carry;
 mod clear;
 mod container;
@@ -59,7 +60,7 @@ const ANYWHERE: [&str; 3] = [
 ];
 
 /// Tests that need another program, and its Debian package.
-const PROGRAMS: [(&str, &str, &str); 16] = [
+const PROGRAMS: [(&str, &str, &str); 17] = [
     (
         "clear::a_firewall_refuses_what_rules_no_longer_do",
         "iptables",
@@ -97,6 +98,11 @@ const PROGRAMS: [(&str, &str, &str); 16] = [
     ),
     (
         "interop::an_unmodified_peer_is_reached",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop::an_unmodified_peer_is_served_over_one_of_several_paths",
         "wireguard-go",
         "wireguard-go",
     ),
@@ -155,6 +161,21 @@ const TESTS: &[(&str, fn())] = &trials! {
         unsent_datagrams_of_a_removed_peer_are_dropped,
         reports_come_from_behind_a_full_interface,
         icmp_errors_are_read_and_discarded,
+    }
+    bond {
+        packets_that_waited_and_a_whole_read_are_handed_out_together,
+        copies_over_both_paths_lose_nothing_when_either_is_cut,
+        a_lost_carrier_is_noticed_at_once,
+        one_flow_is_striped_and_comes_in_order,
+        the_expensive_path_is_used_when_the_cheap_one_is_full,
+        a_promise_that_cannot_be_kept_is_said,
+        paths_change_by_reload_under_load,
+        the_receiving_end_is_reloaded_under_load,
+        a_peer_that_was_started_again_agrees_again,
+        the_capacity_of_a_path_is_set,
+        a_program_reports_the_capacity_of_a_path,
+        ends_with_other_numbers_of_classes_use_one_path_at_a_time,
+        a_peer_without_paths_is_served_over_one_with_failover,
     }
     carry {
         both_versions_of_ip_go_both_ways,
@@ -219,6 +240,7 @@ const TESTS: &[(&str, fn())] = &trials! {
     }
     interop {
         an_unmodified_peer_is_reached,
+        an_unmodified_peer_is_served_over_one_of_several_paths,
         an_unmodified_peer_with_the_wrong_key_gets_nothing,
         iperf3_runs_both_ways,
     }

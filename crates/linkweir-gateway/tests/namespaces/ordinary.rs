@@ -10,7 +10,7 @@ use linkweir_gateway::tunnel::seal::{self, Identity, Session};
 use nix::sys::signal::Signal;
 
 use crate::life::comes_through;
-use crate::place::{program, rests, Folder, Gateway, Tunnel, STRICT};
+use crate::place::{cost, program, rests, Folder, Gateway, Tunnel, STRICT};
 
 const TO: &str = "10.77.0.2:2000";
 const BACK: &str = "10.77.0.1:1000";
@@ -295,7 +295,9 @@ pub fn absent_peers_cost_little() {
     for known in [false, true] {
         let tunnel = Tunnel::sealed(STRICT, |text, last| match last {
             1 => {
-                text.replace("1000p", "20p")
+                // Together they may hold a gigabyte. Voice that waits while the gateway does not run is not dropped.
+                text.replace("\"rest\"\nlimit = \"1000p\"", "\"rest\"\nlimit = \"20p\"")
+                    .replace("1000p", "500p")
                     + &(0..ABSENT).map(|at| absent(at, known)).collect::<String>()
             }
             _ => text,
@@ -314,34 +316,35 @@ pub fn absent_peers_cost_little() {
             rests(gateway);
             continue;
         }
-        // The second most delayed of a hundred packets of voice, on a machine that has other work: the best of several times.
-        // If all peers were asked together, again and again, it would be some 60 ms each time.
-        let quick = (0..10).any(|_| delays_of_voice(&tunnel, 100)[98] < Duration::from_millis(20));
+        // The second of a hundred packets of voice by what the gateway worked meanwhile: the best of several times, as the
+        // test itself may be late to read. If all peers were asked together, again and again, it would be some 60 ms each time.
+        let quick = (0..10).any(|_| work_before_voice(&tunnel, 100)[98] < 0.020);
         assert!(quick, "voice waits for handshakes");
     }
 }
 
-/// How long each of so many packets of voice took, one every 10 ms, in order of length.
-fn delays_of_voice(tunnel: &Tunnel, count: usize) -> Vec<Duration> {
+/// How much processor time the first gateway used while each of so many packets of voice was under way, one every 10 ms, in
+/// order of length: s. Time in which other programs have the processor does not count.
+fn work_before_voice(tunnel: &Tunnel, count: usize) -> Vec<f64> {
+    let gateway = tunnel.gateways[0].pid();
     let voice = tunnel.here.socket("10.77.0.1:5060");
     let hears = tunnel.there.socket("10.77.0.2:5060");
-    let begun = Instant::now();
     let listener = std::thread::spawn(move || {
         let mut buffer = [0; 100];
-        let mut delays: Vec<Duration> = (0..count)
+        let mut works: Vec<f64> = (0..count)
             .map(|_| {
                 hears.recv(&mut buffer).unwrap();
-                let sent_ns = u64::from_le_bytes(buffer[..8].try_into().unwrap());
-                begun.elapsed() - Duration::from_nanos(sent_ns)
+                let before_s = f64::from_le_bytes(buffer[..8].try_into().unwrap());
+                cost(gateway).0 - before_s
             })
             .collect();
-        delays.sort();
-        delays
+        works.sort_by(f64::total_cmp);
+        works
     });
     for _ in 0..count {
-        let sent_ns = begun.elapsed().as_nanos() as u64;
+        let before_s = cost(gateway).0;
         voice
-            .send_to(&sent_ns.to_le_bytes(), "10.77.0.2:5060")
+            .send_to(&before_s.to_le_bytes(), "10.77.0.2:5060")
             .unwrap();
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -377,10 +380,15 @@ pub fn what_happens_to_peers_is_logged_but_not_without_end() {
     let log = tunnel.restart_logged(1, Signal::SIGKILL, program());
     let (a, b) = (tunnel.here.socket(BACK), tunnel.there.socket(TO));
     comes_through(&b, &a, BACK, b"at first");
+    // The rate that it starts with expires as well.
+    let expires = || {
+        tunnel.gateways[0].wait_until("the capacity expires", |show| {
+            show.peers[0].capacity_bps == 5_000_000
+        })
+    };
+    expires();
     tunnel.gateways[0].set_capacity(20_000_000);
-    tunnel.gateways[0].wait_until("the capacity expires", |show| {
-        show.peers[0].capacity_bps == 5_000_000
-    });
+    expires();
     let address = |word, address| {
         tunnel.there.ip(&["address", word, address, "dev", "out"]);
     };
@@ -408,13 +416,16 @@ pub fn what_happens_to_peers_is_logged_but_not_without_end() {
     tunnel.gateways[0].wait_until("strangers are counted", |show| {
         show.dropped_pkts.get("stranger") >= Some(&20)
     });
+    // A thread of its own writes the log, and has written all of it at the end.
+    tunnel.gateways[0].signal(Signal::SIGTERM);
+    tunnel.gateways[0].ended();
     let text = std::fs::read_to_string(&log).unwrap();
-    for said in [
-        "linkweir-gateway: peer other: has a session at 192.0.2.2:51820\n",
-        "peer other: nothing has reported its capacity for too long; the floor of 5Mbit holds\n",
-        "peer other: moved from 192.0.2.2:51820 to 192.0.2.77:51820\n",
+    for (said, times) in [
+        ("linkweir-gateway: peer other: has a session at 192.0.2.2:51820\n", 1),
+        ("peer other: nothing has reported its capacity for too long; the floor of 5Mbit holds\n", 2),
+        ("peer other: moved from 192.0.2.2:51820 to 192.0.2.77:51820\n", 1),
     ] {
-        assert_eq!(text.matches(said).count(), 1, "{said}{text}");
+        assert_eq!(text.matches(said).count(), times, "{said}{text}");
     }
     let key = seal::show_key(&stranger.public());
     let unknown = format!(

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use linkweir_gateway::show::figures::{ClassShow, Show};
+
 use crate::place::{environment, set_tos, Tunnel};
 use crate::PATIENCE;
 
@@ -42,6 +44,15 @@ fn slow(text: String) -> String {
     text.replace("rate = \"1Gbit\"", "rate = \"20Mbit\"")
 }
 
+/// Stops the senders of a test, however it ends.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Sends a datagram with its time after `begun` every so often, until it is stopped.
 fn keep_sending(
     socket: &UdpSocket,
@@ -65,9 +76,10 @@ fn keep_sending(
 }
 
 /// The 99th percentile.
-fn p99(delays: &mut [Duration]) -> Duration {
+fn p99(delays: &mut [Duration]) -> Option<Duration> {
     delays.sort_unstable();
-    delays[(delays.len() * 99).div_ceil(100) - 1]
+    let at = (delays.len() * 99).div_ceil(100);
+    delays.get(at.checked_sub(1)?).copied()
 }
 
 pub fn voice_after_an_outage_is_fresh_and_waits_no_longer_than_before() {
@@ -75,7 +87,8 @@ pub fn voice_after_an_outage_is_fresh_and_waits_no_longer_than_before() {
     assert!((0..3).any(|_| is_fresh_after_an_outage()));
 }
 
-/// Whether the first packet after an outage is younger than its class lets it be, and the delays soon are as before.
+/// Whether the first packet after an outage is younger than its class lets it be, and voice soon is complete and its delays as
+/// before.
 fn is_fresh_after_an_outage() -> bool {
     // LINKWEIR_OUTAGE_S=60 LINKWEIR_OUTAGE_QUIET=1 for its long form on a machine without other work.
     let outage = Duration::from_secs(environment("LINKWEIR_OUTAGE_S", 3));
@@ -90,6 +103,7 @@ fn is_fresh_after_an_outage() -> bool {
     let begun = Instant::now();
     let stop = &AtomicBool::new(false);
     thread::scope(|scope| {
+        let _stop = Stop(stop);
         let every = Duration::from_secs(1) / PACKETS_PER_SECOND as u32;
         scope.spawn(move || keep_sending(voice, begun, every, VOICE_BYTES, stop));
         // 24 Mbit/s: with voice more than the link carries.
@@ -129,26 +143,26 @@ fn is_fresh_after_an_outage() -> bool {
 
         let first = came[0].1;
         let oldest = came.iter().map(|(_, delay)| *delay).max().unwrap();
-        let mut worst = Duration::ZERO;
+        let (mut worst, mut complete) = (Duration::ZERO, true);
         let mut begins = back + SETTLED;
         while begins + WINDOW <= back + watched {
             let window = came
                 .iter()
                 .filter(|(at, _)| (begins..begins + WINDOW).contains(at));
             let mut delays: Vec<_> = window.map(|(_, delay)| *delay).collect();
-            assert!(delays.len() as u64 > 9 * PACKETS_PER_SECOND, "{delays:?}");
-            worst = worst.max(p99(&mut delays));
+            complete &= delays.len() as u64 > 9 * PACKETS_PER_SECOND;
+            worst = worst.max(p99(&mut delays).unwrap_or(Duration::MAX));
             begins += Duration::from_millis(100);
         }
         let class = &show.peers[0].classes[0];
         println!(
-            "outage {outage:?}: first packet {first:?} old, oldest {oldest:?}; worst p99 of 10 s: {worst:?} from host to host, {:?} in the queue; {} too old, {} dropped at the limit",
+            "outage {outage:?}: first packet {first:?} old, oldest {oldest:?}; worst p99 of 10 s: {worst:?} from host to host, all of voice: {complete}, {:?} in the queue; {} too old, {} dropped at the limit",
             shown.iter().max(),
             class.dropped_age_pkts,
             class.dropped_limit_pkts
         );
         let bound = Duration::from_millis(5);
-        let sound = first < MAX_AGE && shown.iter().all(|p99| *p99 < bound);
+        let sound = complete && first < MAX_AGE && shown.iter().all(|p99| *p99 < bound);
         assert!(!shown.is_empty());
         let lost = class.dropped_age_pkts + class.dropped_limit_pkts;
         let sent_in_outage = outage.as_secs() * PACKETS_PER_SECOND;
@@ -160,13 +174,17 @@ fn is_fresh_after_an_outage() -> bool {
 }
 
 pub fn a_class_that_a_fade_starves_is_told_and_a_least_share_ends_that() {
+    /// How many packets are counted. Each class has more that wait, so that none of them runs out of packets meanwhile.
+    const COUNTED: u64 = 400;
+    let classes = CLASSES.replace("\"200ms\"", "\"1000p\"");
     for least in ["", "least = \"10%\"\n"] {
-        let tunnel = Tunnel::changed(&format!("{CLASSES}{least}"), slow);
+        let tunnel = Tunnel::changed(&format!("{classes}{least}"), slow);
         let gateway = &tunnel.gateways[0];
         let assured = tunnel.here.socket("10.77.0.1:3000");
         let rest = tunnel.here.socket("10.77.0.1:4000");
         let stop = &AtomicBool::new(false);
         thread::scope(|scope| {
+            let _stop = Stop(stop);
             // 5 Mbit/s are reserved, and 2 are left.
             gateway.set_capacity(2_000_000);
             let begun = Instant::now();
@@ -175,19 +193,29 @@ pub fn a_class_that_a_fade_starves_is_told_and_a_least_share_ends_that() {
                     keep_sending(socket, begun, Duration::from_millis(2), 1200, stop);
                 });
             }
-            // PSS's memory of a second is over.
-            thread::sleep(Duration::from_millis(2500));
-            let before = gateway.show().peers[0].classes[2].clone();
-            thread::sleep(Duration::from_secs(2));
-            let after = gateway.show().peers[0].classes[2].clone();
+            let sent = |show: &Show| -> u64 {
+                let classes = show.peers[0].classes.iter();
+                classes.map(|class| class.sent_pkts).sum()
+            };
+            // 500 packets take 2.5 s, after which PSS's memory of a second is over.
+            let before = gateway.wait_until("both classes wait", |show| {
+                let waits = |class: &ClassShow| u64::from(class.backlog_pkts) > COUNTED + 100;
+                sent(show) >= 500 && show.peers[0].classes[1..].iter().all(waits)
+            });
+            let after = gateway.wait_until("so many are sent", |show| {
+                sent(show) >= sent(&before) + COUNTED
+            });
             stop.store(true, Ordering::Relaxed);
-            let sent_bps = (after.sent_bytes - before.sent_bytes) * 8 / 2;
+            let [before, after] = [before, after].map(|show| show.peers[0].classes.clone());
+            let bytes = |class: usize| after[class].sent_bytes - before[class].sent_bytes;
+            // Of all that was sent, in thousandths: time does not count, in which other programs may have the processor.
+            let share = bytes(2) * 1000 / (bytes(1) + bytes(2));
             if least.is_empty() {
-                assert_eq!(sent_bps, 0);
-                assert!(after.starved_ns > before.starved_ns, "{after:?}");
+                assert_eq!(share, 0);
+                assert!(after[2].starved_ns > before[2].starved_ns, "{after:?}");
             } else {
-                assert!((150_000..300_000).contains(&sent_bps), "{sent_bps}");
-                assert_eq!(after.starved_ns, 0);
+                assert!((75..150).contains(&share), "{share}");
+                assert_eq!(after[2].starved_ns, 0);
             }
         });
     }

@@ -401,6 +401,7 @@ impl Gateway {
     pub fn set_capacity(&self, capacity_bps: u64) {
         let request = Request::SetCapacity {
             peer: None,
+            path: None,
             capacity_bps,
         };
         assert_eq!(self.ask(&request), Response::Done);

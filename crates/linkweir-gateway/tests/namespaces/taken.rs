@@ -271,7 +271,8 @@ pub fn a_thousand_dead_endpoints_wake_it_a_few_times_a_second() {
     // The first attempts are made one after the other, which takes longer on a busy machine.
     let begun = Instant::now();
     let mut a_second = f64::MAX;
-    while a_second >= 30.0 && begun.elapsed() < PATIENCE {
+    // While it is behind with them, it does not sleep.
+    while (count() == 0 || a_second >= 30.0) && begun.elapsed() < PATIENCE {
         let (before, since) = (count(), Instant::now());
         std::thread::sleep(Duration::from_secs(5));
         a_second = (count() - before) as f64 / since.elapsed().as_secs_f64();

@@ -47,7 +47,7 @@ impl VirtualLink {
     /// The link of a configuration.
     pub fn new(text: &str, recorded: Recorded) -> Result<VirtualLink, Box<dyn Error>> {
         let config = config::parse(text, Path::new("ground.toml"))?;
-        let mut link = Link::new(0, config.link_setup(&config.peers[0].capacity))?;
+        let mut link = Link::new(0, config.link_setup(&config.peers[0]))?;
         let recorder = Recorder::new(0, recorded == Recorded::Packets);
         let recorder = Rc::new(RefCell::new(recorder));
         if recorded != Recorded::Nothing {

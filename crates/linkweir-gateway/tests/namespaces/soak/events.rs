@@ -139,13 +139,18 @@ impl Events {
         let (name, takes_way, act) = KINDS[self.below(KINDS.len() as u32) as usize];
         let at = self.below(2) as usize;
         let what = format!("{}: {name}", ["here", "there"][at]);
+        let came_ns = takes_way.then(|| {
+            let (came_ns, voice) = traffic.judge(&self.ledger);
+            let history = self.ledger.history();
+            assert!(voice.lost.is_empty(), "{voice:?} before {what}\n{history}");
+            came_ns
+        });
         self.ledger.note(&what);
-        let from_ns = self.ledger.now_ns();
         act(self, sites, at);
         let until_ns = self.ledger.now_ns();
-        if takes_way {
+        if let Some(came_ns) = came_ns {
             let again_ns = traffic.wait_for_voice(until_ns, RECOVERY, &format!("after: {what}"));
-            self.ledger.gap(from_ns, again_ns, &what);
+            self.ledger.gap(came_ns, again_ns, &what);
             self.ledger.note(&format!(
                 "back after {} ms",
                 (again_ns - until_ns) / 1_000_000

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::sites::Sites;
 use super::{Ledger, Stop};
 use crate::place::{set_tos, Namespace};
+use crate::PATIENCE;
 
 /// Time between packets of voice.
 const VOICE_EVERY: Duration = Duration::from_millis(20);
@@ -81,10 +82,22 @@ impl Traffic {
         }
     }
 
-    /// Counts what was lost, apart from what an event excuses, once all that is on the way has had time to come.
-    pub fn judge(&self, ledger: &Ledger) -> Voice {
-        thread::sleep(Duration::from_millis(500));
+    /// Waits until all that was sent until now has come, apart from what an event excuses. Returns that time, ns, and what
+    /// was lost: has not come within [`PATIENCE`].
+    pub fn judge(&self, ledger: &Ledger) -> (u64, Voice) {
         let now_ns = ledger.now_ns();
+        let begun = Instant::now();
+        loop {
+            let voice = self.sent_before(now_ns, ledger);
+            if voice.lost.is_empty() || begun.elapsed() > PATIENCE {
+                return (now_ns, voice);
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// What has become so far of what was sent before a time.
+    fn sent_before(&self, until_ns: u64, ledger: &Ledger) -> Voice {
         let mut voice = Voice {
             sent: 0,
             excused: 0,
@@ -94,7 +107,7 @@ impl Traffic {
             let sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
             // Before the first that came there was no session.
             let known = sent.iter().skip_while(|(_, came)| !came);
-            for (ns, came) in known.filter(|(ns, _)| ns + 500_000_000 < now_ns) {
+            for (ns, came) in known.take_while(|(ns, _)| *ns < until_ns) {
                 voice.sent += 1;
                 if *came {
                     continue;
