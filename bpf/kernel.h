@@ -97,6 +97,7 @@ struct bpf_dynptr {
 extern void __arena *bpf_arena_alloc_pages(void *map, void __arena *address, __u32 pages, int node, __u64 flags) __weak __ksym;
 extern void bpf_arena_free_pages(void *map, void __arena *address, __u32 pages) __weak __ksym;
 extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags, struct bpf_dynptr *dynptr) __weak __ksym;
+extern __u64 bpf_dynptr_size(const struct bpf_dynptr *dynptr) __weak __ksym;
 extern void *bpf_dynptr_slice(const struct bpf_dynptr *dynptr, __u64 offset, void *buffer, __u64 bytes) __weak __ksym;
 extern void *bpf_rdonly_cast(const void *object, __u32 type) __weak __ksym;
 extern void bpf_kfree_skb(struct sk_buff *skb) __weak __ksym;

@@ -8,6 +8,8 @@
  * The loader gives commands by running `linkweir_command`, which has no lock. So a change is written to the settings at `next_at` and
  * applied by the next enqueue or dequeue. `linkweir_replay` makes single calls of the policy, for vectors; no discipline has it.
  *
+ * With LW_RECORD all calls of the policy are noted down, for lab/agreement; the discipline that users get is built without it.
+ *
  * Global functions (those without `static`) are verified once each, for any arguments. Arrivals and departures follow the protocol of
  * linkweir/policy.h.
  */
@@ -69,6 +71,37 @@ struct {
 } notes SEC(".maps");
 
 char lw_license[] SEC("license") = "GPL";
+
+#ifdef LW_RECORD
+struct lw_page {
+	struct lw_call calls[LW_CALLS_OF_PAGE];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 16384);     /* 4 million calls */
+	__type(key, __u32);
+	__type(value, struct lw_page);
+} calls SEC(".maps");
+
+static uint32_t lw_ncalls;
+
+static __always_inline void lw_record(uint64_t now_ns, enum lw_called called, uint32_t q, uint32_t value)
+{
+	uint32_t n = lw_ncalls, page_number = n / LW_CALLS_OF_PAGE;
+	struct lw_page *page = bpf_map_lookup_elem(&calls, &page_number);
+	struct lw_call call = { now_ns, called | q << 8, value };
+
+	if (!page)
+		return;                 /* full; the loader finds no end and says so */
+	page->calls[n & (LW_CALLS_OF_PAGE - 1)] = call;
+	lw_ncalls = n + 1;
+}
+#else
+static __always_inline void lw_record(uint64_t now_ns, enum lw_called called, uint32_t q, uint32_t value)
+{
+}
+#endif
 
 static char __arena *lw_base;
 static uint32_t lw_pages;
@@ -320,6 +353,7 @@ LW_VERIFIED int lw_apply(uint64_t now_ns)
 	lw_follow(plane, now_ns);
 	lw_rated(now_ns);
 	lw_change(now_ns);
+	lw_record(now_ns, LW_CALLED_CHANGE, LW_NO_CALLED, 0);
 	plane->applied++;
 	__sync_lock_test_and_set(&((struct lw_plane __arena *)lw_base)->turn, LW_IDLE);
 	return 0;
@@ -360,12 +394,156 @@ static __always_inline uint32_t lw_code_point(struct sk_buff *skb)
 	return lw_code_point_of(ipv4, *(const uint8_t *)header, header->tos);
 }
 
+/* ---- rules with more than code points, and marks ---- */
+
+#define LW_MOST_EXTENSIONS 8
+#define LW_FRAGMENT_OFFSET 0x1fff
+
+enum { LW_HOP_BY_HOP = 0, LW_TCP = 6, LW_UDP = 17, LW_ROUTING = 43, LW_FRAGMENT = 44, LW_AUTHENTICATION = 51, LW_DESTINATION = 60,
+       LW_SCTP = 132, LW_UDP_LITE = 136 };
+
+/* What rules ask of a packet. Ports are 0 where the protocol has none, or they are in an earlier fragment. */
+struct lw_header {
+	uint32_t code_point;            /* LW_CODE_POINTS: not IP */
+	uint32_t protocol;
+	uint32_t source_port, destination_port;
+};
+
+static __always_inline uint32_t lw_be16(const uint8_t *bytes)
+{
+	return (uint32_t)bytes[0] << 8 | bytes[1];
+}
+
+/* Follows the extension headers of IPv6 from `at` on, as the gateway does. False: the ports are not in this packet. */
+static __always_inline bool lw_follow_extensions(const struct bpf_dynptr *packet, uint64_t *at, uint32_t *protocol)
+{
+	uint32_t n, length;
+
+	for (n = lw_zero(); n < LW_MOST_EXTENSIONS && lw_again(); n++) {
+		uint8_t room[8], *extension;
+		uint32_t kind = *protocol;
+
+		if (kind != LW_HOP_BY_HOP && kind != LW_ROUTING && kind != LW_DESTINATION && kind != LW_AUTHENTICATION &&
+		    kind != LW_FRAGMENT)
+			return true;
+		extension = bpf_dynptr_slice(packet, (uint32_t)*at, room, sizeof(room));
+		if (!extension)
+			return false;
+		length = kind == LW_FRAGMENT ? 8 : 8 + (kind == LW_AUTHENTICATION ? 4 : 8) * extension[1];
+		if (*at + length > (uint32_t)bpf_dynptr_size(packet))
+			return false;   /* the packet ends first, so its protocol stays that of this header */
+		*protocol = extension[0];
+		*at += length;
+		if (kind == LW_FRAGMENT && lw_be16(extension + 2) >> 3)
+			return false;
+	}
+	return true;
+}
+
+static __always_inline void lw_read_header(struct sk_buff *skb, struct lw_header *header)
+{
+	uint64_t at = (uint64_t)skb->head + skb->network_header - (uint64_t)skb->data;
+	bool ipv4 = skb->protocol == __builtin_bswap16(ETH_P_IP), has_ports;
+	uint8_t room[20], *bytes;
+	struct bpf_dynptr packet;
+
+	asm volatile("" : "+r"(at));    /* as in lw_code_point_elsewhere() */
+	if (!ipv4 && skb->protocol != __builtin_bswap16(ETH_P_IPV6))
+		return;
+	if (bpf_dynptr_from_skb(skb, 0, &packet))
+		return;
+	bytes = bpf_dynptr_slice(&packet, (uint32_t)at, room, sizeof(room));
+	if (!bytes)
+		return;
+	header->code_point = lw_code_point_of(ipv4, bytes[0], bytes[1]);
+	if (ipv4) {
+		header->protocol = bytes[9];
+		has_ports = (bytes[0] & 15) >= 5 && !(lw_be16(bytes + 6) & LW_FRAGMENT_OFFSET);
+		at += 4 * (bytes[0] & 15);
+	} else {
+		header->protocol = bytes[6];
+		at += 40;
+		has_ports = lw_follow_extensions(&packet, &at, &header->protocol);
+	}
+	if (!has_ports || (header->protocol != LW_TCP && header->protocol != LW_UDP && header->protocol != LW_SCTP &&
+			   header->protocol != LW_UDP_LITE))
+		return;
+	bytes = bpf_dynptr_slice(&packet, (uint32_t)at, room, 4);
+	if (!bytes)
+		return;
+	header->source_port = lw_be16(bytes);
+	header->destination_port = lw_be16(bytes + 2);
+}
+
+static __always_inline bool lw_in_range(uint32_t port, uint32_t range)
+{
+	return port >= (range & 0xffff) && port <= range >> 16;
+}
+
+/* The class of the first rule that matches, or LW_NONE. */
+LW_VERIFIED uint32_t lw_match(uint32_t code_point, uint32_t protocol, uint32_t source_port, uint32_t destination_port)
+{
+	const struct lw_settings *set;
+	uint32_t n, nrules;
+
+	lw_use_arena();
+	set = lw_now(lw_plane());
+	nrules = (uint32_t)(set->others >> 32);
+	for (n = 0; n < nrules && lw_again(); n++) {
+		const struct lw_rule *rule = set->rules + n;
+
+		if (rule->code_points >> (code_point & 63) & 1 && rule->protocols[protocol >> 6 & 3] >> (protocol & 63) & 1 &&
+		    (lw_in_range(source_port, rule->port) || lw_in_range(destination_port, rule->port)) &&
+		    lw_in_range(source_port, rule->source_port) && lw_in_range(destination_port, rule->destination_port))
+			return rule->class;
+	}
+	return LW_NONE;
+}
+
+/* The class of a mark, or LW_NONE. */
+LW_VERIFIED uint32_t lw_class_of_mark(uint32_t mark)
+{
+	const struct lw_settings *set;
+	uint32_t n, nmarks;
+
+	lw_use_arena();
+	set = lw_now(lw_plane());
+	nmarks = (uint32_t)set->others;
+	for (n = 0; n < nmarks && lw_again(); n++)
+		if ((uint32_t)set->marks[n] == mark)
+			return (uint32_t)(set->marks[n] >> 32);
+	return LW_NONE;
+}
+
+static __always_inline uint32_t lw_classify_by_rules(const struct lw_settings *set, struct sk_buff *skb)
+{
+	struct lw_header header = { LW_CODE_POINTS, 0, 0, 0 };
+	uint32_t q = skb->mark ? lw_class_of_mark(skb->mark) : LW_NONE;
+
+	if (q != LW_NONE)
+		return q;
+	lw_read_header(skb, &header);
+	if (header.code_point >= LW_CODE_POINTS)
+		return (uint32_t)set->default_class;
+	if (set->others >> 32)
+		q = lw_match(header.code_point, header.protocol, header.source_port, header.destination_port);
+	else
+		q = (uint32_t)set->class_of[header.code_point & 63];
+	return q == LW_NONE ? (uint32_t)set->default_class : q;
+}
+
 static __always_inline uint32_t lw_classify(const struct lw_plane *plane, struct sk_buff *skb)
 {
 	const struct lw_settings *set = lw_now(plane);
-	uint32_t code = lw_code_point(skb);
-	uint64_t q = code < LW_CODE_POINTS ? set->class_of[code] : set->default_class;
+	uint32_t code;
+	uint64_t q;
 
+	if (set->others) {
+		q = lw_classify_by_rules(set, skb);
+	} else {
+		code = lw_code_point(skb);
+		q = code < LW_CODE_POINTS ? set->class_of[code] : set->default_class;
+	}
 	return q < plane->nqueues ? (uint32_t)q : 0;
 }
 
@@ -442,9 +620,15 @@ static __always_inline bool lw_make_room(struct lw_plane *plane, struct Qdisc *s
 	if (!lw_policy.expired)
 		return lw_has_room(plane, q, bytes);
 	for (drops = 0; drops < LW_MOST_DROPS && lw_again(); drops++) {
+		uint32_t expired;
+
 		if (lw_has_room(plane, q, bytes))
 			return true;
-		if (!lw_queues(plane)[q].backlog_pkts || !lw_expired(now_ns, q))
+		if (!lw_queues(plane)[q].backlog_pkts)
+			return false;
+		expired = lw_expired(now_ns, q);
+		lw_record(now_ns, LW_CALLED_EXPIRED, q, expired);
+		if (!expired)
 			return false;
 		lw_drop(plane, sch, to_free, now_ns, q, true, LW_EXPIRED);
 	}
@@ -507,12 +691,14 @@ int linkweir_enqueue(u64 *ctx)
 		bpf_qdisc_skb_drop(old, to_free);
 	}
 	lw_push(plane, sch, now_ns, q, slot, bytes);
+	lw_record(now_ns, LW_CALLED_ENQUEUED, q, bytes);
 	lw_in_enqueued(plane, now_ns, q, bytes);
 	if (lw_policy.victim) {
 		for (drops = 0; drops < LW_MOST_DROPS && lw_again(); drops++) {
 			victim = lw_victim(now_ns, q, bytes);
 			if (victim == LW_NONE)
 				break;
+			lw_record(now_ns, LW_CALLED_VICTIM, victim & ~LW_FROM_HEAD, !!(victim & LW_FROM_HEAD));
 			lw_drop(plane, sch, to_free, now_ns, victim & ~LW_FROM_HEAD, victim & LW_FROM_HEAD, LW_VICTIM);
 		}
 	}
@@ -527,15 +713,23 @@ refuse:
 /* The queue whose head leaves now, or LW_NONE. Heads that the policy drops are gone. */
 static __always_inline uint32_t lw_choose(struct lw_plane *plane, struct Qdisc *sch, uint64_t now_ns)
 {
-	uint32_t drops, q = LW_NONE;
+	uint32_t drops, verdict, q = LW_NONE;
 
-	if (!lw_policy.leaving)
-		return lw_in_pick(plane, now_ns);
+	if (!lw_policy.leaving) {
+		q = lw_in_pick(plane, now_ns);
+		lw_record(now_ns, LW_CALLED_PICK, q & LW_NO_CALLED, 0);
+		return q;
+	}
 	for (drops = 0; drops < LW_MOST_DROPS && lw_again(); drops++) {
 		struct sk_buff *skb;
 
 		q = lw_pick(now_ns);
-		if (q == LW_NONE || lw_leaving(now_ns, q, false) != LW_DROP)
+		lw_record(now_ns, LW_CALLED_PICK, q & LW_NO_CALLED, 0);
+		if (q == LW_NONE)
+			return q;
+		verdict = lw_leaving(now_ns, q, false);
+		lw_record(now_ns, LW_CALLED_LEAVING, q, verdict);
+		if (verdict != LW_DROP)
 			return q;
 		skb = lw_evict(plane, sch, now_ns, q, true, LW_LEAVING);
 		if (skb)
@@ -589,6 +783,7 @@ struct sk_buff *linkweir_dequeue(u64 *ctx)
 	sch->qstats.backlog -= bytes;
 	if (plane->pacer.bandwidth_bps)
 		lw_occupy(&plane->pacer, now_ns, bytes, plane->used);
+	lw_record(now_ns, LW_CALLED_SENT, q, bytes);
 	lw_in_sent(plane, now_ns, q, bytes);
 	skb = lw_take(slot);
 	if (!skb) {
@@ -762,6 +957,7 @@ int linkweir_command(struct lw_command *command)
 	switch (command->op) {
 	case LW_OP_START:
 		lw_follow(plane, now_ns);
+		lw_record(now_ns, LW_CALLED_INIT, LW_NO_CALLED, 0);
 		return lw_init(now_ns);
 	case LW_OP_READ:
 	case LW_OP_WRITE:

@@ -16,6 +16,8 @@
 #define LW_MOST_STATS 16
 #define LW_NOTES_BYTES 65536
 #define LW_TEXTS 2               /* settings in force, and those that are next */
+#define LW_MOST_RULES 64
+#define LW_MOST_MARKS 64
 
 enum lw_reason { LW_LIMIT, LW_VICTIM, LW_EXPIRED, LW_LEAVING, LW_RESET, LW_MEMORY, LW_REASONS };
 
@@ -28,6 +30,14 @@ struct lw_class_settings {
 	uint64_t limit_pkts;
 };
 
+/* A packet matches if all of these hold; what the user left out holds for all packets. Ports: the first one, and the last << 16. */
+struct lw_rule {
+	uint64_t code_points;           /* a set of bits */
+	uint64_t protocols[4];          /* a set of bits */
+	uint32_t port, source_port, destination_port;   /* `port`: at either end */
+	uint32_t class;
+};
+
 /* followed by classes[nqueues] and qparams[nqueues][nqparams] */
 struct lw_settings {
 	uint64_t link_bps;              /* 0: not known */
@@ -37,6 +47,9 @@ struct lw_settings {
 	uint64_t class_of[LW_CODE_POINTS];
 	uint64_t default_class;         /* of packets that are not IP */
 	uint64_t text;                  /* which entry of the map `notes` has these settings as text */
+	uint64_t others;                /* number of marks, and of rules << 32; 0: only code points choose the class */
+	uint64_t marks[LW_MOST_MARKS];  /* a mark of the firewall, and its class << 32; these come first */
+	struct lw_rule rules[LW_MOST_RULES];    /* if there are any, they come in place of class_of */
 };
 
 struct lw_class {
@@ -76,6 +89,21 @@ struct lw_plane {
 	struct lw_pacer pacer;
 };
 
+/*
+ * A call of the policy, as objects that are built with LW_RECORD note it down. `what`: of enum lw_called, and the queue << 8 (LW_NO_CALLED
+ * for none); `value`: bytes of a packet, or the answer.
+ */
+enum lw_called { LW_CALLED_INIT, LW_CALLED_ENQUEUED, LW_CALLED_VICTIM, LW_CALLED_PICK, LW_CALLED_LEAVING, LW_CALLED_EXPIRED, LW_CALLED_SENT,
+		 LW_CALLED_CHANGE };
+
+#define LW_NO_CALLED 0xffffffu
+#define LW_CALLS_OF_PAGE 256
+
+struct lw_call {
+	uint64_t now_ns;
+	uint32_t what, value;
+};
+
 enum lw_op {
 	LW_OP_LAYOUT,                   /* fetches memory: nqueues, nslots, bytes of state */
 	LW_OP_START,                    /* init() with the settings at now_at */
@@ -104,7 +132,9 @@ _Static_assert(offsetof(struct lw_plane, turn) == 16 && offsetof(struct lw_plane
 	       offsetof(struct lw_plane, queues_at) == 40 && offsetof(struct lw_plane, stats_at) == 64 && offsetof(struct lw_plane, lost) == 72,
 	       "struct lw_plane");
 _Static_assert(sizeof(struct lw_class) == 88 && offsetof(struct lw_class, sojourn_ns) == 72, "struct lw_class");
-_Static_assert(sizeof(struct lw_settings) == 8 * (3 + LW_MOST_PARAMS + LW_CODE_POINTS + 2), "struct lw_settings");
+_Static_assert(sizeof(struct lw_settings) == 8 * (3 + LW_MOST_PARAMS + LW_CODE_POINTS + 3 + LW_MOST_MARKS + 7 * LW_MOST_RULES),
+	       "struct lw_settings");
+_Static_assert(sizeof(struct lw_rule) == 56 && offsetof(struct lw_rule, port) == 40 && offsetof(struct lw_rule, class) == 52, "struct lw_rule");
 _Static_assert(sizeof(struct lw_class_settings) == 24 && sizeof(struct lw_slot) == 24, "rows");
 
 #endif

@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -30,11 +31,14 @@ from run import BAD_LOG, boot, copy  # noqa: E402
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "linkweir/bpf"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SUITE = "trixie-backports"
-MODULES = ("veth", "dummy", "sch_tbf", "sch_fq", "sch_codel")
+MODULES = ("veth", "dummy", "sch_tbf", "sch_fq", "sch_codel", "sch_ingress", "cls_matchall", "act_skbedit")
+TOOLS = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 SECONDS_EACH = 1800
 """After which a guest is ended, for each script."""
-OTHERS = ("bpf", "cost", "install")
-"""What the scripts have in common, what needs the modules of modules.py, and the script of install.py."""
+COMPARISONS = ("cost", "speed-real")
+"""Scripts that need what modules.py builds."""
+OTHERS = ("bpf", "costs", *COMPARISONS, "decisions", "install")
+"""What the scripts have in common, and what needs modules.py, lab/agreement or install.py."""
 
 
 class MissingError(Exception):
@@ -97,8 +101,16 @@ def find(root: Path, release: str, name: str) -> Path:
     return found[0]
 
 
-def make_initramfs(release: str, modroot: Path, scripts: list[str], out: Path) -> None:
-    """Puts the programs, the objects and scripts into an archive that the guest starts from."""
+def make_initramfs(release: str, modroot: Path, scripts: list[str], out: Path, more: Mapping[str, Path]) -> None:
+    """Puts the programs, the objects and scripts into an archive that the guest starts from.
+
+    Args:
+        release: of the kernel.
+        modroot: where its modules are.
+        scripts: to run, without `.sh`.
+        out: the archive.
+        more: further files, by their places in the guest; in place of another one that has this place.
+    """
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         for folder in ("bin", "proc", "sys", "dev", "tmp", "run", "etc", "guest", "modules"):
@@ -110,7 +122,11 @@ def make_initramfs(release: str, modroot: Path, scripts: list[str], out: Path) -
                 (root / "bin" / applet).symlink_to("busybox")
         loader = BPF / "build/linkweir-bpf"
         (root / "bin/sh").symlink_to("dash")  # busybox's own shell would prefer its own ip
-        for tool in (loader, Path("/bin/dash"), Path("/sbin/tc"), Path("/sbin/ip"), BPF / "build/guest/traffic"):
+        tools = [loader, Path("/bin/dash"), Path("/sbin/tc"), Path("/sbin/ip"), BPF / "build/guest/traffic"]
+        compares = not set(COMPARISONS).isdisjoint(scripts)
+        if compares and (bpftool := shutil.which("bpftool", path=TOOLS)):
+            tools.append(Path(bpftool))
+        for tool in tools:
             shutil.copy(tool.resolve(), root / "bin" / tool.name)
             shown = subprocess.run(["ldd", tool], capture_output=True, text=True).stdout
             for word in shown.split():
@@ -126,11 +142,17 @@ def make_initramfs(release: str, modroot: Path, scripts: list[str], out: Path) -
             shutil.copy(path, root / "guest")
         for path in [ROOT / "kernel/tests/guest/checks.sh", *(HERE / "guest").iterdir()]:
             shutil.copy(path, root / "guest")
-        if "cost" in scripts:
+        if compares:
             shutil.copytree(BPF / "build/cost", root / "guest/modules")
             shutil.copytree(ROOT / "kernel/build/tc", root / "guest/tc")
+            if (config := BPF / "build/cost/config").exists():
+                (root / "boot").mkdir()
+                shutil.copy(config, root / f"boot/config-{release}")
         if "vectors" in scripts:
             shutil.copytree(ROOT / "vectors", root / "guest/vectors", ignore=shutil.ignore_patterns(".random-*"))
+        for place, path in more.items():
+            (root / place).parent.mkdir(exist_ok=True)
+            shutil.copy(path, root / place)
         (root / "guest/scripts").write_text("".join(f"{script}\n" for script in scripts))
         shutil.copy(HERE / "guest/init", root / "init")
         (root / "init").chmod(0o755)
@@ -144,7 +166,7 @@ def run_guest(release: str, root: Path, image: Path, scripts: list[str], process
     """Runs scripts one after another in a guest and prints what they measured; what was wrong."""
     name = "-".join(scripts) if len(scripts) < 4 else "suite"
     initramfs, log = BPF / f"build/{name}.cpio", BPF / f"build/{name}.log"
-    make_initramfs(release, root, scripts, initramfs)
+    make_initramfs(release, root, scripts, initramfs, {})
     text = boot(image, initramfs, log, SECONDS_EACH * len(scripts), "all", processors)
     initramfs.unlink()
     held = len(re.findall(r"^ok - ", text, re.M))

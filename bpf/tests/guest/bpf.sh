@@ -93,3 +93,29 @@ conserved() { # conserved WHAT, after quiet_flows: all packets that were sent ar
 	sound "$1"
 }
 slabs() { awk '/^skbuff_head_cache|^skbuff_small_head|^skbuff_fclone_cache/ { n += $2 } END { print n }' /proc/slabinfo; }
+
+# of scripts that remove a discipline with settings of 20 packets for each of three classes
+fill() { for tos in 0xb8 0x28 0; do traffic send 10.0.0.2 5009 $tos 24 958 0; done; }
+round() { # round HOW: fills the queues, then removes the discipline; tc makes it again, as `kind`, from what the loader pinned
+	fill
+	full=$(tc -s qdisc show dev v0 root | grep -c 'backlog [0-9]*b \(60\|59\|58\)p')
+	[ "$full" = 1 ] || fault "$1" "is not full: $(tc -s qdisc show dev v0 root)"
+	case $1 in
+	del) tc qdisc del dev v0 root ;;
+	replace) tc qdisc replace dev v0 root pfifo && tc qdisc del dev v0 root ;;
+	down) ip link set v0 down && ip link set v0 up && tc qdisc del dev v0 root ;;
+	away) unwire && wire ;;
+	esac
+	tc qdisc add dev v0 root "$kind"
+}
+rounds() { # rounds WHAT COUNT COMMAND...: what is left of it, in packets
+	what=$1 count=$2
+	shift 2
+	sleep 1
+	before=$(slabs)
+	for n in $(seq "$count"); do "$@" || fault "$what" "round $n failed"; done
+	sleep 1
+	after=$(slabs)
+	echo "# $what: $before packets in slabs before, $after after $count rounds of 60"
+	if [ $((after - before)) -le 60 ]; then pass "$what: none is left"; else fault "$what" "$((after - before)) are left"; fi
+}

@@ -22,7 +22,10 @@ ip -n b link set v1 up
 mkdir -p /etc/linkweir/bpf
 sed 's/20Mbit/1Mbit/; s/4Mbit/400kbit/' /usr/share/doc/linkweir-bpf/examples/example.toml >/etc/linkweir/bpf/v0.toml
 check "check" linkweir-bpf check /etc/linkweir/bpf/v0.toml
-check "the unit starts" systemctl start linkweir-bpf@v0
+check "add" linkweir-bpf add v0 /etc/linkweir/bpf/v0.toml
+check "show" sh -c 'linkweir-bpf show v0 | grep "calls: sent 0 bytes"'
+check "del" linkweir-bpf del v0
+check "the unit starts" systemctl enable --now linkweir-bpf@v0
 check "it is the root" sh -c 'tc qdisc show dev v0 root | grep _pss'
 ip netns exec b traffic measure 5001 5003 >/tmp/count &
 counter=$!

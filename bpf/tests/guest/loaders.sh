@@ -47,31 +47,51 @@ most_add=$(took add v0 /tmp/strict.toml)
 most_change=$(took link v0 3Mbit)
 most_del=$(took del v0)
 echo "# add takes $most_add ms, change $most_change, del $most_del"
-killed=0
+killed=0 after_change=0 after_none=0
 seed=1
 random() { # random BELOW
 	seed=$(((seed * 1103515245 + 12345) % 2147483648))
 	echo $((seed / 65536 % $1))
+}
+to() { # to MBIT: sets `words` to a command for this rate; even ones change the whole file, with a limit of their own
+	words="link v0 ${1}Mbit"
+	if [ $(($1 % 2)) = 0 ]; then
+		sed "s/2Mbit/${1}Mbit/; s/100p/$1p/" /tmp/strict.toml >/tmp/changed.toml
+		words="change v0 /tmp/changed.toml"
+	fi
 }
 while [ $killed -lt 50 ]; do
 	ms=$(random "$most_add")
 	kill_at "$ms" add v0 /tmp/strict.toml
 	works add "$ms"
 	if ! tc qdisc show dev v0 root | grep -q strict; then linkweir-bpf add v0 /tmp/strict.toml || fault "add after a killed add" "$ms ms"; fi
-	ms=$(random "$most_change")
-	kill_at "$ms" link v0 "$((1 + killed))Mbit"
+	to $((1 + killed))
+	case $words in # a whole file is handed over at the end, so it is killed there
+	change*) ms=$((most_change - 30 + $(random 45))) && [ "$ms" -ge 0 ] || ms=0 ;;
+	*) ms=$(random "$most_change") ;;
+	esac
+	kill_at "$ms" $words
 	works change "$ms"
-	linkweir-bpf link v0 "$((2 + killed))Mbit" || fault "a change after a killed one" "$ms ms"
+	to $((2 + killed))
+	linkweir-bpf $words || fault "a change after a killed one" "$ms ms: $words"
 	works change "$ms"
 	look
 	grep -q "link $((2 + killed))Mbit" /tmp/show || fault "the change after a killed one" "$(cat /tmp/show)"
 	grep FAULT /tmp/show && fault "killed change" "$ms ms: $(cat /tmp/show)"
+	linkweir-bpf settings v0 >/tmp/in-force
+	case "$words $(cmp -s /tmp/in-force /tmp/changed.toml && echo changed)$(cmp -s /tmp/in-force /tmp/strict.toml && echo added)" in
+	change*" changed") ;;
+	link*" changed") after_change=$((after_change + 1)) ;; # the killed change had been handed over
+	link*" added") after_none=$((after_none + 1)) ;; # or not
+	*) fault "the settings after a killed change" "$ms ms: $words: $(cat /tmp/in-force)" ;;
+	esac
 	ms=$(random "$((most_del + 1))")
 	kill_at "$ms" del v0
 	works del "$ms"
 	linkweir-bpf del v0 2>/dev/null
 	killed=$((killed + 3))
 done
+echo "# killed while they changed the whole file: $after_change had handed it over, $after_none had not"
 pass "$killed loaders were killed"
 same "nothing is pinned" "$(ls /sys/fs/bpf/linkweir | wc -l)" 0
 holds "and the next one works" linkweir-bpf add v0 /tmp/strict.toml

@@ -3,9 +3,11 @@
 . /guest/bpf.sh
 
 wire
-settings pss 2Mbit "$(reserve 800kbit)"
-holds "add" linkweir-bpf add v0 /tmp/pss.toml
-cp /tmp/pss.toml /tmp/in-force
+settings drr 2Mbit 'quantum = "3000B"
+mark = 7'
+sed -i 's/{ dscp = "EF" }/&, { protocol = "udp", port = "5060-5061" }/' /tmp/drr.toml
+holds "add" linkweir-bpf add v0 /tmp/drr.toml
+cp /tmp/drr.toml /tmp/in-force
 accepted=0 refused=0
 mutate() { # mutate N: of what is in force in the beginning; up to three bytes or lines changed, left out or doubled
 	awk -v seed="$1" '
@@ -22,7 +24,7 @@ mutate() { # mutate N: of what is in force in the beginning; up to three bytes o
 					for (i = 1; i < count; i++) if (i != at) out = out lines[i] "\n"; text = out }
 			}
 			printf "%s", text
-		}' /tmp/pss.toml
+		}' /tmp/drr.toml
 }
 for n in $(seq 1000); do
 	mutate "$n" >/tmp/mutated
@@ -37,6 +39,7 @@ for n in $(seq 1000); do
 	*) fault "mutation $n" "exit code $code: $(cat /tmp/message)" ;;
 	esac
 	if [ $((n % 50)) = 0 ]; then
+		echo "# $n of 1000: $accepted accepted, $refused refused, after $(cut -d" " -f1 /proc/uptime) s"
 		look
 		linkweir-bpf settings v0 | cmp -s - /tmp/in-force || fault "after mutation $n" "other settings are in force"
 		grep -q " $accepted changes" /tmp/show || fault "after mutation $n" "$accepted were accepted: $(head -1 /tmp/show)"
@@ -46,6 +49,6 @@ done
 echo "# $accepted accepted, $refused refused"
 same "all mutations" "$((accepted + refused))" 1000
 if [ $accepted -gt 20 ] && [ $refused -gt 500 ]; then pass "of both kinds"; else fault "of both kinds" "$accepted, $refused"; fi
-same "settings that are not applied yet" "$(linkweir-bpf change v0 /tmp/pss.toml && linkweir-bpf show v0 | grep -c 'waits for the next packet')" 1
+same "settings that are not applied yet" "$(linkweir-bpf change v0 /tmp/drr.toml && linkweir-bpf show v0 | grep -c 'waits for the next packet')" 1
 holds "del" linkweir-bpf del v0
 unwire

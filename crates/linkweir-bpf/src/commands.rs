@@ -11,6 +11,7 @@ use linkweir_bpf::layout::{
     halves, turn, Command, Counters, Op, Plane, BEST_WORD, CLASS_WORDS, PLANE_WORDS, REASONS,
     SETTINGS_WORDS, TEXT_WORD,
 };
+use linkweir_bpf::recording;
 use linkweir_bpf::replay::{self, Compared, Objects};
 use linkweir_bpf::settings::{self, Settings};
 use linkweir_bpf::Failure;
@@ -37,6 +38,7 @@ pub(super) fn run(words: &[&str]) -> Done {
         ["link", device, rate] => link(&Device::new(device)?, rate),
         ["follow", device] => follow(device),
         ["show", device] => show(&Device::new(device)?),
+        ["calls", device] => calls(&Device::new(device)?),
         ["settings", device] => settings_in_force(&Device::new(device)?),
         ["del", device] => {
             sweep()?;
@@ -455,6 +457,13 @@ fn settings_in_force(device: &Device) -> Done {
     let plane = loaded.plane()?;
     let text = loaded.read(plane.now_at + 8 * TEXT_WORD, 1)?[0];
     print(&loaded.notes(text)?.text)
+}
+
+/// Prints the calls of the policy as a vector.
+fn calls(device: &Device) -> Done {
+    let loaded = device.open()?;
+    let settings = parse(&kernel::notes_of(&device.pins)?, MAX_RATE_BPS)?;
+    print(&recording::vector(&settings, &loaded.calls()?)?)
 }
 
 /// Writes to standard output. A reader that ends early, such as `head`, is no fault.

@@ -13,7 +13,8 @@ use libbpf_rs::{
 };
 
 use crate::layout::{
-    Command, Op, Plane, ANSWER_AT, EXCHANGE_WORDS, NOTES_BYTES, PLANE_WORDS, VERSION,
+    Call, Command, Op, Plane, ANSWER_AT, CALL_WORDS, EXCHANGE_WORDS, NOTES_BYTES, PLANE_WORDS,
+    VERSION,
 };
 use crate::Failure;
 
@@ -24,7 +25,8 @@ const PAGE_BYTES: usize = 4096;
 const COMMAND: &str = "linkweir_command";
 const REPLAY: &str = "linkweir_replay";
 /// Maps that stay pinned, by their names in the object.
-const PINNED: [&str; 5] = ["arena", "packets", "exchange", "notes", "bss"];
+/// `calls` is only in objects built with `LW_RECORD`.
+const PINNED: [&str; 6] = ["arena", "packets", "exchange", "notes", "bss", "calls"];
 
 /// A loaded object.
 pub struct Loaded {
@@ -330,6 +332,38 @@ impl Loaded {
     /// When it cannot be read.
     pub fn notes(&self, place: u64) -> Result<Notes, Failure> {
         read_notes(&self.map("notes")?, place)
+    }
+
+    /// The calls that were noted down, if the object was built with `LW_RECORD`.
+    ///
+    /// # Errors
+    /// When it was not, or there was no room for all.
+    pub fn calls(&self) -> Result<Vec<Call>, Failure> {
+        let map = self.map("calls")?;
+        let mut found = Vec::new();
+        for page in 0_u32.. {
+            let Some(value) = map
+                .lookup(&page.to_ne_bytes(), MapFlags::ANY)
+                .map_err(|error| failed("calls", error))?
+            else {
+                break;
+            };
+            for bytes in value.chunks_exact(8 * CALL_WORDS) {
+                let mut words = [0; CALL_WORDS];
+                for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+                    let mut eight = [0; 8];
+                    eight.copy_from_slice(bytes);
+                    *word = u64::from_ne_bytes(eight);
+                }
+                match Call::new(words) {
+                    Some(call) => found.push(call),
+                    None => return Ok(found),
+                }
+            }
+        }
+        Err(Failure::Kernel(
+            "there was no room for all calls: record fewer".to_owned(),
+        ))
     }
 
     /// Instructions that the verifier walked, of each program of this object.

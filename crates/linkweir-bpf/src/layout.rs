@@ -8,15 +8,23 @@ pub const EXCHANGE_WORDS: usize = 4096;
 /// Bytes of a text that is kept with a discipline, with the words before it.
 pub const NOTES_BYTES: usize = 65536;
 /// Number of `bpf/plane.h`. Raise it with each change there: a loader refuses disciplines of another number.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 /// Words of `struct lw_settings`, which those of the classes follow.
-pub const SETTINGS_WORDS: usize = 3 + 16 + 64 + 2;
+pub const SETTINGS_WORDS: usize = TEXT_WORD as usize + 2 + MOST_MARKS + MOST_RULES * RULE_WORDS;
+/// Most marks of the firewall in `struct lw_settings`.
+pub const MOST_MARKS: usize = 64;
+/// Most rules in `struct lw_settings`.
+pub const MOST_RULES: usize = 64;
+/// Words of `struct lw_rule`.
+pub const RULE_WORDS: usize = 7;
 /// The word of `struct lw_settings` with the largest capacity reported.
 pub const BEST_WORD: u32 = 2;
 /// The word of `struct lw_settings` that says which text has the settings.
-pub const TEXT_WORD: u32 = SETTINGS_WORDS as u32 - 1;
+pub const TEXT_WORD: u32 = 3 + 16 + 64 + 1;
 /// Reasons of drops, in the order of `enum lw_reason`.
 pub const REASONS: [&str; 6] = ["limit", "victim", "expired", "leaving", "reset", "memory"];
+/// Verdicts, in the order of `enum lw_verdict`.
+pub const VERDICTS: [&str; 3] = ["pass", "mark", "drop"];
 
 /// `enum lw_op`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,6 +200,57 @@ impl Plane {
             settings_words,
             lost: words[9],
         }
+    }
+}
+
+/// `enum lw_called`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Called {
+    Init,
+    Enqueued,
+    Victim,
+    Pick,
+    Leaving,
+    Expired,
+    Sent,
+    Change,
+}
+
+/// `struct lw_call`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Call {
+    pub now_ns: u64,
+    pub called: Option<Called>,
+    pub queue: Option<u32>,
+    pub value: u32,
+}
+
+/// Words of [`Call`].
+pub const CALL_WORDS: usize = 2;
+
+impl Call {
+    /// Reads it; none where no call was noted down.
+    #[must_use]
+    pub fn new(words: [u64; CALL_WORDS]) -> Option<Call> {
+        const KNOWN: [Called; 8] = [
+            Called::Init,
+            Called::Enqueued,
+            Called::Victim,
+            Called::Pick,
+            Called::Leaving,
+            Called::Expired,
+            Called::Sent,
+            Called::Change,
+        ];
+        let (what, value) = halves(words[1]);
+        (words != [0, 0]).then_some(Call {
+            now_ns: words[0],
+            called: KNOWN.get((what & 0xff) as usize).copied(),
+            queue: (what >> 8 != 0xff_ffff).then_some(what >> 8),
+            value,
+        })
     }
 }
 

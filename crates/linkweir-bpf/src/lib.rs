@@ -8,6 +8,7 @@ use std::fmt;
 #[cfg(feature = "kernel")]
 pub mod kernel;
 pub mod layout;
+pub mod recording;
 #[cfg(feature = "kernel")]
 pub mod replay;
 pub mod settings;

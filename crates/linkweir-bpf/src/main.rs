@@ -21,8 +21,9 @@ Makes a policy the queueing discipline of a device, in BPF (Linux 6.16 or later)
     linkweir-bpf check FILE         reads settings and says what is wrong
     linkweir-bpf replay FILE...     replays test vectors in the kernel
     linkweir-bpf cost POLICY...     the verifier's count of instructions
+    linkweir-bpf calls DEV          the policy's calls as a vector, of an object built to record them
 
-FILE is TOML: [link] rate and shape, [scheduler] policy, [[class]] name, match, limit and the policy's parameters.
+FILE is TOML: [link] rate and shape, [scheduler] policy, [[class]] name, match, mark, limit and the policy's parameters.
 LINKWEIR_BPF_OBJECTS names the folder of POLICY.bpf.o (/usr/lib/linkweir/bpf).
 ";
 

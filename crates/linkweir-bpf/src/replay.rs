@@ -8,12 +8,11 @@ use std::path::{Path, PathBuf};
 use linkweir_core::{policy, state_size, PolicyInfo, Queue, Unit, MOST_DROPS, UNSET};
 
 use crate::kernel::Loaded;
-use crate::layout::{row_words, Command, Op, SETTINGS_WORDS};
+use crate::layout::{row_words, Command, Op, SETTINGS_WORDS, VERDICTS};
 use crate::Failure;
 
 const NONE: u64 = u32::MAX as u64;
 const FROM_HEAD: u64 = 1 << 31;
-const VERDICTS: [&str; 3] = ["pass", "mark", "drop"];
 /// Words of `struct lw_settings` before the parameters.
 const PARAMS_AT: usize = 3;
 

@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What a user sets for a discipline: a TOML file with the keys of scenarios and gateways.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
+use linkweir_config::keys::gateway::QUEUE;
 use linkweir_config::matching::{self, Rule, Rules};
 use linkweir_config::reader::{Section, Source};
 use linkweir_config::units::Kind;
 use linkweir_config::{parameters, queue, Fault};
 use linkweir_core::{PolicyInfo, MAX_RATE_BPS, MIN_RATE_BPS, UNSET};
 
+use crate::layout::{join, MOST_MARKS, MOST_RULES, RULE_WORDS};
+
 /// Most bytes of a file.
 pub const FILE_BYTES: u64 = 60_000;
 /// Most classes.
 const CLASSES: usize = 4096;
-/// Most packets of a class.
-const LIMIT_PKTS: u64 = 1_000_000;
-/// Most bytes of a class.
-const LIMIT_BYTES: u64 = 1_000_000_000;
-/// Packets of a class where no limit is given.
-const DEFAULT_PKTS: u64 = 1000;
 /// Code points.
 const CODE_POINTS: usize = 64;
-/// Policies of the core whose programs the kernel refuses, because its verifier does not get to their end.
-const REFUSED: [&str; 3] = ["mlwdf", "exp_rule", "exp_pf"];
+/// Policies of which there are programs, a line each; lines with # are comments.
+const POLICIES: &str = include_str!("../../../bpf/policies");
 /// Parameters of a policy for which `struct lw_settings` has room.
 const MOST_PARAMS: usize = 16;
 
@@ -56,6 +54,33 @@ pub struct Settings {
     pub class_of: [usize; CODE_POINTS],
     /// Class of packets without code point.
     pub rest: usize,
+    /// Rules in order, if one of them has more than code points; they come in place of `class_of`.
+    pub rules: Vec<Flat>,
+    /// Marks of the firewall with their classes. They come before all rules.
+    pub marks: Vec<(u32, usize)>,
+}
+
+/// A rule with one range of ports for each key, as `struct lw_rule` has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flat {
+    class: usize,
+    code_points: u64,
+    protocols: [u64; 4],
+    /// Of `port`, `source_port` and `destination_port`.
+    ports: [RangeInclusive<u16>; 3],
+}
+
+impl Flat {
+    fn words(&self) -> [u64; RULE_WORDS] {
+        let [port, source, destination] = self
+            .ports
+            .each_ref()
+            .map(|range| u32::from(*range.start()) | u32::from(*range.end()) << 16);
+        let [a, b, c, d] = self.protocols;
+        let class = self.class as u32;
+        let halves = [join(port, source), join(destination, class)];
+        [self.code_points, a, b, c, d, halves[0], halves[1]]
+    }
 }
 
 impl Settings {
@@ -82,7 +107,10 @@ impl Settings {
         let names: Vec<&str> = linkweir_core::policies().iter().map(|p| p.name).collect();
         let policy = scheduler.need("policy", "\"pss\"")?;
         let info = &linkweir_core::policies()[policy.choice(&names)?];
-        if REFUSED.contains(&info.name) {
+        if info.sorted_by_ecn {
+            return Err(policy.fault("needs packets sorted by their ECN codepoint, which no class in BPF does; name another policy, or use the kernel's own qdisc of this name"));
+        }
+        if !POLICIES.lines().any(|line| line == info.name) {
             return Err(policy.fault("the kernel refuses this policy in BPF: its verifier does not get to the end; use linkweir's kernel module, or another policy, such as pf or codes"));
         }
         let params = info
@@ -91,7 +119,7 @@ impl Settings {
             .map(|param| parameters::read(&mut scheduler, param))
             .collect::<Result<Vec<_>, _>>()?;
         let mut sections = top.tables("class", CLASSES)?;
-        let (classes, rules, qparams) = read_classes(&mut sections, info)?;
+        let (classes, rules, qparams, marks) = read_classes(&mut sections, info)?;
         top.finish()?;
         link.known()?;
         scheduler.known()?;
@@ -103,6 +131,7 @@ impl Settings {
         let most_bps = best_bps.max(written).max(link_bps);
         parameters::check(info, most_bps, &params, &qparams, &scheduler, &places)?;
         let (class_of, rest) = by_code_point(&rules);
+        let rules = flat(&rules, &places)?;
         Ok(Settings {
             info,
             params,
@@ -112,6 +141,8 @@ impl Settings {
             shapes,
             class_of,
             rest,
+            rules,
+            marks,
         })
     }
 
@@ -142,6 +173,13 @@ impl Settings {
         );
         words.extend(self.class_of.iter().map(|class| *class as u64));
         words.extend([self.rest as u64, text]);
+        words.push(join(self.marks.len() as u32, self.rules.len() as u32));
+        let marks = self.marks.iter();
+        let room = std::iter::repeat(0);
+        let marked = marks.map(|(mark, class)| join(*mark, *class as u32));
+        words.extend(marked.chain(room.clone()).take(MOST_MARKS));
+        let rules = self.rules.iter().flat_map(Flat::words);
+        words.extend(rules.chain(room).take(MOST_RULES * RULE_WORDS));
         for class in &self.classes {
             let limit_pkts = class.limit_pkts.unwrap_or(u64::MAX);
             words.extend([class.limit_bytes.unwrap_or(u64::MAX), UNSET, limit_pkts]);
@@ -151,7 +189,8 @@ impl Settings {
     }
 }
 
-type Classes = (Vec<Class>, Rules, Vec<u64>);
+type Marks = Vec<(u32, usize)>;
+type Classes = (Vec<Class>, Rules, Vec<u64>, Marks);
 
 fn read_classes(
     sections: &mut [Section<'_, '_>],
@@ -160,6 +199,7 @@ fn read_classes(
     let mut classes: Vec<Class> = Vec::new();
     let mut qparams = Vec::new();
     let mut rules: Vec<Rule> = Vec::new();
+    let mut marks = Marks::new();
     let mut rest = None;
     for (at, section) in sections.iter_mut().enumerate() {
         let entry = section.need("name", "\"ef\"")?;
@@ -173,22 +213,20 @@ fn read_classes(
         let mut names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
         names.push(&name);
         let own = matching::read(section, at, &rules, &names)?;
-        let only_code_points = |rule: &Rule| {
-            *rule
-                == Rule {
-                    class: rule.class,
-                    order: rule.order,
-                    dscp: rule.dscp,
-                    ..Rule::default()
-                }
+        let of_addresses = |rule: &Rule| {
+            [&rule.addresses, &rule.sources, &rule.destinations]
+                .iter()
+                .any(|nets| !nets.is_empty())
         };
-        if !own.rules.iter().all(only_code_points) {
+        if own.rules.iter().any(of_addresses) {
             return Err(section.fault_at(
                 "match",
-                "a BPF discipline reads code points only; write rules like { dscp = \"EF\" }",
+                "a BPF discipline reads code points, protocols and ports, and no addresses; let the firewall mark these packets and write mark = 1",
             ));
         }
-        if own.rest {
+        let marked = read_marks(section, at, &mut marks)?;
+        let own_rest = own.rest && (!marked || section.stray("match").is_some());
+        if own_rest {
             if rest.is_some() {
                 return Err(section.fault_at(
                     "match",
@@ -202,13 +240,42 @@ fn read_classes(
         classes.push(Class { name, ..limit });
     }
     match (rest, sections.last()) {
-        (Some(rest), _) => Ok((classes, Rules::new(rules, rest), qparams)),
+        (Some(rest), _) => Ok((classes, Rules::new(rules, rest), qparams, marks)),
         (None, Some(last)) => Err(last.fault_at(
             "match",
             "one class must take what no other does; leave match out there",
         )),
-        (None, None) => Ok((classes, Rules::new(rules, 0), qparams)),
+        (None, None) => Ok((classes, Rules::new(rules, 0), qparams, marks)),
     }
+}
+
+/// Reads the key `mark` of class number `class`: one mark or a list. Whether it has any.
+fn read_marks(
+    section: &mut Section<'_, '_>,
+    class: usize,
+    marks: &mut Marks,
+) -> Result<bool, Fault> {
+    let Some(entry) = section.find("mark") else {
+        return Ok(false);
+    };
+    let entries = if entry.is_list() {
+        entry.list(MOST_MARKS)?
+    } else {
+        vec![entry.clone()]
+    };
+    for one in entries {
+        let mark = one.number((1, u32::MAX.into()))? as u32;
+        if marks.iter().any(|(other, _)| *other == mark) {
+            return Err(one.fault("this mark was given before; leave one of them out"));
+        }
+        if marks.len() == MOST_MARKS {
+            return Err(one.fault(format!(
+                "there are at most {MOST_MARKS} marks in all classes"
+            )));
+        }
+        marks.push((mark, class));
+    }
+    Ok(true)
 }
 
 /// A class without name, with its limits.
@@ -218,14 +285,7 @@ fn read_limit(section: &mut Section<'_, '_>) -> Result<Class, Fault> {
             return Err(section.fault_at(key, "a BPF discipline has limits in packets and bytes only; leave this out, or use a gateway"));
         }
     }
-    let bounds = queue::Bounds {
-        pkts: LIMIT_PKTS,
-        bytes: LIMIT_BYTES,
-        default_pkts: DEFAULT_PKTS,
-        least_bytes: 0,
-        default_age_ns: None,
-    };
-    let limit = queue::read(section, bounds)?;
+    let limit = queue::read(section, &QUEUE, queue::Defaults::default())?;
     if limit.time.is_some() {
         return Err(section.fault_at("limit", "a BPF discipline has limits in packets and bytes only; write limit = \"100p\" or limit_bytes"));
     }
@@ -245,6 +305,51 @@ fn by_code_point(rules: &Rules) -> ([usize; CODE_POINTS], usize) {
         }
     }
     (class_of, rules.rest)
+}
+
+/// Rules with one range of ports for each key; none if all have code points only.
+fn flat(rules: &Rules, places: &[&Section<'_, '_>]) -> Result<Vec<Flat>, Fault> {
+    let mut found = Vec::new();
+    if rules.rules.iter().all(Rule::is_of_code_points) {
+        return Ok(found);
+    }
+    for rule in &rules.rules {
+        let mut protocols = [0_u64; 4];
+        for protocol in &rule.protocols {
+            protocols[usize::from(protocol >> 6)] |= 1 << (protocol & 63);
+        }
+        if rule.protocols.is_empty() {
+            protocols = [u64::MAX; 4];
+        }
+        for port in or_any(&rule.ports) {
+            for source in or_any(&rule.source_ports) {
+                for destination in or_any(&rule.destination_ports) {
+                    if found.len() == MOST_RULES {
+                        let place = places.get(rule.class).or(places.last());
+                        let words = format!("a BPF discipline has at most {MOST_RULES} rules with ports or protocols, and a rule counts for each of its ports; write ranges like \"5000-5099\"");
+                        return place
+                            .map_or(Ok(found), |place| Err(place.fault_at("match", words)));
+                    }
+                    found.push(Flat {
+                        class: rule.class,
+                        code_points: rule.dscp.unwrap_or(u64::MAX),
+                        protocols,
+                        ports: [port.clone(), source.clone(), destination.clone()],
+                    });
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Ranges, or that of all ports and of packets without ports, whose port counts as 0.
+fn or_any(ranges: &[RangeInclusive<u16>]) -> Vec<RangeInclusive<u16>> {
+    if ranges.is_empty() {
+        vec![0..=u16::MAX]
+    } else {
+        ranges.to_vec()
+    }
 }
 
 /// Reads a file of settings.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use linkweir_bpf::layout::{halves, join, Command, Op, ANSWER_AT};
+use linkweir_bpf::layout::{halves, join, Command, Op, ANSWER_AT, SETTINGS_WORDS};
 use linkweir_bpf::settings::Settings;
 use linkweir_core::UNSET;
 
@@ -44,13 +44,69 @@ fn settings_become_the_words_of_plane_h() {
     );
     assert_eq!(words[83], 2, "packets without code point");
     assert_eq!(words[84], 1, "the text with these settings");
-    let limits = &words[85..94];
+    assert_eq!(words[85], 0, "neither marks nor rules");
+    let limits = &words[SETTINGS_WORDS..SETTINGS_WORDS + 9];
     assert_eq!(limits[..3], [u64::MAX, UNSET, 100]);
     assert_eq!(limits[3..6], [15_000, UNSET, u64::MAX]);
     assert_eq!(limits[6..9], [u64::MAX, UNSET, 1000]);
-    let af = &words[94 + settings.info.qparams.len()..];
+    let af = &words[SETTINGS_WORDS + 9 + settings.info.qparams.len()..];
     assert_eq!(af[1..3], [4, 4_000_000], "low_level and rate");
-    assert_eq!(words.len(), 94 + 3 * settings.info.qparams.len());
+    assert_eq!(
+        words.len(),
+        SETTINGS_WORDS + 9 + 3 * settings.info.qparams.len()
+    );
+}
+
+#[test]
+fn rules_with_ports_and_marks_become_words() {
+    let text = GOOD
+        .replacen(
+            r#"{ dscp = "EF" }"#,
+            r#"{ protocol = "udp", port = [5060, "6000-6010"], order = 1 }, { dscp = "EF" }]
+mark = [7, 0x80000001"#,
+            1,
+        )
+        .replacen(r#"["AF11", "AF12"] }"#, r#"1, source_port = 53 }"#, 1);
+    let words = read(&text).unwrap().words(0, 0);
+    assert_eq!(halves(words[85]), (2, 4), "marks, then rules");
+    assert_eq!(words[86..89], [7, 0x8000_0001, 0]);
+    let rules: Vec<&[u64]> = words[150..].chunks(7).collect();
+    let (any, every) = (halves(u64::from(u32::MAX) << 16).0, u64::MAX);
+    let range = |first: u32, last: u32| first | last << 16;
+    // in the order in which they are tried: those of order 0, class by class, then that of order 1
+    assert_eq!(rules[0][..5], [1 << 46, every, every, every, every]);
+    assert_eq!(halves(rules[0][5]), (any, any));
+    assert_eq!(halves(rules[0][6]), (any, 0));
+    assert_eq!(rules[1][0], 1 << 1);
+    assert_eq!(halves(rules[1][5]), (any, range(53, 53)));
+    assert_eq!(halves(rules[1][6]), (any, 1));
+    assert_eq!(rules[2][..5], [every, 1 << 17, 0, 0, 0]);
+    assert_eq!(halves(rules[2][5]), (range(5060, 5060), any));
+    assert_eq!(halves(rules[3][5]), (range(6000, 6010), any));
+    assert!(rules[4].iter().all(|word| *word == 0));
+}
+
+#[test]
+fn rules_that_need_more_room_than_there_is_are_refused() {
+    let ports: Vec<String> = (1..=65).map(|port| port.to_string()).collect();
+    let with = |ports: &[String]| {
+        let rule = format!("{{ port = [{}] }}", ports.join(", "));
+        GOOD.replacen(r#"{ dscp = "EF" }"#, &rule, 1)
+    };
+    // the other rule, AF11 and AF12, is the last one
+    assert!(read(&with(&ports[..63])).is_ok());
+    let fault = read(&with(&ports[..64])).unwrap_err();
+    assert!(fault.contains("at most 64 rules"), "{fault}");
+    let marks = |count: u32| {
+        let list: Vec<String> = (1..=count).map(|mark| mark.to_string()).collect();
+        GOOD.replacen(
+            "limit = \"100p\"",
+            &format!("mark = [{}]", list.join(", ")),
+            1,
+        )
+    };
+    assert!(read(&marks(64)).is_ok());
+    assert!(read(&marks(65)).is_err());
 }
 
 #[test]
@@ -67,8 +123,8 @@ fn what_a_discipline_cannot_do_is_refused_with_key_and_cure() {
     for (change, by, told) in [
         (
             r#"{ dscp = "EF" }"#,
-            r#"{ protocol = "udp", port = 5060 }"#,
-            "reads code points only",
+            r#"{ address = "10.0.0.0/8" }"#,
+            "no addresses; let the firewall mark",
         ),
         (
             r#"limit = "100p""#,
@@ -98,6 +154,17 @@ fn what_a_discipline_cannot_do_is_refused_with_key_and_cure() {
             "two classes have this name",
         ),
         ("name = \"be\"", "name = \"be\"\nburts = \"3p\"", "burts"),
+        (
+            "name = \"be\"",
+            "name = \"be\"\nmark = 7",
+            "one class must take what no other does",
+        ),
+        (
+            r#"{ dscp = "EF" }"#,
+            r#"{}]
+mark = [7, 7"#,
+            "given before",
+        ),
     ] {
         let text = GOOD.replacen(change, by, 1);
         assert_ne!(text, GOOD);
@@ -107,6 +174,20 @@ fn what_a_discipline_cannot_do_is_refused_with_key_and_cure() {
             "{by}: {fault}"
         );
     }
+}
+
+/// Classes in BPF are sorted by code points, which do not contain the ECN codepoint.
+#[test]
+fn a_policy_of_packets_sorted_by_ecn_is_refused_for_that() {
+    let text = GOOD
+        .replace("rate = \"4Mbit\"\nlow_level = 4\n", "")
+        .replace("\"pss\"", "\"dualpi2\"");
+    let fault = read(&text).unwrap_err();
+    assert!(
+        fault.starts_with("up.toml:5") && fault.contains("ECN codepoint"),
+        "{fault}"
+    );
+    assert!(!fault.contains("verifier"), "{fault}");
 }
 
 #[test]
