@@ -61,6 +61,10 @@ fn shape<'py>(py: Python<'py>, shape: Shape) -> PyResult<Bound<'py, PyDict>> {
             "table_or_tables"
         }
         Shape::Names => "names",
+        Shape::WordsOrNames(words) => {
+            dict.set_item("words", words)?;
+            "words_or_names"
+        }
         Shape::ClassName => "class_name",
         Shape::Columns => "columns",
         Shape::Rules => "rules",
@@ -73,7 +77,7 @@ fn shape<'py>(py: Python<'py>, shape: Shape) -> PyResult<Bound<'py, PyDict>> {
             quantity(&dict, "quantity_or_word", Kind::Size, 1.0, most)?
         }
         Shape::Policy => "policy",
-        Shape::Limit(_) => "limit",
+        Shape::Limit(..) => "limit",
         Shape::Playout => "playout",
         Shape::Arrivals => "arrivals",
         Shape::Rates => "rates",

@@ -13,6 +13,8 @@ mod columns;
 mod errors;
 mod inputs;
 mod keys;
+mod link;
+mod panels;
 mod panics;
 mod policies;
 mod python_policy;
@@ -40,6 +42,10 @@ mod _native {
     #[pymodule_export]
     use super::keys::{tables, traffic_kinds, units};
     #[pymodule_export]
+    use super::link::Link;
+    #[pymodule_export]
+    use super::panels::{e_model, mos, Panels};
+    #[pymodule_export]
     use super::policies::policies;
     #[pymodule_export]
     use super::recording::Recording;
@@ -55,6 +61,7 @@ mod _native {
         module.add("ScenarioError", ScenarioError::type_object(module.py()))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("commit", env!("LINKWEIR_COMMIT"))?;
+        module.add("shown_classes", linkweir_panels::SHOWN)?;
         module.add("sources", env!("LINKWEIR_SOURCES"))
     }
 }

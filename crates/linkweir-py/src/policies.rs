@@ -6,6 +6,8 @@ use linkweir_sim::scenario::written_parameter;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::typed;
+
 fn unit(unit: Unit) -> &'static str {
     match unit {
         Unit::Number => "number",
@@ -26,6 +28,12 @@ fn written(param: &Param, value: u64) -> Option<String> {
     })
 }
 
+/// The default as the typed tables of a scenario have it.
+fn usual<'py>(py: Python<'py>, param: &Param) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let set = (param.default != UNSET).then(|| written_parameter(param, param.default));
+    set.map(|value| typed::number(py, &value)).transpose()
+}
+
 fn describe<'py>(py: Python<'py>, param: &Param) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("name", param.name)?;
@@ -35,6 +43,7 @@ fn describe<'py>(py: Python<'py>, param: &Param) -> PyResult<Bound<'py, PyDict>>
     dict.set_item("min", written(param, param.min))?;
     dict.set_item("max", written(param, param.max))?;
     dict.set_item("default", written(param, param.default))?;
+    dict.set_item("usual", usual(py, param)?)?;
     dict.set_item("at_init", param.at_init)?;
     Ok(dict)
 }
@@ -49,6 +58,7 @@ pub fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         dict.set_item("help", info.help)?;
         dict.set_item("max_classes", info.max_queues)?;
         dict.set_item("isolates_flows", info.nests())?;
+        dict.set_item("sorted_by_ecn", info.sorted_by_ecn)?;
         for (key, params) in [("params", &info.params), ("class_params", &info.qparams)] {
             let described = params
                 .iter()

@@ -491,6 +491,7 @@ fn declaration(dict: &Bound<'_, PyDict>) -> PyResult<Declaration> {
         qparams: params(dict, "class_params")?,
         max_queues: linkweir_core::MAX_QUEUES,
         ignores_rates: need(dict, "ignores_rates")?.extract()?,
+        sorted_by_ecn: false,
         shared_limit: None,
     })
 }

@@ -318,7 +318,8 @@ fn finish(
 
 /// Parses TOML; `path` is for messages and for paths in it, and need not exist.
 #[pyfunction]
-#[pyo3(signature = (text, path=None, *, seed=None, trace=None, trace_content=None, trace_keys=""))]
+#[allow(clippy::too_many_arguments)] // Python names them
+#[pyo3(signature = (text, path=None, *, seed=None, trace=None, trace_content=None, trace_keys="", driven=false))]
 pub fn parse(
     py: Python<'_>,
     text: &str,
@@ -327,6 +328,7 @@ pub fn parse(
     trace: Option<PathBuf>,
     trace_content: Option<Vec<u8>>,
     trace_keys: &str,
+    driven: bool,
 ) -> PyResult<Scenario> {
     let overrides = Overrides {
         seed,
@@ -334,6 +336,8 @@ pub fn parse(
         trace_content,
         hints: hints(py, trace_keys)?,
         policies: Some(Arc::new(Brought)),
+        driven,
+        ..Overrides::default()
     };
     let parsed = py.detach(|| caught(|| scenario::parse_with(text, path.as_deref(), &overrides)));
     finish(py, parsed)
@@ -341,7 +345,7 @@ pub fn parse(
 
 /// Reads and parses a scenario file.
 #[pyfunction]
-#[pyo3(signature = (path, *, seed=None, trace=None, trace_content=None, trace_keys=""))]
+#[pyo3(signature = (path, *, seed=None, trace=None, trace_content=None, trace_keys="", driven=false))]
 pub fn load(
     py: Python<'_>,
     path: PathBuf,
@@ -349,6 +353,7 @@ pub fn load(
     trace: Option<PathBuf>,
     trace_content: Option<Vec<u8>>,
     trace_keys: &str,
+    driven: bool,
 ) -> PyResult<Scenario> {
     let overrides = Overrides {
         seed,
@@ -356,6 +361,8 @@ pub fn load(
         trace_content,
         hints: hints(py, trace_keys)?,
         policies: Some(Arc::new(Brought)),
+        driven,
+        ..Overrides::default()
     };
     let parsed = py.detach(|| caught(|| scenario::load(&path, &overrides)));
     finish(py, parsed)

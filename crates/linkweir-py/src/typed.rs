@@ -91,7 +91,7 @@ fn filled<'py>(
         let (name, shape) = (row.name(), row.shape());
         let value = table.get(name);
         match shape {
-            Shape::Limit(_) => {
+            Shape::Limit(..) => {
                 let is_time = matches!(value, Some(Value::Whole(_, Kind::Time)));
                 let (pkts, time) = if is_time {
                     (None, value)
@@ -155,7 +155,7 @@ fn with_params<'py>(
 }
 
 /// A quantity in the unit that its name says; any other value as it is written.
-fn number<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn number<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     let Some((kind, amount)) = value.amount() else {
         return plain(py, value);
     };

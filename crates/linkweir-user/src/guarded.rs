@@ -506,6 +506,7 @@ impl<I: Iterator<Item = &'static [u8]>> Texts<I> {
             qparams,
             max_queues,
             ignores_rates: traits & 1 != 0,
+            sorted_by_ecn: traits & 2 != 0,
         };
         Some((declaration, has))
     }
