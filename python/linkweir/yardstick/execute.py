@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs the yardstick as a sweep, so that it is resumed, spread over processes or a cluster, and kept like one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from linkweir.sweeps.execute import Executor, run_plan
+from linkweir.sweeps.local import LocalProcesses
+from linkweir.sweeps.outcome import SweepInterrupted
+from linkweir.sweeps.plan import Plan
+from linkweir.yardstick.outcome import Yardstick
+from linkweir.yardstick.plan import Facts, prepare
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+def measure(
+    policies: Sequence[str] = (),
+    *,
+    cases: Sequence[str] = (),
+    quick: bool = False,
+    seeds: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    client: Client | None = None,
+    jobs: int | None = None,
+    force: bool = False,
+    progress: Callable[[int, int, int], None] | None = None,
+) -> Yardstick:
+    """Measures policies on the cases of the yardstick.
+
+    Args:
+        policies: names of policies, and files of users (``"mine.c"``, ``"mine.py"`` or ``"mine.py:Mine"``); files alone
+            are measured beside the usual policies.
+        cases: names of cases; all when empty.
+        quick: few cases, with one load each.
+        seeds: runs of each; 10 when None.
+        out: directory for the results and the page. An incomplete one that is there is resumed.
+        client: a client of `dask.distributed`, whose cluster does the runs.
+        jobs: processes of this machine; as many as there are processors when None.
+        force: `out` may be another sweep, which is overwritten.
+        progress: called after each run with how many are done, how many there are, and how many failed.
+
+    Raises:
+        PlanError: a policy or a case is none, or a policy cannot run a case; nothing was run.
+        ScenarioError: a file is no policy; nothing was run.
+        DirectoryError, ExecutorError, SweepInterrupted: as for `linkweir.sweeps.run_plan`.
+
+    >>> found = measure(["pss", "fifo"], cases=["media-long-tcp"], seeds=1, jobs=1)
+    >>> pss, fifo = (found.row("media-long-tcp", "as written", policy) for policy in ("pss", "fifo"))
+    >>> pss.found.values["urgent_p99"] < 0.02 < fifo.found.values["urgent_p99"]
+    True
+    """
+    if client is not None and jobs is not None:
+        raise ValueError("give jobs or client, not both")
+    plan, facts = prepare(policies, cases, seeds=seeds, quick=quick)
+    executor: Executor = LocalProcesses(jobs)
+    if client is not None:
+        from linkweir.sweeps.cluster import DaskCluster
+
+        executor = DaskCluster(client)
+    return run_yardstick(plan, facts, executor, out=out, force=force, progress=progress)
+
+
+def run_yardstick(
+    plan: Plan,
+    facts: Facts,
+    executor: Executor,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    progress: Callable[[int, int, int], None] | None = None,
+) -> Yardstick:
+    """Runs what was prepared; see `measure`."""
+    try:
+        found = Yardstick(facts, run_plan(plan, executor, out=out, force=force, progress=progress))
+    except SweepInterrupted as interrupted:
+        if out is not None:
+            Yardstick(facts, interrupted.sweep).write()
+        raise
+    if out is not None:
+        found.write()
+    return found

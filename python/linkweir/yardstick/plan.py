@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is measured: policies, cases and seeds, as one plan of a sweep."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from linkweir.directories.build import build
+from linkweir.fault import PlanError
+from linkweir.sweeps.keys import nearest
+from linkweir.sweeps.plan import Plan
+from linkweir.yardstick.candidates import candidates, fitted
+from linkweir.yardstick.cases import CASES, FIELD, Case
+
+NAME = "Yardstick"
+SEEDS = 10
+MOST_SEEDS = 1000
+_QUICK_LOAD = "busy"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A case with one load under one policy; its place in `Facts.entries` is that of its case in the plan.
+
+    Attributes:
+        case: name of the case.
+        load: name of the load.
+        policy: label of the policy.
+        trace_sha256: of the trace of the link; empty if it has none.
+        notes: what was left out of the scenario or derived for the policy.
+    """
+
+    case: str
+    load: str
+    policy: str
+    trace_sha256: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a report says besides the results.
+
+    Attributes:
+        policies: labels, in order.
+        files: of the policies that are files of users: the file.
+        seeds: of the runs of every entry.
+        entries: cases outside, loads and policies inside.
+        commit: of Linkweir.
+    """
+
+    policies: tuple[str, ...]
+    files: dict[str, str]
+    seeds: tuple[int, ...]
+    entries: tuple[Entry, ...]
+    commit: str
+
+    @property
+    def places(self) -> list[tuple[str, str]]:
+        """Every case with every load, in order."""
+        return list(dict.fromkeys((entry.case, entry.load) for entry in self.entries))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain lists and dicts."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, written: Mapping[str, Any]) -> Facts:
+        """The inverse of `to_dict`."""
+        entries = tuple(Entry(**{**entry, "notes": tuple(entry["notes"])}) for entry in written["entries"])
+        lists = {key: tuple(written[key]) for key in ("policies", "seeds")}
+        return cls(**{**written, **lists, "entries": entries})
+
+
+def prepare(
+    policies: Sequence[str] = (), cases: Sequence[str] = (), *, seeds: int | None = None, quick: bool = False
+) -> tuple[Plan, Facts]:
+    """The plan of all runs, every scenario checked.
+
+    Args:
+        policies: names, and files of users.
+        cases: names; all, or those of ``--quick``, when empty.
+        seeds: runs of each.
+        quick: few cases, with one load each.
+
+    Raises:
+        PlanError: a policy or a case is none, or a policy cannot run a case.
+        ScenarioError: a file is no policy.
+    """
+    count = SEEDS if seeds is None else seeds
+    if not 1 <= count <= MOST_SEEDS:
+        raise PlanError(f"seeds = {count}: must be 1 .. {MOST_SEEDS}")
+    chosen = _chosen(cases, quick=quick)
+    measured = candidates(policies)
+    places = [(case, load) for case in chosen for load in case.loads if not quick or _is_quick(case, load)]
+    entries, scenarios = [], []
+    for (case, load), candidate in itertools.product(places, measured):
+        found = fitted(case, load, candidate)
+        entries.append(Entry(case.name, load, candidate.label, _trace_sha256(found.scenario.inputs), found.notes))
+        scenarios.append(({"test_case": case.name, "load": load, "policy": candidate.label}, found.scenario))
+    seeds_of_runs = tuple(range(1, count + 1))
+    plan = Plan.of_scenarios(NAME, scenarios, seeds_of_runs)
+    return plan, Facts(
+        policies=tuple(one.label for one in measured),
+        files={one.label: one.file for one in measured if one.file},
+        seeds=seeds_of_runs,
+        entries=tuple(entries),
+        commit=str(build()["commit"]),
+    )
+
+
+def _chosen(names: Sequence[str], *, quick: bool) -> list[Case]:
+    for name in names:
+        if name not in CASES:
+            raise PlanError(f"case {name}: there is none; there are {', '.join(CASES)}{nearest(name, list(CASES))}")
+    if names:
+        return [case for case in CASES.values() if case.name in names]
+    return [case for case in CASES.values() if case.quick or not quick]
+
+
+def _is_quick(case: Case, load: str) -> bool:
+    return case.group != FIELD or load == _QUICK_LOAD
+
+
+def _trace_sha256(inputs: Sequence[tuple[str, str, bytes]]) -> str:
+    """Of the trace among the files of a scenario; a user's policy is a file, too."""
+    traces = [content for _, source, content in inputs if source.endswith(".csv")]
+    return hashlib.sha256(traces[0]).hexdigest() if traces else ""
