@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares the decisions of all places, packet by packet, for four policies.
 
-    python lab/agreement/decisions.py [--departures N] [--place NAME]... [--into docs/records/agreement.md]
+    python lab/agreement/decisions.py [--departures N] [--place NAME]... [--policy NAME]... [--into FILE]
 
 Three classes of constant rates offer 1.15 times a constant capacity. Each place records the calls of its policy with
 their times and answers: the simulator and the gateway themselves, the disc of ns-3 (attribute Record), the qdisc by its
-tracepoints. Then
+tracepoints, the BPF discipline in a map (bpf/, LW_RECORD). Then
 
 * the core (core/tests/replay.c) is given the same calls and must decide the same at every departure;
 * the order of departures is compared with the simulator's, and what differs is counted by cause. The simulator gets the
@@ -36,6 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "kernel/tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import bpf_guest
 import ns3_programs
 import page
 import trace_vectors
@@ -56,6 +57,8 @@ LINK_BPS = 20_000_000
 PACKET_BYTES = 1000
 LEAST_PART = 0.999
 """Of the positions that must agree."""
+BPF_DEPARTURES = 20_000
+"""Emulation with a clock that counts instructions takes minutes for them."""
 BEGIN, END = "<!-- decisions -->", "<!-- end of decisions -->"
 
 OWN_KEYS: Mapping[str, tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]] = {
@@ -124,12 +127,14 @@ class Recorder:
         record: writes the calls of a policy into a file, on a processor.
         identity: of everything that the place is made of, by policy.
         timing: what of the place can change an order.
+        most: departures of a policy that are recorded, as many as take minutes there.
     """
 
     name: str
     record: Callable[[str, Scenario, Path, int], None]
     identity: Callable[[str], str]
     timing: Timing = EXACT
+    most: int = sys.maxsize
 
 
 def simulator() -> Recorder:
@@ -202,6 +207,16 @@ def qdisc(say: Callable[[str], None]) -> Recorder:
     return Recorder(page.QDISC, record, lambda _policy: made.identity)
 
 
+def bpf() -> Recorder:
+    """BPF disciplines on Debian's kernel in QEMU, whose clock counts instructions. They pace packets themselves."""
+    made = bpf_guest.prepare(POLICIES)
+
+    def record(policy: str, whole: Scenario, path: Path, _processor: int) -> None:
+        path.write_text(made.calls(policy, whole))
+
+    return Recorder(page.BPF, record, lambda policy: made.identity(policy), most=BPF_DEPARTURES)
+
+
 def _choices() -> trace_vectors.Choices:
     """The words of each parameter that is a choice, from the kernel suite's own program."""
     make = ["make", "--no-print-directory", "-s", "-C", str(ROOT / "kernel"), "build/bounds.txt"]  # writes both
@@ -259,7 +274,12 @@ def recorded(place: Recorder, policy: str, whole: Scenario, folder: Path, proces
 
 
 def compared(
-    recorders: Sequence[Recorder], departures: int, folder: Path, say: Callable[[str], None], jobs: int
+    recorders: Sequence[Recorder],
+    policies: Sequence[str],
+    departures: int,
+    folder: Path,
+    say: Callable[[str], None],
+    jobs: int,
 ) -> list[Found]:
     """Records, replays and compares, some policies at the same time; the first recorder is the simulator."""
     replay = replay_program(folder)
@@ -270,7 +290,8 @@ def compared(
         reference: list[Departure] = []
         for place in recorders:
             began = time.monotonic()
-            path = recorded(place, policy, scenario(policy, departures), folder, processor)
+            here = min(departures, place.most)
+            path = recorded(place, policy, scenario(policy, here), folder, processor)
             done = subprocess.run([replay, path], capture_output=True, text=True, check=False)
             order = read_departures(path)
             same, orders, later = done.returncode == 0, None, 0
@@ -281,7 +302,8 @@ def compared(
                     made = recorded(recorders[0], policy, scenario(policy, departures, later), folder, processor)
                     aligned = read_departures(made)
                 urgency, remembers = URGENCIES.get(policy), policy in REMEMBER
-                orders = compare_orders(aligned, order, place.timing, urgency, remembers=remembers)
+                # after the last of them no packets arrive at the place
+                orders = compare_orders(aligned, order[:here], place.timing, urgency, remembers=remembers)
             else:
                 reference = order
             found.append(Found(place.name, policy, len(order), same, later, orders))
@@ -295,7 +317,7 @@ def compared(
             return found_for(policy, processor)
 
     with ThreadPoolExecutor(jobs) as pool:
-        return [one for found in pool.map(on_free_processor, POLICIES) for one in found]
+        return [one for found in pool.map(on_free_processor, policies) for one in found]
 
 
 def table(found: Sequence[Found]) -> str:
@@ -327,10 +349,11 @@ def table(found: Sequence[Found]) -> str:
 
 def main() -> int:
     """Records, compares and shows."""
-    names = (page.NS3, page.VIRTUAL, page.QDISC)
+    names = (page.NS3, page.VIRTUAL, page.QDISC, page.BPF)
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--departures", type=int, default=1_000_000, metavar="N", help="of each policy in each place")
     parser.add_argument("--place", action="append", choices=names, help="only these and the simulator")
+    parser.add_argument("--policy", action="append", choices=POLICIES, help="only these")
     parser.add_argument(
         "--jobs",
         type=int,
@@ -347,10 +370,12 @@ def main() -> int:
         page.NS3: lambda: in_ns3(options.departures),
         page.VIRTUAL: gateway,
         page.QDISC: lambda: qdisc(say),
+        page.BPF: bpf,
     }
     wanted = [name for name in names if not options.place or name in options.place]
     recorders = [simulator(), *available({name: makers[name] for name in wanted}, say)]
-    found = compared(recorders, options.departures, options.store, say, options.jobs)
+    policies = options.policy or POLICIES
+    found = compared(recorders, policies, options.departures, options.store, say, options.jobs)
     print(table(found))
     if options.into:
         today = time.strftime("%Y-%m-%d", time.gmtime())

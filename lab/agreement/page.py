@@ -22,6 +22,8 @@ SIMULATOR, THEORY = "simulator", "theory"
 BACKLOGGED = "simulator, always backlogged"
 """What ns-3 is compared with where the other places have TCP."""
 QDISC, VIRTUAL, REAL, NS3, NS3_TCP = "qdisc", "gateway", "gateway in real time", "ns-3", "ns-3 and its TCP"
+BPF = "bpf"
+"""Only its decisions are compared."""
 PLACES = (NS3, NS3_TCP, QDISC, VIRTUAL, REAL)
 """Those that are compared with the simulator, in the order in which they run: real time last."""
 COLUMNS = (THEORY, SIMULATOR, QDISC, VIRTUAL, REAL, NS3, NS3_TCP)

@@ -19,6 +19,7 @@
  *   1:100+D    what arrived with the DSCP D
  *   1:200+D    of that, what was taken from the child
  *   1:300+D    bytes: the time that these packets waited in the child, ns; packets: those that carried the mark CE
+ *   1:400+D    of those that arrived, what the child dropped
  *
  * If the header asks for it, /proc/labline/DEVICE has the packets in the order in which they were taken (struct departure).
  */
@@ -36,7 +37,7 @@
 #define MOST_BYTES (1 << 28)
 
 enum { RATES, OPPORTUNITIES };
-enum { LINK = 1, ARRIVED = 0x100, TAKEN = 0x200, NOTED = 0x300, DSCPS = 64 };
+enum { LINK = 1, ARRIVED = 0x100, TAKEN = 0x200, NOTED = 0x300, DROPPED = 0x400, DSCPS = 64 };
 
 /* Beginning of the file; numbers are little-endian, times in ns of the monotonic clock. Then come the steps or instants of the
  * capacity, then the steps of the delay. */
@@ -53,6 +54,7 @@ struct header {
 /* What is noted of a packet as it is taken from the child. */
 struct departure {
 	u64 at_ns;
+	u64 waited_ns;                  /* in the child */
 	u32 bytes;                      /* as the link counts them */
 	u32 dscp;
 };
@@ -93,7 +95,7 @@ struct line {
 	struct departure *departures;
 	size_t ndepartures, most_departures;
 	struct proc_dir_entry *shown;
-	struct counters arrived[DSCPS], taken[DSCPS], noted[DSCPS];
+	struct counters arrived[DSCPS], taken[DSCPS], noted[DSCPS], dropped[DSCPS];
 };
 
 static int dscp_of(const struct sk_buff *skb)
@@ -149,19 +151,37 @@ static u64 reached(struct line *line, u64 from_ns, u64 bytes)
 
 /* ---- packets ---- */
 
+static struct Qdisc_ops labline_ops;
+
+/* Destructor of the packets that are in the child: what frees one there has dropped it. A forwarded packet has no other. */
+static void dropped(struct sk_buff *skb)
+{
+	struct Qdisc *root = rcu_access_pointer(skb->dev->qdisc);
+
+	if (root->ops == &labline_ops) {
+		struct line *line = qdisc_priv(root);
+
+		count(line->dropped + dscp_of(skb), qdisc_pkt_len(skb), 1);
+	}
+}
+
 static struct sk_buff *take(struct line *line, u64 now_ns)
 {
 	struct sk_buff *skb = line->child->ops->dequeue(line->child);
+	u64 waited_ns;
 	int dscp;
 
 	if (!skb)
 		return NULL;
+	if (skb->destructor == dropped)
+		skb->destructor = NULL;
 	dscp = dscp_of(skb);
+	waited_ns = now_ns - ktime_to_ns(skb->tstamp);
 	count(line->taken + dscp, qdisc_pkt_len(skb), 1);
-	count(line->noted + dscp, now_ns - ktime_to_ns(skb->tstamp),
+	count(line->noted + dscp, waited_ns,
 	      skb->protocol == htons(ETH_P_IP) && INET_ECN_is_ce(ip_hdr(skb)->tos));
 	if (line->ndepartures < line->most_departures)
-		line->departures[line->ndepartures++] = (struct departure){ now_ns, qdisc_pkt_len(skb), dscp };
+		line->departures[line->ndepartures++] = (struct departure){ now_ns, waited_ns, qdisc_pkt_len(skb), dscp };
 	return skb;
 }
 
@@ -271,6 +291,8 @@ static int labline_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buf
 
 	count(line->arrived + dscp_of(skb), bytes, 1);
 	skb->tstamp = ktime_get();
+	if (!skb->destructor && !skb->sk)
+		skb->destructor = dropped;
 	ret = qdisc_enqueue(skb, line->child, to_free);
 	if (ret != NET_XMIT_SUCCESS) {
 		if (net_xmit_drop_count(ret))
@@ -471,6 +493,8 @@ static const struct counters *counters_of(const struct line *line, unsigned long
 		return line->taken + dscp;
 	case NOTED:
 		return line->noted + dscp;
+	case DROPPED:
+		return line->dropped + dscp;
 	}
 	return &none;
 }
@@ -500,7 +524,7 @@ static void labline_walk(struct Qdisc *sch, struct qdisc_walker *walker)
 
 	if (walker->stop || !tc_qdisc_stats_dump(sch, LINK, walker))
 		return;
-	for (kind = ARRIVED; kind <= NOTED; kind += ARRIVED)
+	for (kind = ARRIVED; kind <= DROPPED; kind += ARRIVED)
 		for (dscp = 0; dscp < DSCPS; dscp++)
 			if (line->arrived[dscp].packets && !tc_qdisc_stats_dump(sch, kind + dscp, walker))
 				return;
@@ -516,7 +540,7 @@ static const struct Qdisc_class_ops labline_class_ops = {
 	.dump_stats = labline_dump_stats,
 };
 
-static struct Qdisc_ops labline_ops __read_mostly = {
+static struct Qdisc_ops labline_ops = {
 	.cl_ops = &labline_class_ops,
 	.id = "labline",
 	.priv_size = sizeof(struct line),

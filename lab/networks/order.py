@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 import linkweir
 from linkweir.lab import host
 from linkweir.lab.experiment import Laboratory
-from linkweir.lab.network import DEPARTURE, network, routed_flows
+from linkweir.lab.line import DEPARTURE
+from linkweir.lab.network import network, routed_flows
 from linkweir.lab.world import due
 from linkweir.scenarios.scenario import Scenario
 

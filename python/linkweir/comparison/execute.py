@@ -17,6 +17,11 @@ from linkweir.sweeps.plan import Plan
 if TYPE_CHECKING:
     from distributed import Client
 
+    from linkweir.comparison.virtual import VirtualTime
+
+PLACES = ("simulator", "virtual")
+"""Where comparisons run."""
+
 
 def compare(
     scenario: Mapping[str, Any] | str | os.PathLike[str],
@@ -34,6 +39,8 @@ def compare(
     progress: Callable[[int, int, int], None] | None = None,
     link: str | None = None,
     everywhere: bool = False,
+    where: str = "simulator",
+    kernel: str = "6.12",
 ) -> Comparison:
     """Runs one scenario under several policies and compares the service of each class.
 
@@ -58,6 +65,9 @@ def compare(
         progress: called after each run with how many are done, how many there are, and how many failed.
         link: of a network, the link that gets the policies and whose classes are compared.
         everywhere: the other links of the network get the policies, too.
+        where: ``"simulator"``, or ``"virtual"``: the laboratory, where a real kernel schedules and sends in virtual
+            time, and `policies` may name its own queueing disciplines, those of `linkweir.lab.peers.PEERS`.
+        kernel: of the laboratory, ``"6.12"`` or ``"newest"``: the newest of Debian's backports.
 
     Returns:
         The comparison; `Comparison.table` has the means, `Comparison.report` writes the report.
@@ -65,7 +75,7 @@ def compare(
     Raises:
         PlanError: a policy, a trace or a promise is wrong; nothing was run.
         ScenarioError: the scenario is wrong; nothing was run.
-        DirectoryError, ExecutorError: as for `linkweir.sweeps.run_plan`.
+        DirectoryError, ExecutorError: as for `linkweir.sweeps.run_plan`; the laboratory cannot be built, or lacks one.
         SweepInterrupted: Ctrl-C; `Comparison.load` opens the finished part, if `out` was given.
 
     >>> scenario = {"duration": "2s", "link": {"rate": "2Mbit"}, "scheduler": {"policy": "strict"},
@@ -78,15 +88,35 @@ def compare(
     """
     if client is not None and jobs is not None:
         raise ValueError("give jobs or client, not both")
+    if where not in PLACES:
+        raise ValueError(f"where = {where!r}: must be one of {', '.join(PLACES)}")
+    if where == "virtual" and client is not None:
+        raise ValueError("client: a cluster does runs of the simulator; leave it out with where = 'virtual'")
+    laboratory = _laboratory(kernel, jobs) if where == "virtual" else None
     plan, facts = prepare(
-        scenario, policies, traces, seeds, promises, seed, trace_keys=trace_keys, link=link, everywhere=everywhere
+        scenario,
+        policies,
+        traces,
+        seeds,
+        promises,
+        seed,
+        trace_keys=trace_keys,
+        link=link,
+        everywhere=everywhere,
+        laboratory=laboratory,
     )
-    executor: Executor = LocalProcesses(jobs)
+    executor: Executor = LocalProcesses(jobs) if laboratory is None else laboratory
     if client is not None:
         from linkweir.sweeps.cluster import DaskCluster
 
         executor = DaskCluster(client)
     return run_comparison(plan, facts, executor, out=out, force=force, progress=progress)
+
+
+def _laboratory(kernel: str, jobs: int | None) -> VirtualTime:
+    from linkweir.comparison.virtual import VirtualTime
+
+    return VirtualTime(kernel, jobs)
 
 
 def run_comparison(

@@ -179,6 +179,8 @@ def _remarks(scenario: Scenario, policy: str, params: Mapping[str, Parameter]) -
     levels = [entry.get("level") for entry in _classes(scenario)]
     if policy == "fq_codel":
         yield "each class is one of its flow queues; Linux's fq_codel has a queue for each flow"
+    if "l4s" in params and not any(entry.get("l4s") == "yes" for entry in _classes(scenario)):
+        yield f"no class has L4S packets, so all classes are one queue; {_cure(policy, 'l4s')}"
     if policy == _RESERVING:
         yield f"no class has a reservation, so it serves by level alone, as strict does; {_cure(policy, 'rate')}"
     elif policy in _SHARING and "level" in params and None not in levels and len(set(levels)) == len(levels) > 1:

@@ -13,7 +13,7 @@ from linkweir.fault import PlanError
 from linkweir.scenarios.scenario import Scenario
 from linkweir.sweeps.keys import Key, nearest
 
-_OF_LINK = ("name", "like", "scheduler", "class")
+_OF_LINK = ("name", "like", "links", "scheduler", "class")
 
 
 @dataclass(frozen=True)
@@ -22,23 +22,25 @@ class Part:
 
     Attributes:
         link: name of the link; empty for the one ``[link]`` of a scenario.
-        number: its number among the tables ``[[link]]``.
+        table: ``link``, or ``bond`` for several links behind one scheduler.
+        number: its number among the tables ``[[link]]`` or ``[[bond]]``.
         scenario: the link alone, checked.
         written: the same as it is written, without defaults.
     """
 
     link: str
+    table: str
     number: int
     scenario: Scenario
     written: dict[str, Any]
 
     def key(self, key: Key) -> Key:
         """A key of the link alone in the scenario."""
-        return ("link", self.link, *key) if self.link else key
+        return (self.table, self.link, *key) if self.link else key
 
     def of_fault(self, key: str) -> str:
         """The key of a fault of the scenario as that of the link alone."""
-        return key.removeprefix(f"link[{self.number}].") if self.link else key
+        return key.removeprefix(f"{self.table}[{self.number}].") if self.link else key
 
     def flow_classes(self) -> dict[str, str]:
         """The classes on this link of the flows that pass it; empty for one ``[link]``, where flows say their class."""
@@ -78,7 +80,7 @@ def parts_of(
     if not own.is_network:
         if link is not None or everywhere:
             raise PlanError(f"link: {link or 'everywhere'}: the scenario has one [link]; leave this out")
-        return written, [Part("", 0, own, written)]
+        return written, [Part("", "link", 0, own, written)]
     links = own.links
     if link is None and len(links) > 1:
         raise PlanError(f"link: the scenario has several; give one, whose classes are compared: {', '.join(links)}")
@@ -88,13 +90,16 @@ def parts_of(
             f"link: {first}: there is no link of this name{nearest(first, links)}; there are {', '.join(links)}"
         )
     full = _without_likes(written["link"])
-    names = [entry["name"] for entry in full]
-    others = [name for name in names if name != first] if everywhere else []
-    parts = [_part(own, full[names.index(name)], names.index(name)) for name in (first, *others)]
+    bonds = written.get("bond", [])
+    tables = [("link", number, entry) for number, entry in enumerate(full) if entry["name"] in links]
+    tables += [("bond", number, entry) for number, entry in enumerate(bonds)]
+    by_name = {entry["name"]: (table, number, entry) for table, number, entry in tables}
+    others = [name for name in by_name if name != first] if everywhere else []
+    parts = [_part(own, *by_name[name]) for name in (first, *others)]
     return {**written, "link": full}, parts
 
 
-def _part(own: Scenario, entry: Mapping[str, Any], number: int) -> Part:
+def _part(own: Scenario, table: str, number: int, entry: Mapping[str, Any]) -> Part:
     alone = own.of_link(entry["name"])
     written = {
         "link": {key: value for key, value in entry.items() if key not in _OF_LINK},
@@ -102,7 +107,7 @@ def _part(own: Scenario, entry: Mapping[str, Any], number: int) -> Part:
         "class": entry["class"],
         "flow": alone.native.written().get("flow", []),
     }
-    return Part(entry["name"], number, alone, written)
+    return Part(entry["name"], table, number, alone, written)
 
 
 def _without_likes(links: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

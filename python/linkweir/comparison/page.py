@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from linkweir.comparison import plot
-from linkweir.comparison.plan import Link
+from linkweir.comparison.plan import Link, Variant
 from linkweir.comparison.promises import KEPT, MISSED, SINGLE, UNCLEAR, UNKNOWN, Promise
 from linkweir.directories.build import build
 from linkweir.directories.provenance import read_provenance
@@ -58,8 +58,9 @@ def _what(comparison: Results) -> str:
     where = f"the link {links}" if len(facts.links) == 1 else f"{len(facts.links)} links ({links})"
     runs = "one run" if seeds == 1 else f"{seeds} runs with different random numbers"
     policies = _listed([one.label for one in facts.variants])
+    on = f" by the TCP of {facts.where}" if facts.where else ""
     text = (
-        f"The same traffic was sent over {where}, scheduled by {policies} in turn. Each combination had {runs} of "
+        f"The same traffic was sent over {where}{on}, scheduled by {policies} in turn. Each combination had {runs} of "
         f"{facts.duration_s:g} s; the first {facts.warmup_s:g} s of each are not counted. "
     )
     if seeds > 1:
@@ -275,7 +276,7 @@ def _settings(comparison: Results) -> str:
     for one in facts.variants:
         notes = "<br>".join(f"{html.escape(note)}." for note in one.notes or ("as the scenario has it",))
         name = one.label if one.label == one.policy else f"{one.label} ({one.policy})"
-        parts.append(f"<li><b>{html.escape(name)}</b>: {notes}</li>")
+        parts.append(f"<li><b>{html.escape(name)}</b>: {notes}{_commands(one)}</li>")
     parts.append("</ul>")
     parts += [f"<p>{html.escape(note)}.</p>" for note in comparison.remarks]
     lines = [
@@ -293,6 +294,13 @@ def _settings(comparison: Results) -> str:
     return "".join(parts)
 
 
+def _commands(variant: Variant) -> str:
+    """The commands of tc that set a policy up in the laboratory."""
+    if not variant.commands:
+        return ""
+    return f"<pre>{html.escape(chr(10).join(one if one[0] == '#' else f'tc {one}' for one in variant.commands))}</pre>"
+
+
 def _provenance(comparison: Results) -> str:
     facts = comparison.facts
     about: dict[str, Any] = dict(build())
@@ -304,6 +312,7 @@ def _provenance(comparison: Results) -> str:
             command = f'<pre class="command">{html.escape(shlex.join(["linkweir", *words[1:]]))}</pre>'
     lines = [
         ["scenario", facts.scenario or "given from Python"],
+        *([["where", facts.where]] if facts.where else []),
         *([f"link {link.label}", f"{link.source}, SHA-256 {link.sha256}"] for link in facts.links if link.source),
         ["seeds", ", ".join(map(str, facts.seeds))],
         ["runs", f"{comparison.sweep.runs_done} of {comparison.sweep.runs_planned}"],

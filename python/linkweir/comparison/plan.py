@@ -10,20 +10,24 @@ import numbers
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from linkweir import _native
 from linkweir.comparison import fitting
 from linkweir.comparison.of_network import Part, named, parts_of
 from linkweir.comparison.promises import MOST_SEEDS, Promise, given_promise, promises_of
-from linkweir.fault import PlanError
+from linkweir.fault import PlanError, ScenarioError
 from linkweir.scenarios.kinds import OPEN_LOOP
 from linkweir.scenarios.scenario import Scenario, whole_seed
 from linkweir.sweeps import keys
 from linkweir.sweeps.keys import Key, KeyPathError
 from linkweir.sweeps.plan import MOST_SEED, Plan
+
+if TYPE_CHECKING:
+    from linkweir.comparison.virtual import VirtualTime
+    from linkweir.lab.world import World
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -47,6 +51,7 @@ class Variant:
         notes: what was left out of the scenario or derived for it, a sentence each.
         scheduler: its parameters, as they ran.
         classes: the parameters of each class, as they ran.
+        commands: of tc that put it below the link, where it ran in the laboratory.
     """
 
     label: str
@@ -54,6 +59,7 @@ class Variant:
     notes: tuple[str, ...]
     scheduler: dict[str, Any]
     classes: dict[str, dict[str, Any]]
+    commands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,17 +100,26 @@ class Facts:
     """The link of a network whose classes are compared."""
     flow_classes: dict[str, str] = field(default_factory=dict)
     """The classes there of the flows that pass it."""
+    where: str = ""
+    """Where the runs were done, if not in the simulator."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain lists and dicts; what only a network has is left out of others."""
-        of_a_network = ("link", "flow_classes")
-        return {key: value for key, value in asdict(self).items() if self.link or key not in of_a_network}
+        """As plain lists and dicts; what only a network or the laboratory has is left out of others."""
+        written = asdict(self)
+        left_out = [*(() if self.link else ("link", "flow_classes")), *(() if self.where else ("where",))]
+        if not self.where:
+            for one in written["variants"]:
+                del one["commands"]
+        return {key: value for key, value in written.items() if key not in left_out}
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any]) -> Facts:
         """The inverse of `to_dict`."""
         parts = {
-            "variants": tuple(Variant(**{**one, "notes": tuple(one["notes"])}) for one in written["variants"]),
+            "variants": tuple(
+                Variant(**{**one, "notes": tuple(one["notes"]), "commands": tuple(one.get("commands", ()))})
+                for one in written["variants"]
+            ),
             "links": tuple(Link(**one) for one in written["links"]),
             "promises": tuple(Promise(**one) for one in written["promises"]),
         }
@@ -123,8 +138,9 @@ def prepare(
     trace_keys: Mapping[str, Any] | None = None,
     link: str | None = None,
     everywhere: bool = False,
+    laboratory: VirtualTime | None = None,
 ) -> tuple[Plan, Facts]:
-    """The plan of a comparison, checked, and what its report says.
+    """The plan of a comparison, checked, and what its report says; with a laboratory its runs are done there.
 
     Raises:
         PlanError: a policy, a trace or a promise is wrong, or a policy lacks what it needs.
@@ -134,22 +150,36 @@ def prepare(
     own = Scenario.from_dict(written, path=path) if isinstance(scenario, Mapping) else Scenario.load(path)
     written, parts = parts_of(own, written, link, everywhere=everywhere)
     judged = parts[0]
+    if own.is_network and laboratory is not None:
+        raise PlanError("where = virtual: compares policies on one [link]; a network runs with linkweir lab run")
     nominal_bps = _nominal_bps(judged.scenario)
     if own.is_network and traces:
         raise PlanError("traces: cannot take the place of the rates of several links; write trace in one of them")
     links = list(_links_of(judged.written, traces))
     count = _seeds(seeds, own.seed, seed)
     brought = judged.scenario.policy if isinstance(judged.written["scheduler"]["policy"], Mapping) else None
-    listed = list(_entries(policies, brought))
+    listed = list(_entries(policies, brought, [] if laboratory is None else laboratory.peers))
+    copies = {entry["name"]: entry["count"] for entry in judged.scenario.native.tables()["classes"]}
+    promised = (
+        *promises_of(judged.written, judged.scenario.native.tables()["classes"], nominal_bps),
+        *_given_promises(promises, list(copies), tuple(_with_tcp(judged.scenario))),
+    )
     variants = []
     cases = []
+    places = []
     readings: dict[str, None] = {}
     told: dict[str, set[str]] = {}
     for label, policy, changes in listed:
-        fitted = fitting.fit(judged.written, policy, nominal_bps, brought)
-        if policy != brought:  # whose parameters are not known here
+        peer = ""
+        if laboratory is not None and policy in laboratory.peers:
+            peer = policy
+            fitted = _peer(label, peer, changes, laboratory)
+        else:
+            fitted = fitting.fit(judged.written, policy, nominal_bps, brought)
+        if policy != brought and not peer:  # whose parameters are not known here
             _check_unset(label, policy, changes, fitted.changes, judged.written)
         of_others = _of_others(parts[1:], policy)
+        commands: tuple[str, ...] = ()
         own_changes = {judged.key(key): value for key, value in (fitted.changes | changes).items()}
         changed = _changed(written, own_changes | of_others.changes, label)
         settled: Scenario | None = None
@@ -159,14 +189,20 @@ def prepare(
             for note in settled.notes:
                 told.setdefault(note, set()).add(label)
             cases.append(({"policy": label, "trace": offered.label}, settled))
+            if laboratory is not None:
+                job = _in_the_laboratory(laboratory, settled, peer, label, judged.written)
+                commands += (*([f"# on {offered.label}:"] if len(links) > 1 else []), *job.commands)
+                places.append(laboratory.place(peer, job))
+                for note in laboratory.left_out(settled):
+                    told.setdefault(note, set()).add(label)
         assert settled is not None
         settled = settled.of_link(judged.link) if judged.link else settled
         own_keys = (
             [f"{'set in their place' if fitted.notes else 'set'}: {keys.show_values(changes)}"] if changes else []
         )
-        variants.append(_variant(label, policy, (*fitted.notes, *own_keys, *of_others.notes), settled))
-    copies = {entry["name"]: entry["count"] for entry in judged.scenario.native.tables()["classes"]}
-    with_tcp = tuple(_with_tcp(judged.scenario))
+        made = _variant(label, policy, (*fitted.notes, *own_keys, *of_others.notes), settled)
+        variants.append(replace(made, scheduler={}, classes={}) if peer else made)
+        variants[-1] = replace(variants[-1], commands=commands)
     facts = Facts(
         name=own.name,
         scenario=str(path) if not isinstance(scenario, Mapping) else "",
@@ -179,10 +215,7 @@ def prepare(
         seeds=tuple(count),
         variants=tuple(variants),
         links=tuple(links),
-        promises=(
-            *promises_of(judged.written, nominal_bps),
-            *_given_promises(promises, list(copies), with_tcp),
-        ),
+        promises=promised,
         # What is noted under every policy is no matter of one of them.
         notes=(
             *_notes(judged.written, links, nominal_bps, copies),
@@ -192,8 +225,40 @@ def prepare(
         readings=tuple(readings),
         link=judged.link,
         flow_classes=judged.flow_classes(),
+        where="" if laboratory is None else laboratory.where,
     )
-    return Plan.of_scenarios(own.name, cases, count), facts
+    return Plan.of_scenarios(own.name, cases, count, None if laboratory is None else places), facts
+
+
+def _peer(label: str, peer: str, changes: Mapping[Key, Any], laboratory: VirtualTime) -> fitting.Fitted:
+    """What is said of a peer of the kernel, whose commands take the place of the scenario's parameters."""
+    for key in changes:
+        message = f"{peer} is the kernel's and has no key of a scenario; leave this out"
+        raise PlanError(f"policy {label}: {keys.show(key)}: {message}")
+    return fitting.Fitted({}, notes_of_peer(peer, laboratory))
+
+
+def notes_of_peer(peer: str, laboratory: VirtualTime) -> tuple[str, ...]:
+    """What is said of a peer, and which one runs where a policy has its name."""
+    which = (
+        [f"the kernel's own; without --where virtual, {peer} is Linkweir's"] if peer in fitting.known_policies() else []
+    )
+    note = "keys of the scheduler and limits of classes are left out; the report has the commands of tc that set it up"
+    return (*which, laboratory.words(peer), note)
+
+
+def _in_the_laboratory(
+    laboratory: VirtualTime, scenario: Scenario, peer: str, label: str, written: Mapping[str, Any]
+) -> World:
+    """The job of a run in the laboratory."""
+    try:
+        return laboratory.job(scenario, peer)
+    except ScenarioError as fault:
+        key = _named(str(fault.key), written)
+        if not key.startswith(tuple(_PARAMETERS)):
+            raise
+        given = f" = {fault.value}" if fault.value else ""
+        raise PlanError(f"policy {label}: {key}{given}: {fault.message}; or leave {label} out") from fault
 
 
 def _read(scenario: Mapping[str, Any] | str | os.PathLike[str]) -> tuple[dict[str, Any], Path]:
@@ -254,10 +319,16 @@ def label_and_policy(text: str) -> tuple[str, str]:
     return label, policy
 
 
-def _entries(policies: Policies, brought: str | None) -> Iterator[tuple[str, str, dict[Key, Any]]]:
-    """Label, policy and changes of each; `brought` is the scenario's policy if it comes from a file."""
-    known = [*fitting.known_policies(), *([brought] if brought else [])]
-    listed = ", ".join([*fitting.listed_policies(), *([brought] if brought else [])])
+def _entries(
+    policies: Policies, brought: str | None, peers: Sequence[str]
+) -> Iterator[tuple[str, str, dict[Key, Any]]]:
+    """Label, policy and changes of each; `brought` is the scenario's policy if it comes from a file.
+
+    A name in `peers` is the kernel's, also if a policy has the same.
+    """
+    others = [*([brought] if brought else []), *peers]
+    known = [*fitting.known_policies(), *others]
+    listed = ", ".join(dict.fromkeys([*fitting.listed_policies(), *others]))
     if isinstance(policies, str):
         policies = policies.split(",")
     given: list[tuple[str, Mapping[str, Any]]]
@@ -273,7 +344,7 @@ def _entries(policies: Policies, brought: str | None) -> Iterator[tuple[str, str
             raise PlanError(f"policy {label}: {fault}") from fault
         policy = policy or str(changes.pop(("scheduler", "policy"), label))
         if policy not in known:
-            raise PlanError(f"policies: no policy is called {policy}; there are {listed}{keys.nearest(policy, known)}")
+            raise _unknown(policy, known, listed)
         if label in seen:
             raise PlanError(f"policies: {label} is given twice; give one another label, like mine={policy}")
         for key in changes:
@@ -282,6 +353,14 @@ def _entries(policies: Policies, brought: str | None) -> Iterator[tuple[str, str
                 raise PlanError(f"policy {label}: {keys.show(key)}: {message}")
         seen.add(label)
         yield label, policy, changes
+
+
+def _unknown(policy: str, known: Sequence[str], listed: str) -> PlanError:
+    from linkweir.lab.peers import PEERS
+
+    if policy in PEERS:
+        return PlanError(f"policies: {policy} is a queueing discipline of the kernel: --where virtual runs it")
+    return PlanError(f"policies: no policy is called {policy}; there are {listed}{keys.nearest(policy, known)}")
 
 
 def _links_of(written: Mapping[str, Any], traces: Sequence[str | os.PathLike[str]]) -> Iterator[Link]:

@@ -21,6 +21,7 @@ from typing import Any
 
 from linkweir import _native
 from linkweir.fault import PlanError
+from linkweir.scenarios.typed import Class
 from linkweir.sweeps.confidence import Estimate, limits, runs_to_decide
 from linkweir.sweeps.measures import MEASURES
 
@@ -142,29 +143,26 @@ def given_promise(text: str, names: Sequence[str], with_tcp: Sequence[str]) -> P
     return Promise(name, key, bound)
 
 
-def promises_of(scenario: Mapping[str, Any], nominal_bps: float) -> Iterator[Promise]:
-    """The promises that a scenario states itself: reservations, and delay targets."""
+def promises_of(scenario: Mapping[str, Any], classes: Sequence[Class], nominal_bps: float) -> Iterator[Promise]:
+    """The promises that a scenario states itself: reservations, and delay targets.
+
+    Args:
+        scenario: as it is written, because defaults promise nothing.
+        classes: its classes, checked.
+        nominal_bps: the link's nominal rate.
+    """
     policy = scenario.get("scheduler", {}).get("policy")
-    for entry in scenario.get("class", []):
-        name = str(entry["name"])
+    for entry, checked in zip(scenario.get("class", []), classes, strict=True):
+        name, params = checked["name"], checked["params"]
         if policy == "pss" and "low_level" in entry:
-            yield from _reservation(entry, name, nominal_bps)
+            if "rate" in entry:
+                yield Promise(name, "rate", params["rate"], "rate")
+            elif "share" in entry:
+                yield Promise(name, "rate", params["share"] * nominal_bps, "share")
         if policy in _TARGETED and "target" in entry:
-            yield from _target(entry, name)
+            yield from _target(name, params["target"], params["delta"])
 
 
-def _reservation(entry: Mapping[str, Any], name: str, nominal_bps: float) -> Iterator[Promise]:
-    if "rate" in entry:
-        yield Promise(name, "rate", _native.quantity(entry["rate"], "rate"), "rate")
-    elif "share" in entry:
-        share = entry["share"]
-        part = _native.quantity(share, "fraction") if isinstance(share, str) else float(share)
-        yield Promise(name, "rate", part * nominal_bps, "share")
-
-
-def _target(entry: Mapping[str, Any], name: str) -> Iterator[Promise]:
-    bound = _native.quantity(entry["target"], "time")
-    delta = entry.get("delta", "5%")
-    part = _native.quantity(delta, "fraction") if isinstance(delta, str) else float(delta)
+def _target(name: str, bound: float, part: float) -> Iterator[Promise]:
     if bound and part in _QUANTILES:
         yield Promise(name, _QUANTILES[part], bound, "target and delta")

@@ -3,7 +3,8 @@
 
 Counters of classes are tc's, read at the ends of the bins; delays are measured packet by packet, until the
 receiver's kernel has it, where all of a class's flows are datagrams; otherwise their mean is that of the time in the
-queue. What real kernels do not report is null: quantiles of a TCP class's delays, drops by flow, and losses behind the
+queue. If the link noted each packet, they are the times in the queue, and there is a table of their distributions. What
+real kernels do not report is null: quantiles of a TCP class's delays, drops by flow, and losses behind the
 queue where there are any.
 Columns mean what they mean in a simulation, except:
 
@@ -31,7 +32,8 @@ from numpy.typing import NDArray
 
 from linkweir import _native
 from linkweir.lab.fault import LaboratoryError
-from linkweir.lab.world import World
+from linkweir.lab.line import DEPARTURE
+from linkweir.lab.world import ZERO_NS, World
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,6 +101,12 @@ class Record:
         packets = np.frombuffer(files["datagrams"], _CAME)
         self.packets = packets[np.argsort(packets["came_ns"], kind="stable")]
         self.streams = _streams(world, files.get("senders", b""), files["received"])
+        self.noted = np.frombuffer(files.get("departures", b""), DEPARTURE)
+        if world.noted and len(self.noted) >= world.noted:
+            raise LaboratoryError(
+                f"more than {world.noted:,} packets passed the link, so not all were noted: TCP sends packets of less "
+                "than 600 bytes in the mean; use fewer flows that send more"
+            )
 
     @classmethod
     def of_ends(cls, world: World, files: Mapping[str, bytes]) -> Record:
@@ -143,8 +151,9 @@ ReadCounters = Callable[[World, bytes], Counted]
 
 
 def shown(text: str) -> list[dict[str, Shown]]:
-    """The output of each `tc -s class show` in a text, by handle."""
+    """The output of each `tc -s class show` in a text, by handle, without that of `tc -s qdisc show` behind them."""
     answers: list[dict[str, Shown]] = []
+    text = text.partition("\nqdisc ")[0]
     for part in re.split(r"^class ", text, flags=re.MULTILINE)[1:]:
         kind, handle, *_ = part.split(maxsplit=2)
         if kind in ("labline", "htb") and handle == "1:1":
@@ -187,7 +196,7 @@ def tc_counters(world: World, text: bytes) -> Counted:
     return link, counted, stats
 
 
-_ARRIVED, _TAKEN, _NOTED = 0x100, 0x200, 0x300
+_ARRIVED, _TAKEN, _NOTED, _DROPPED = 0x100, 0x200, 0x300, 0x400
 """Minor numbers of the link's counters, less a DSCP; as in lab/line/sch_labline.c."""
 
 
@@ -199,7 +208,11 @@ def _marked(answer: Mapping[str, Shown], base: int, marks: Sequence[int]) -> Sho
 
 def _class_of(answer: Mapping[str, Shown], handle: str, marks: Sequence[int]) -> Counters:
     """Counters of a class, whose packets have code points of their own."""
-    arrived, taken, noted = (_marked(answer, base, marks) for base in (_ARRIVED, _TAKEN, _NOTED))
+    arrived, taken, noted, dropped = (_marked(answer, base, marks) for base in (_ARRIVED, _TAKEN, _NOTED, _DROPPED))
+    if not handle:
+        waits = {key: arrived[key] - taken[key] - dropped[key] for key in arrived}
+        counts = {**taken, "drops": dropped["packets"], "qlen": waits["packets"], "backlog": waits["bytes"]}
+        return _one(counts, noted)
     entry = answer.get(handle, {})
     if handle != "1:1" and "packets" in entry:
         return _one(entry, noted)
@@ -308,6 +321,46 @@ class Delays:
         return self.waits_ns[(self.left_ns >= ends[0]) & (self.left_ns < ends[1])]
 
 
+class Waits:
+    """How long the packets of a class waited in the queue, in the order they left it, as the link noted it."""
+
+    def __init__(self, record: Record, at: int) -> None:
+        world = record.world
+        assert world.marks is not None
+        mine = record.noted[np.isin(record.noted["mark"], world.marks[at])]
+        self.left_ns: Ns = mine["at_ns"].astype(np.int64) - ZERO_NS
+        self.waits_ns: Ns = mine["waited_ns"].astype(np.int64)
+        inside = (self.left_ns >= round(1e9 * world.scenario.warmup_s)) & (self.left_ns < round(1e9 * world.bins[-1]))
+        self.total_ns: Ns = self.waits_ns[inside]
+
+    def within(self, from_s: float, to_s: float) -> Ns:
+        """Waits of the packets that left the queue within a bin."""
+        ends = (round(1e9 * from_s), round(1e9 * to_s))
+        return self.waits_ns[(self.left_ns >= ends[0]) & (self.left_ns < ends[1])]
+
+
+def _queueing(record: Record) -> Mapping[int, Waits | Delays]:
+    """The queueing delays of the classes of which they are known packet by packet."""
+    if record.world.noted:
+        return {at: Waits(record, at) for at in range(len(record.world.classes))}
+    return {at: Delays(record, flows, queueing=True) for at, flows in _datagrams_only(record.world).items()}
+
+
+_FINE_BITS = 7
+"""A bucket of a distribution is at most 2^-7 of its lower bound wide, as in the simulator."""
+
+
+def buckets(values: Ns) -> tuple[Ns, Ns, Ns]:
+    """Lower bounds, upper bounds and counts of the buckets of a distribution.
+
+    >>> [bounds.tolist() for bounds in buckets(np.array([3, 300, 301, 1_000_000]))]
+    [[3, 300, 999424], [4, 302, 1003520], [1, 2, 1]]
+    """
+    shift = np.maximum(np.frexp(values.astype(float))[1] - 1 - _FINE_BITS, 0)
+    lower, at, counts = np.unique((values >> shift) << shift, return_index=True, return_counts=True)
+    return lower, lower + (1 << shift[at].astype(np.int64)), counts
+
+
 # --- Tables ---------------------------------------------------------------------------------------------------------
 
 
@@ -327,6 +380,7 @@ def tables(world: World, files: Mapping[str, bytes], read: ReadCounters = tc_cou
         "levels": _levels(record),
         "classes": _classes(record),
         "flows": _flows(record),
+        "delays": _distributions(record),
     }
     return {name: _table(name, rows) for name, rows in made.items() if rows}
 
@@ -432,7 +486,7 @@ def _sojourn(now: Counters, then: Counters) -> float | None:
 
 def _series(record: Record) -> list[Row]:
     world = record.world
-    delays = {at: Delays(record, flows, queueing=True) for at, flows in _datagrams_only(world).items()}
+    delays = _queueing(record)
     rows = []
     for n, from_s, to_s in _spans(world):
         for at, name in enumerate(world.classes):
@@ -490,6 +544,7 @@ def _first(world: World) -> int:
 def _classes(record: Record) -> list[Row]:
     world = record.world
     only = _datagrams_only(world)
+    queueing = _queueing(record)
     first = _first(world)
     span_s = world.bins[-1] - world.bins[first]
     rows = []
@@ -497,9 +552,8 @@ def _classes(record: Record) -> list[Row]:
         now, then = record.classes[-1][at], record.classes[first][at]
         counts = _counts(now, then, world.overhead_bytes)
         dropped = counts["dropped_limit_pkts"] + counts["dropped_policy_pkts"]
-        delays = Delays(record, only[at], queueing=True) if at in only else None
-        waits = np.zeros(0, np.int64) if delays is None else delays.total_ns
-        jitter = np.zeros(0, np.int64) if delays is None else delays.jitter_ns
+        waits = queueing[at].total_ns if at in queueing else np.zeros(0, np.int64)
+        jitter = Delays(record, only[at], queueing=True).jitter_ns if at in only else np.zeros(0, np.int64)
         backlogs = [record.classes[n][at].backlog_pkts for n in range(first, len(world.bins))]
         rows.append(
             {
@@ -509,7 +563,7 @@ def _classes(record: Record) -> list[Row]:
                 "rate_bps": 8.0 * counts["sent_bytes"] / span_s,
                 # Some of the drops may be of packets that arrived during the warm-up, which no counter tells.
                 "loss": min(dropped / counts["arrived_pkts"], 1.0) if counts["arrived_pkts"] else None,
-                "delay_mean_s": _sojourn(now, then) if delays is None else _mean(waits),
+                "delay_mean_s": _mean(waits) if at in queueing else _sojourn(now, then),
                 **dict(zip(("delay_p50_s", "delay_p95_s", "delay_p99_s"), _quantiles(waits), strict=True)),
                 "delay_max_s": _largest(waits),
                 "jitter_mad_s": _mean(jitter),
@@ -518,6 +572,16 @@ def _classes(record: Record) -> list[Row]:
                 "marked_pkts": now.marked_pkts - then.marked_pkts,
             }
         )
+    return rows
+
+
+def _distributions(record: Record) -> list[Row]:
+    """The distributions of the queueing delays, where the link noted each packet."""
+    rows = []
+    for at, name in enumerate(record.world.classes if record.world.noted else ()):
+        for lower, upper, count in zip(*buckets(Waits(record, at).total_ns), strict=True):
+            own = {"class": name, "flow": "", "kind": "queueing", "count_pkts": int(count)}
+            rows.append({**own, "lower_s": float(lower) / 1e9, "upper_s": float(upper) / 1e9})
     return rows
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from abc import ABC, abstractmethod
@@ -17,6 +18,7 @@ from linkweir.lab import guest, host, kernel
 from linkweir.lab.collect import tables
 from linkweir.lab.exported import exported
 from linkweir.lab.network import network
+from linkweir.lab.peers import check_kernel, under_peer
 from linkweir.lab.world import STAGGER_S, World, world
 from linkweir.runs.result import Result
 from linkweir.runs.simulate import AnyScenario, processors
@@ -40,6 +42,14 @@ class Experiments(ABC):
     @abstractmethod
     def _made(self, scenario: Scenario) -> World:
         """The job of a scenario."""
+
+    def job(self, scenario: Scenario) -> World:
+        """The job of a scenario, without running it.
+
+        Raises:
+            ScenarioError: it cannot run here.
+        """
+        return self._made(scenario)
 
     @abstractmethod
     def _files(self, made: World, _processor: int | None) -> dict[str, bytes]:
@@ -160,6 +170,7 @@ class Laboratory(Experiments):
         stagger_s: TCP connections start at random within this after their time.
         exported_script: the script of `linkweir export tc` sets up the link and the scheduler.
         ingress: that script is the one of `--ingress`.
+        every_packet: the link notes how long each packet waited, so tables have the delays of all classes.
         sent_when_due: as for `guest.prepare`.
         say: called with what is built now.
 
@@ -177,22 +188,43 @@ class Laboratory(Experiments):
         stagger_s: float = STAGGER_S,
         exported_script: bool = False,
         ingress: bool = False,
+        every_packet: bool = False,
         sent_when_due: bool = False,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._stagger_s = stagger_s
         self._exported = exported_script
         self._ingress = ingress
-        self.guest = guest.prepare(kernel.build(variant, say=say), sent_when_due=sent_when_due)
+        self._every_packet = every_packet
+        self._peer = ""
+        self.kernel = kernel.build(variant, say=say)
+        self.guest = guest.prepare(self.kernel, sent_when_due=sent_when_due)
         self.identity = self.guest.identity
+
+    def under(self, peer: str) -> Laboratory:
+        """The same laboratory, in which a peer takes the place of the scenario's policy.
+
+        Args:
+            peer: a name in `peers.PEERS`; empty for the policy.
+
+        Raises:
+            LaboratoryError: the kernel lacks it.
+        """
+        if peer:
+            check_kernel(peer, self.kernel)
+        made = copy.copy(self)
+        made._peer = peer
+        return made
 
     def _made(self, scenario: Scenario) -> World:
         refuse_constellation(scenario, "laboratory")
         if self._exported:
             return exported(scenario, ingress=self._ingress, stagger_s=self._stagger_s)
+        if self._peer:
+            return under_peer(scenario, self._peer, stagger_s=self._stagger_s, every_packet=self._every_packet)
         if scenario.is_network:
             return network(scenario, self.guest.kinds, stagger_s=self._stagger_s)
-        return world(scenario, self.guest.kinds, stagger_s=self._stagger_s)
+        return world(scenario, self.guest.kinds, stagger_s=self._stagger_s, every_packet=self._every_packet)
 
     def _files(self, made: World, _processor: int | None) -> dict[str, bytes]:
         return host.start(self.guest, made.job, made.scenario.seed, processor=_processor)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkweir.deploy.copies import classes_of
+from linkweir.deploy.copies import classes_of, each_copy
 from linkweir.deploy.filters import Filters
 from linkweir.deploy.matching import sorting
 from linkweir.deploy.policy import policy_lines
@@ -74,12 +74,13 @@ def exported(scenario: Scenario, *, ingress: bool = False, stagger_s: float = ST
     flows = flows_of(scenario)
     check_flows(keys, flows)
     classes = classes_of(keys)
-    numbers = scenario.native.tables()["link"]
+    tables = scenario.native.tables()
+    numbers = tables["link"]
     nominal_bps = numbers["nominal_bps"]
     host, device = ("relay", "y0") if ingress else ("router", "r1")
     at = ifb_of(device) if ingress else device
     sorter = Filters(at, sorting(classes))
-    _, handles = policy_lines(keys["scheduler"], classes, nominal_bps, at, sorter)
+    _, handles = policy_lines(tables["scheduler"], each_copy(tables["classes"]), nominal_bps, at, sorter)
     bins = bins_of(scenario)
     run = workloads(flows, scenario, RECEIVER, "/job", "/out", stagger_s=stagger_s)
     delay_s, back_s = numbers["delay_s"], numbers["return_delay_s"]
@@ -110,5 +111,7 @@ def exported(scenario: Scenario, *, ingress: bool = False, stagger_s: float = ST
         "changes": "".join(f"{round(1e9 * t_s)} class show dev {at}\n" for t_s in bins).encode(),
     }
     names = tuple(entry["name"] for entry in classes)
-    capacity = Signal(link["rate"], "rate", scenario.duration_s)
+    rate_bps = numbers["rate_bps"]
+    assert isinstance(rate_bps, float)
+    capacity = Signal(rate_bps, scenario.duration_s)
     return World(scenario, names, flows, handles, capacity, numbers["overhead_bytes"], delay_s, bins, job)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The laboratory's kernels, made once from Debian's linux-source and kept in a cache.
 
-`fast`, `debug`, `traced` and `classifiers` are user-mode Linux in virtual time; the last has more classifiers of tc.
-`kasan` and `kcsan` run in QEMU with several processors.
+`fast`, `debug`, `traced`, `classifiers` and `newest` are user-mode Linux in virtual time. `classifiers` has more
+classifiers of tc. `newest` is made from the newest sources of Debian's backports, which kernel/series/sources.py
+fetches; it has queueing disciplines that 6.12 lacks. `kasan` and `kcsan` run in QEMU with several processors.
 
 ::
 
@@ -22,6 +23,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -34,6 +36,7 @@ VARIANTS = {
     "debug": ("minimal", "debug"),
     "traced": ("minimal", "traced"),
     "classifiers": ("minimal", "classifiers"),
+    "newest": ("minimal", "newest"),
     "kasan": ("machine", "kasan"),
     "kcsan": ("machine", "kcsan"),
 }
@@ -75,18 +78,39 @@ def sources() -> Path | None:
     return path if path.is_file() else None
 
 
+def newest(*, fetch: bool = False) -> Path | None:
+    """The tree of Debian's newest sources that was fetched before; with `fetch` they are fetched if there is none.
+
+    Raises:
+        LaboratoryError: they cannot be fetched.
+    """
+    script = tree() / "kernel/series/sources.py"
+    for words in (["--kept"], []) if fetch else (["--kept"],):
+        done = subprocess.run([sys.executable, script, *words], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise LaboratoryError(f"kernel (newest): {done.stderr.strip()}")
+        if found := done.stdout.strip():
+            return Path(found.splitlines()[-1])
+    return None
+
+
+def release(folder: Path) -> str:
+    """The version of a build, as `uname -r` shows it there."""
+    return (folder / "include/config/kernel.release").read_text().strip()
+
+
 def image(folder: Path) -> Path:
     """The program or image that starts, of a build."""
     program = folder / "linux"
     return program if program.exists() else folder / "arch/x86/boot/bzImage"
 
 
-def why_not() -> str | None:
+def why_not(variant: str = "fast") -> str | None:
     """Why no kernel can be built here, with the cure; None if one can."""
     if platform.machine() != "x86_64":
         return f"user-mode Linux needs an x86-64 processor, this is {platform.machine()}"
     packages = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
-    packages += [] if sources() else [SOURCES]
+    packages += [] if variant == "newest" or sources() else [SOURCES]
     if packages:
         return f"{' '.join(packages)} missing: apt-get install them, or ./setup.sh lab as root"
     return None
@@ -110,24 +134,37 @@ def _configs(variant: str) -> list[Path]:
     return [tree() / "lab/kernel" / f"{name}.config" for name in VARIANTS[variant]]
 
 
+def _sources_identity(variant: str) -> bytes | None:
+    """A fingerprint of the sources of a variant; None if they are not here."""
+    if variant == "newest":
+        found = newest()
+        return None if found is None else found.name.encode() + (found / "Makefile").read_bytes()
+    archive = sources()
+    return None if archive is None else _identity(archive)
+
+
 def place(variant: str = "fast") -> Path:
-    """The folder of a build of the installed sources, whether it is there or not.
+    """The folder of a build of the sources that are here, whether it is there or not.
 
     Raises:
-        LaboratoryError: the sources are not installed.
+        LaboratoryError: there are no sources.
     """
-    archive = sources()
-    if archive is None:
+    identity = _sources_identity(variant)
+    if identity is None:
+        if variant == "newest":
+            raise LaboratoryError(
+                "kernel (newest): its sources are missing; linkweir lab build-kernel --newest gets them"
+            )
         raise LaboratoryError(f"/usr/src/{SOURCES}.tar.xz is missing: apt-get install {SOURCES}, or ./setup.sh lab")
     compiler = subprocess.run(["gcc", "--version"], capture_output=True, check=False).stdout
     parts = [path.read_bytes() for path in _configs(variant)]
     parts += [_WATCHED.encode()] if "machine" in VARIANTS[variant] else []
-    return cache() / f"linux-{_hash(_identity(archive), compiler, str((_RECIPE, _BANNER)).encode(), *parts)}"
+    return cache() / f"linux-{_hash(identity, compiler, str((_RECIPE, _BANNER)).encode(), *parts)}"
 
 
 def built(variant: str = "fast") -> Path | None:
     """The folder of a kernel that is there already."""
-    if sources() is None or shutil.which("gcc") is None:
+    if shutil.which("gcc") is None or _sources_identity(variant) is None:
         return None
     folder = place(variant)
     return folder if (folder / "complete").exists() else None
@@ -184,21 +221,29 @@ def build(variant: str = "fast", *, jobs: int | None = None, say: Callable[[str]
     found = built(variant)
     if found is not None:
         return found
-    if why := why_not():
+    if why := why_not(variant):
         raise LaboratoryError(f"no kernel can be built: {why}")
-    archive = sources()
-    assert archive is not None
+    if variant == "newest" and newest() is None:
+        say("fetching the newest sources of Debian's backports: 150 MB, 2 GB when unpacked")
+        newest(fetch=True)
     folder = place(variant)
     with locked(folder.name):
         if (folder / "complete").exists():
             return folder
-        source = _unpacked(archive, say)
+        source = _tree_of(variant, say)
         folder.mkdir(parents=True, exist_ok=True)
         minutes = "4 to 6" if "minimal" in VARIANTS[variant] else "10 to 20"
         say(f"building the kernel ({variant}) in {folder}: {minutes} minutes of one processor")
         _make(source, folder, variant, jobs or len(os.sched_getaffinity(0)))
         (folder / "complete").touch()
     return folder
+
+
+def _tree_of(variant: str, say: Callable[[str], None]) -> Path:
+    """The unpacked sources of a variant."""
+    found = newest() if variant == "newest" else sources()
+    assert found is not None
+    return found if variant == "newest" else _unpacked(found, say)
 
 
 def _wanted(configs: Iterable[str]) -> dict[str, str]:

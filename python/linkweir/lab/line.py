@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from linkweir.scenarios.scenario import Scenario
 
+DEPARTURE = np.dtype([("at_ns", "<u8"), ("waited_ns", "<u8"), ("bytes", "<u4"), ("mark", "<u4")])
+"""A packet as it leaves the queue: the kernel's time, how long it waited, bytes as the link counts them, code point."""
 Ns = NDArray[np.int64]
 Values = NDArray[np.float64]
 

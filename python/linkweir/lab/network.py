@@ -25,10 +25,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from linkweir.deploy.copies import copies
+from linkweir.deploy.copies import copies, each_copy
 from linkweir.deploy.policy import policy_lines
 from linkweir.fault import unfit
 from linkweir.lab.line import Line
@@ -46,6 +45,7 @@ from linkweir.lab.world import (
     Marked,
     World,
     bins_of,
+    capacity_reports,
     check_classes,
     check_link,
     check_sources,
@@ -62,8 +62,6 @@ from linkweir.scenarios.scenario import Scenario
 MOST_LINKS = 32
 _MOST_WIRES = 254
 """Each has a number of its own in addresses."""
-DEPARTURE = np.dtype([("at_ns", "<u8"), ("bytes", "<u4"), ("mark", "<u4")])
-"""A packet as it leaves a queue: the kernel's time, bytes as the link counts them, the number of its flow from 1."""
 _LINK_NS = 500_000_000
 """Time to set up a link and its two routers."""
 
@@ -121,7 +119,8 @@ def network(
         kinds: policies that are queueing disciplines of linkweir.
         stagger_s: TCP connections start at random within this after their time.
         packets: the datagrams (dtype `DUE`) in place of those that the flows draw. The job then also leaves the order
-            in which they left the queue of each link: for link N, from 1, a file ``departures-N`` (dtype `DEPARTURE`).
+            in which they left the queue of each link: for link N, from 1, a file ``departures-N`` (dtype `DEPARTURE`,
+            whose marks are the numbers of flows from 1).
 
     Raises:
         ScenarioError: something in it cannot run on a real kernel.
@@ -142,7 +141,8 @@ def network(
         links[name] = made
         job[f"line-{number}"] = made.line.content(zero_ns, noted)
         keys = made.scenario.native.written()
-        job[f"changes-{number}"] = tc_schedule(made.line, scenario, keys, made.bins, kinds, f"q{number}").encode()
+        reports = capacity_reports(made.line, scenario, keys, kinds, f"q{number}")
+        job[f"changes-{number}"] = tc_schedule(made.bins, reports, f"q{number}").encode()
         add = f"qdisc add dev q{number} root handle 1: {stab(made.overhead_bytes)}labline"
         commands += [f"cp /job/line-{number} /job/line", *(f"tc -n entry{number} {text}" for text in (add, *policy))]
         say = f"workload say /job/changes-{number} | tc -n entry{number} -s -batch - >/out/counters-{number}"
@@ -220,11 +220,11 @@ def _link(
     marks = tuple(tuple(one.mark for one in crossings if one.of_class == at) for at in range(len(names)))
     rate = keys["link"].get("rate")
     line = Line.of(alone, isinstance(rate, dict) and "steps" not in rate, CHANGE_S)
-    numbers = alone.native.tables()["link"]
-    entries = [entry for _, entry in classes]
+    tables = alone.native.tables()
+    numbers, entries = tables["link"], each_copy(tables["classes"])
     sorter = Marked(f"q{number}", marks)
     policy, handles = policy_lines(
-        keys["scheduler"], entries, numbers["nominal_bps"], f"q{number}", sorter, kinds=kinds
+        tables["scheduler"], entries, numbers["nominal_bps"], f"q{number}", sorter, kinds=kinds
     )
     delay_s = float(line.delay.values[0])
     bins = bins_of(scenario)

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Values over time as a resolved scenario writes them, for those who need their integral outside the simulator."""
+"""Values over time of a checked scenario, for those who need their integral outside the simulator."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkweir import _native
+from linkweir.scenarios.typed import Cosine, Lines, Steps
 
 Values = NDArray[np.float64]
 
@@ -21,30 +19,27 @@ class Signal:
     """A constant, a cosine, steps or straight lines.
 
     Args:
-        written: the value of the key.
-        kind: of `_native.quantity`, such as ``rate``.
+        value: of the key.
         end_s: the last time at which a value is needed.
     """
 
-    def __init__(self, written: str | Mapping[str, Any], kind: str, end_s: float) -> None:
+    def __init__(self, value: float | Cosine | Steps | Lines, end_s: float) -> None:
         self._cosine: tuple[float, float, float, float] | None = None
         self._lines = False
         self._times: Values = np.array([0.0])
-        if isinstance(written, str):
-            self._values: Values = np.array([_native.quantity(written, kind)])
-        elif "mean" in written:
-            mean = _native.quantity(written["mean"], kind)
-            period_s = _native.quantity(written["period"], "time")
-            self._cosine = (mean, float(written["amplitude"]), period_s, float(written["phase"]))
+        if isinstance(value, float):
+            self._values: Values = np.array([value])
+        elif "mean" in value:
+            self._cosine = (value["mean"], value["amplitude"], value["period_s"], value["phase"])
+        elif "lines" in value:
+            self._lines = True
+            self._times, self._values = (np.array(each) for each in zip(*value["lines"], strict=True))
         else:
-            self._lines = "lines" in written
-            points = written["lines" if self._lines else "steps"]
-            times = [_native.quantity(t, "time") for t, _ in points]
-            values = [_native.quantity(v, kind) for _, v in points]
-            if written.get("end") == "stop":
-                times, values = [*times, _native.quantity(written["at"], "time")], [*values, 0.0]
-            elif written.get("end") == "loop":
-                period_s = _native.quantity(written["period"], "time")
+            times, values = [t for t, _ in value["steps"]], [v for _, v in value["steps"]]
+            if value["end"] == "stop":
+                times, values = [*times, value["at_s"]], [*values, 0.0]
+            elif value["end"] == "loop":
+                period_s = value["period_s"]
                 rounds = math.ceil(end_s / period_s) + 1
                 times = [n * period_s + t for n in range(rounds) for t in times]
                 values = values * rounds

@@ -87,10 +87,11 @@ def tunnel(
     own = [known["name"] for known in _native.policies()]
     if policy not in own:
         raise unfit("scheduler.policy", policy, f"must be one of {', '.join(own)}")
-    capacity = Signal(link["rate"], "rate", scenario.duration_s)
     numbers = scenario.native.tables()["link"]
-    overhead, delay_s = numbers["overhead_bytes"], numbers["delay_s"]
+    rate_bps, overhead, delay_s = numbers["rate_bps"], numbers["overhead_bytes"], numbers["delay_s"]
+    assert rate_bps is not None
     assert isinstance(delay_s, float)
+    capacity = Signal(rate_bps, scenario.duration_s)
     bins = bins_of(scenario)
     files = {
         "run": _script(

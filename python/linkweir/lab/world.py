@@ -20,15 +20,15 @@ the simulator's times, with random numbers of their own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from linkweir.deploy.copies import copies
+from linkweir.deploy.copies import copies, each_copy
 from linkweir.deploy.policy import ETHERNET_BYTES, kind_of, policy_lines
 from linkweir.fault import unfit
-from linkweir.lab.arrivals import arrivals
+from linkweir.lab.arrivals import arrivals, check_sizes
 from linkweir.lab.line import Line
 from linkweir.lab.signal import Signal
 from linkweir.scenarios.declared import refuse_scheduler, table_of, told, traffic_kinds
@@ -95,6 +95,8 @@ class World:
             ones on their ways.
         marks: code points of each class's packets; None if those of class n, from 1, carry n.
         crossings: flows that cross the link of a network.
+        noted: the link notes each packet that leaves the queue, up to so many; 0 if it notes none.
+        commands: of tc that put the queues below the link, and how often they change.
     """
 
     scenario: Scenario
@@ -111,6 +113,8 @@ class World:
     links: Mapping[str, World] = field(default_factory=dict)
     marks: tuple[tuple[int, ...], ...] | None = None
     crossings: tuple[Crossing, ...] = ()
+    noted: int = 0
+    commands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,41 +136,132 @@ class Crossing:
     mark: int
 
 
-def world(scenario: Scenario, kinds: frozenset[str], *, stagger_s: float = STAGGER_S) -> World:
+@dataclass(frozen=True)
+class Queues:
+    """What queues packets at the link.
+
+    Attributes:
+        commands: of tc, which put it below `SHAPED` of the device r1.
+        handles: of the classes, as tc shows them; empty where `labline` counts each class's packets.
+        marks: code point of each class's packets.
+        changes: commands of tc and their times in ns.
+    """
+
+    commands: Sequence[str]
+    handles: tuple[str, ...]
+    marks: tuple[int, ...]
+    changes: Sequence[tuple[int, str]] = ()
+
+
+def world(
+    scenario: Scenario, kinds: frozenset[str], *, stagger_s: float = STAGGER_S, every_packet: bool = False
+) -> World:
     """Makes a scenario ready.
 
     Args:
         scenario: what is run.
         kinds: policies that are queueing disciplines of linkweir.
         stagger_s: TCP connections start at random within this after their time.
+        every_packet: the link notes how long each packet waited.
 
     Raises:
         ScenarioError: something in it cannot run on a real kernel.
     """
-    keys, numbers = scenario.native.written(), scenario.native.tables()["link"]
-    link = keys["link"]
-    check_link(link)
-    classes = [(name, entry) for entry in keys["class"] for name in copies(entry)]
+    check(scenario)
+    tables = scenario.native.tables()
+    entries = each_copy(tables["classes"])
+    marks = tuple(range(1, len(entries) + 1))
+    sorter = Marked("r1", tuple((mark,) for mark in marks))
+    nominal_bps = tables["link"]["nominal_bps"]
+    policy, handles = policy_lines(tables["scheduler"], entries, nominal_bps, "r1", sorter, kinds=kinds)
+    changes = capacity_reports(line_of(scenario), scenario, scenario.native.written(), kinds, "r1")
+    return below_the_link(
+        scenario, Queues(policy, handles, marks, changes), stagger_s=stagger_s, every_packet=every_packet
+    )
+
+
+def below_the_link(
+    scenario: Scenario, queues: Queues, *, stagger_s: float = STAGGER_S, every_packet: bool = False
+) -> World:
+    """Makes a scenario ready, in which these queues feed the link; other arguments are those of `world`."""
+    tables = scenario.native.tables()
     flows = flows_of(scenario)
-    check_flows(keys, flows)
-    line = Line.of(scenario, isinstance(link.get("rate"), dict) and "steps" not in link["rate"], CHANGE_S)
-    overhead, nominal_bps = numbers["overhead_bytes"], numbers["nominal_bps"]
-    sorter = Marked("r1", tuple((n,) for n in range(1, len(classes) + 1)))
-    entries = [entry for _, entry in classes]
-    policy, handles = policy_lines(keys["scheduler"], entries, nominal_bps, "r1", sorter, kinds=kinds)
+    line = line_of(scenario)
+    overhead = tables["link"]["overhead_bytes"]
     bins = bins_of(scenario)
-    run = workloads(flows, scenario, RECEIVER, "/job", "/out", stagger_s=stagger_s)
+    labels = [replace(label, mark=queues.marks[label.mark - 1]) for label in _labels(flows)]
+    run = workloads(flows, scenario, RECEIVER, "/job", "/out", stagger_s=stagger_s, labels=labels)
+    datagrams = due(flows, scenario)
+    most = _most_packets(line, scenario, len(datagrams)) if every_packet else 0
+    script = _script(queues.commands, _access(flows), run, overhead, line, tables["link"]["return_delay_s"])
+    if every_packet:
+        script += "cat /proc/labline/r1 >/out/departures\n"
     job = {
-        "run": _script(policy, _access(flows), run, overhead, line, numbers["return_delay_s"]).encode(),
-        "due": due(flows, scenario).tobytes(),
-        "line": line.content(ZERO_NS),
-        "changes": tc_schedule(line, scenario, keys, bins, kinds, "r1").encode(),
+        "run": script.encode(),
+        "due": datagrams.tobytes(),
+        "line": line.content(ZERO_NS, most),
+        "changes": tc_schedule(bins, queues.changes, "r1", whole=every_packet).encode(),
         "losses": _loss_schedule(line).encode(),
     }
-    names = tuple(name for name, _ in classes)
+    names = tuple(name for entry in scenario.native.written()["class"] for name in copies(entry))
     lossy = bool(line.loss.values.max() > 0)
     delay_s = float(line.delay.values[0])
-    return World(scenario, names, flows, handles, line, overhead, delay_s, bins, job, lossy, line)
+    marks = tuple((mark,) for mark in queues.marks)
+    commands = (*queues.commands, *_described(queues.changes))
+    return World(
+        scenario,
+        names,
+        flows,
+        queues.handles,
+        line,
+        overhead,
+        delay_s,
+        bins,
+        job,
+        lossy,
+        line,
+        marks=marks,
+        noted=most,
+        commands=commands,
+    )
+
+
+def _described(changes: Sequence[tuple[int, str]]) -> Iterator[str]:
+    """The commands at the first change, and how many changes there are."""
+    times = sorted({at_ns for at_ns, _ in changes})
+    if times:
+        yield f"# after {times[0] / 1e9:g} s, the first of {len(times)} {'change' if len(times) == 1 else 'changes'}:"
+        yield from (text for at_ns, text in changes if at_ns == times[0])
+
+
+def line_of(scenario: Scenario) -> Line:
+    """The link of a scenario."""
+    link = scenario.native.written()["link"]
+    return Line.of(scenario, isinstance(link.get("rate"), dict) and "steps" not in link["rate"], CHANGE_S)
+
+
+_MEAN_BYTES = 600
+"""Packets of TCP are longer than this in the mean."""
+
+
+_MOST_NOTED = 4_000_000
+"""Notes of packets that fit into the guest's memory (`host.MEMORY`), 24 bytes each."""
+
+
+def _most_packets(line: Line, scenario: Scenario, datagrams: int) -> int:
+    """More than the packets that can pass a link.
+
+    Raises:
+        ScenarioError: the guest cannot note so many.
+    """
+    found = datagrams + int(line.mean(0.0, scenario.duration_s) * scenario.duration_s / 8 / _MEAN_BYTES) + 1000
+    if found > _MOST_NOTED:
+        message = (
+            f"up to {found:,} packets pass, of which the laboratory can note {_MOST_NOTED:,}; "
+            f"use at most {scenario.duration_s * _MOST_NOTED / found:.2g} s, or a lower rate"
+        )
+        raise unfit("duration", f"{scenario.duration_s:g} s", message)
+    return found
 
 
 def bins_of(scenario: Scenario) -> tuple[float, ...]:
@@ -176,6 +271,13 @@ def bins_of(scenario: Scenario) -> tuple[float, ...]:
 
 
 # --- Reading --------------------------------------------------------------------------------------------------------
+
+
+def check(scenario: Scenario) -> None:
+    """Refuses a scenario of which something runs only in the simulator, whatever queues there."""
+    keys = scenario.native.written()
+    check_link(keys["link"])
+    check_flows(keys, flows_of(scenario))
 
 
 def check_link(link: Mapping[str, Any], place: str = "link") -> None:
@@ -266,7 +368,7 @@ class Marked:
 # --- The job --------------------------------------------------------------------------------------------------------
 
 
-def _script(policy: list[str], access: list[str], run: list[str], overhead: int, line: Line, back_s: float) -> str:
+def _script(policy: Sequence[str], access: list[str], run: list[str], overhead: int, line: Line, back_s: float) -> str:
     tc = [f"tc -n router {text}" for text in (f"qdisc add dev r1 root handle 1: {stab(overhead)}labline", *policy)]
     tc += [*_paths(line, back_s), *access]
     run.insert(2, 'workload say /job/changes | tc -n router -s -batch - >/out/counters & jobs="$jobs $!"')
@@ -443,10 +545,14 @@ def due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
     """The packets of the datagram flows, in order of time."""
     parts = []
     for number, flow in enumerate(flows):
-        if flow.kind == "tcp" or flow.stop_s <= flow.start_s:
+        source = flow.numbers
+        if source["kind"] == "tcp" or flow.stop_s <= flow.start_s:
             continue
+        if not (source["kind"] == "cbr" or source["kind"] == "poisson"):
+            raise ValueError(f"flow {flow.name}: the laboratory does not send {source['kind']}")
         random = np.random.default_rng([scenario.seed, number])
-        at_ns, sizes = arrivals(flow.keys, flow.start_s, flow.stop_s, random, f"flow {flow.name}: packet")
+        check_sizes(source, f"flow {flow.name}: packet", flow.keys["packet"])
+        at_ns, sizes = arrivals(source, flow.start_s, flow.stop_s, random)
         part = np.zeros(len(at_ns), DUE)
         part["at_ns"], part["flow"], part["bytes"] = at_ns, number, sizes
         parts.append(part)
@@ -454,18 +560,30 @@ def due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
     return whole[np.argsort(whole["at_ns"], kind="stable")]
 
 
-def tc_schedule(
-    line: Line,
-    scenario: Scenario,
-    keys: Mapping[str, Any],
-    bins: tuple[float, ...],
-    kinds: frozenset[str],
-    device: str,
-) -> str:
-    """Commands for tc and their times: read the counters at the ends of the bins, report the capacity to the policy."""
-    lines = [(round(1e9 * t_s), 0, f"class show dev {device}") for t_s in bins]
+def capacity_reports(
+    line: Line, scenario: Scenario, keys: Mapping[str, Any], kinds: frozenset[str], device: str
+) -> list[tuple[int, str]]:
+    """Commands that report the capacity to a policy that follows it, with their times."""
     policy = keys["scheduler"]["policy"]
-    if keys["link"]["follow"] and policy in kinds:
-        change = f"qdisc change dev {device} parent 1:1 handle 10: {kind_of(policy)} link"
-        lines += [(at_ns, 1, f"{change} {bps}bit") for at_ns, bps in line.reports(round(1e9 * scenario.duration_s))]
-    return "".join(f"{at_ns} {text}\n" for at_ns, _, text in sorted(lines))
+    if not keys["link"]["follow"] or policy not in kinds:
+        return []
+    change = f"qdisc change dev {device} parent 1:1 handle 10: {kind_of(policy)} link"
+    return [(at_ns, f"{change} {bps}bit") for at_ns, bps in line.reports(round(1e9 * scenario.duration_s))]
+
+
+def tc_schedule(
+    bins: tuple[float, ...], changes: Sequence[tuple[int, str]], device: str, *, whole: bool = False
+) -> str:
+    """Commands for tc and their times: read the counters at the ends of the bins, and make the changes.
+
+    Args:
+        bins: their ends.
+        changes: further commands, with their times in ns.
+        device: whose counters are read.
+        whole: at the end those of queueing disciplines are read, too.
+    """
+    ends_ns = [round(1e9 * t_s) for t_s in bins]
+    lines = [(at_ns, 0, f"class show dev {device}") for at_ns in ends_ns]
+    lines += [(at_ns, 1, text) for at_ns, text in changes]
+    lines += [(ends_ns[-1], 2, f"qdisc show dev {device}")] if whole else []
+    return "".join(f"{at_ns} {text}\n" for at_ns, _, text in sorted(lines, key=lambda line: line[:2]))
