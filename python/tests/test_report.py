@@ -17,9 +17,8 @@ from browser import Browser
 from command import SCENARIOS, SMALL
 
 import linkweir
-from linkweir import Result, Scenario, panels, quality
-from linkweir.panels import plot
-from linkweir.panels.apart import told_apart
+from linkweir import Result, Scenario, quality
+from linkweir.panels import Panels, plot
 from linkweir.report import page as report_page
 
 MOST_BYTES = 3_000_000
@@ -359,8 +358,7 @@ def test_readers_without_one_kind_of_cones_tell_the_colours_apart(three: Result)
 def test_figures_for_papers_draw_the_same_panels(three: Result) -> None:
     drawn = [*plot.charts(three), *plot.delay_charts(three)]
     assert [chart.name for chart in drawn] == PANELS
-    selection = panels.select(three, 12, 5000)
-    assert panels.over_time(three, selection)[1].log_y
+    assert Panels(three, 12, 5000).over_time[1].log_y
     assert all(plot.drawn(chart, "pdf") == plot.drawn(chart, "pdf") for chart in drawn[:1])
 
 
@@ -391,18 +389,6 @@ def test_equal_lines_are_marked_and_named(equal: Result) -> None:
     turns = {line["label"]: line["turn"] for line in rates["lines"]}
     assert turns == {"capacity": None, "one": [0, 2], "two": [1, 2], "three": None, "one, promised": None}
     assert rates["note"].endswith("Equal lines are drawn in turns: one and two.")
-
-
-def test_lines_a_pixel_apart_are_equal_and_others_are_not() -> None:
-    x = np.arange(5.0)
-
-    def turns(*values: float, **how: Any) -> list[Any]:
-        lines = [panels.Line(str(value), np.full(5, value)) for value in values]
-        return [line.turn for line in told_apart(panels.Panel("p", "t", x, "x", "y", lines, **how)).lines]
-
-    assert turns(100.0, 99.6, 98.0) == [(0, 2), (1, 2), None]
-    assert turns(1.0, 100.0, 1.01, log_y=True) == [(0, 2), None, (1, 2)]
-    assert turns(0.0, 0.0, 0.0) == [(0, 3), (1, 3), (2, 3)]
 
 
 def test_the_chart_of_rates_shows_what_was_promised(equal: Result) -> None:
@@ -585,6 +571,71 @@ def test_zoom_is_that_of_all_panels_over_time(browser: Browser, three: Result) -
     [(left, top)] = [centre(browser, "#legend > .tool:last-child")]
     browser.click(left, top)
     assert ends(browser) == whole
+
+
+@pytest.mark.browser
+def test_an_update_changes_values_and_keeps_what_is_shown(browser: Browser, three: Result) -> None:
+    """As a page does whose sliders run the scenario again: half the rates, a time twice as long, then other classes."""
+    show(browser, three)
+    drawn = "linkweirReport.panels[0].plot"
+    browser.value("window.first = linkweirReport.panels[0].plot; document.querySelector('#legend .key').click()")
+    browser.value(f"{drawn}.setScale('x', {{ min: 20, max: 40 }})")
+    half = """(() => {
+      const { warmup, shown, classes, panels } = structuredClone(linkweirReport.data);
+      const rates = panels[0];
+      for (const line of rates.lines) line.y = Array.isArray(line.y) ? line.y.map((y) => y / 2) : line.y / 2;
+      rates.yLabel = "rate (half)";
+      rates.note = "Half.";
+      return { warmup, shown, classes, panels };
+    })()"""
+    before = browser.value(f"{drawn}.data[2][30]")
+    browser.value(f"linkweirReport.update({half})")
+    browser.value(FRAMES)
+    assert browser.value(f"window.first === {drawn}")
+    assert browser.value(f"{drawn}.data[2][30]") == pytest.approx(before / 2)
+    assert ends(browser)["rates"] == (20, 40)
+    assert browser.value(f"{drawn}.series[2].show") is False
+    assert browser.value(f"{drawn}.axes[1].label") == "rate (half)"
+    assert browser.value(f"{drawn}.scales.y.max") <= 11  # of 20 Mbit/s
+    assert browser.value("document.querySelector('[data-panel=rates] .below').textContent") == "Half."
+    browser.value("document.querySelector('#legend .tool:last-child').click()")
+    longer = f"(() => {{ const d = {half}; for (const p of d.panels) p.x = p.x.map((x) => 2 * x); return d; }})()"
+    browser.value(f"linkweirReport.update({longer})")
+    assert ends(browser)["rates"] == (0, 200)
+    other = f"(() => {{ const d = {half}; d.classes[0] = 'other'; return d; }})()"
+    browser.value(f"linkweirReport.update({other})")
+    assert browser.value(f"window.first === {drawn}") is False
+    assert browser.value("document.querySelector('#legend .key').textContent") == "other"
+    assert browser.problems() == []
+
+
+@pytest.mark.browser
+def test_an_update_may_need_another_axis_and_another_place(browser: Browser, three: Result) -> None:
+    """Delays that spread over more than a decade have a logarithmic axis; a run may have no distributions at first."""
+    show(browser, three)
+    name = "distribution-queueing"
+    found = f"linkweirReport.panels.find(({{ panel }}) => panel.name === '{name}')"
+    scaled = """(() => {
+      const { warmup, shown, classes, panels } = structuredClone(linkweirReport.data);
+      const one = panels.find(({ name }) => name === "NAME");
+      one.x = one.x.map((_, at) => 1 + SPREAD * at / one.x.length);
+      return { warmup, shown, classes, panels };
+    })()""".replace("NAME", name)
+    for spread, kind in ((5, 1), (5000, 3), (5, 1)):
+        browser.value(f"linkweirReport.update({scaled.replace('SPREAD', str(spread))})")
+        browser.value(FRAMES)
+        assert browser.value(f"{found}.plot.scales.x.distr") == kind
+    without = """(() => {
+      const { warmup, shown, classes, panels } = structuredClone(linkweirReport.data);
+      return { warmup, shown, classes, panels: panels.filter(({ overTime }) => overTime) };
+    })()"""
+    words = "document.body.innerText.includes('Distributions of delay')"
+    browser.value(f"window.whole = structuredClone(linkweirReport.data); linkweirReport.update({without})")
+    assert browser.value(words) is False
+    browser.value("linkweirReport.update(window.whole)")
+    assert browser.value(words) is True
+    assert browser.value(f"{found}.plot.width") > 500
+    assert browser.problems() == []
 
 
 @pytest.mark.browser

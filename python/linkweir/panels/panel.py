@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from linkweir.tables.outline import Values
+from linkweir import _native
 
-SHORTEST_MS = 0.001
-"""Delays below are drawn here, as a logarithmic axis has no 0."""
+if TYPE_CHECKING:
+    from linkweir.columns import Values
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class Line:
     Attributes:
         label: what it shows.
         y: a value for each place of the panel's `x`; NaN where there is none.
-        of: the class whose colour it has, and with which it is shown and hidden; None for none.
+        of: number of the drawn class whose colour it has, and with which it is shown and hidden; None for none.
         look: ``line``, ``area`` (filled down to 0), ``points``, ``guide`` (thin and grey), or ``upper`` or ``lower``, a
             thin bound of the line of the same class.
         off: whether it is hidden at first, as it would make the other lines flat.
@@ -30,10 +29,10 @@ class Line:
 
     label: str
     y: Values
-    of: str | None = None
-    look: str = "line"
-    off: bool = False
-    turn: tuple[int, int] | None = None
+    of: int | None
+    look: str
+    off: bool
+    turn: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,7 @@ class Panel:
         y_range: ends of the vertical axis; None where the values decide.
         from_zero: the vertical axis begins at 0, unless it is logarithmic.
         note: how to read it, in sentences.
+        json: the same for `report.js`, with as many digits as a chart can show.
     """
 
     name: str
@@ -61,55 +61,37 @@ class Panel:
     x: Values
     x_label: str
     y_label: str
-    lines: list[Line] = field(default_factory=list)
-    over_time: bool = True
-    steps: bool = True
-    log_x: bool = False
-    log_y: bool = False
-    y_range: tuple[float, float] | None = None
-    from_zero: bool = True
-    note: str = ""
+    lines: list[Line]
+    over_time: bool
+    steps: bool
+    log_x: bool
+    log_y: bool
+    y_range: tuple[float, float] | None
+    from_zero: bool
+    note: str
+    json: str
 
 
-_PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
-
-
-def prefixed(most: float, unit: str) -> tuple[float, str]:
-    """The factor and the unit with which values up to `most` are read easily.
-
-    >>> prefixed(20e6, "bit/s"), prefixed(12.0, "bit/s")
-    ((1e-06, 'Mbit/s'), (1.0, 'bit/s'))
-    """
-    for size, prefix in _PREFIXES:
-        if most >= size:
-            return 1 / size, f"{prefix}{unit}"
-    return 1.0, unit
-
-
-def largest(columns: list[Values]) -> float:
-    """The largest value of several columns; 0 if there is none."""
+def panel_of(found: _native._Panel) -> Panel:
+    """A panel as the native module describes it."""
     import numpy as np
 
-    known = [column[np.isfinite(column)] for column in columns]
-    return max((float(np.abs(column).max()) for column in known if len(column)), default=0.0)
+    def line(label: str, y: bytes, of: int | None, look: str, off: bool, turn: tuple[int, int] | None) -> Line:
+        return Line(label, np.frombuffer(y), of, look, off, turn)
 
-
-def to_end(times: Values, end_s: float) -> Values:
-    """The starts of intervals, and the end of the run, at which the last one ends: all panels over time end there."""
-    import numpy as np
-
-    return np.append(times, max(end_s, times[-1]))
-
-
-def held(values: Values) -> Values:
-    """The values of intervals, the last one again at the end of the run."""
-    import numpy as np
-
-    return np.append(values, values[-1])
-
-
-def logarithmic(values: Values) -> Values:
-    """Delays in ms that a logarithmic axis can show."""
-    import numpy as np
-
-    return np.maximum(values, SHORTEST_MS)
+    return Panel(
+        name=found["name"],
+        title=found["title"],
+        x=np.frombuffer(found["x"]),
+        x_label=found["x_label"],
+        y_label=found["y_label"],
+        lines=[line(*one) for one in found["lines"]],
+        over_time=found["over_time"],
+        steps=found["steps"],
+        log_x=found["log_x"],
+        log_y=found["log_y"],
+        y_range=found["y_range"],
+        from_zero=found["from_zero"],
+        note=found["note"],
+        json=found["json"],
+    )

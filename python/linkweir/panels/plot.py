@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from linkweir import panels
-from linkweir.panels import Line, Panel
+from linkweir.panels import Line, Panel, Panels
 from linkweir.tables.links import busiest
 from linkweir.tables.run_tables import LinkTables, RunTables
 
@@ -74,18 +73,18 @@ def _links(run: RunTables) -> list[RunTables]:
 
 
 def _over_time(run: RunTables) -> list[Chart]:
-    selection = panels.select(run, _MOST_CLASSES, _MOST_POINTS)
-    return [_chart(run, panel, selection) for panel in panels.over_time(run, selection)]
+    drawn = Panels(run, _MOST_CLASSES, _MOST_POINTS)
+    return [_chart(run, panel, drawn.left_out) for panel in drawn.over_time]
 
 
 def _distributions(run: RunTables) -> list[Chart]:
-    selection = panels.select(run, _MOST_CLASSES, _MOST_POINTS)
-    return [_chart(run, panel, selection) for panel in panels.distributions(run, selection)]
+    drawn = Panels(run, _MOST_CLASSES, _MOST_POINTS)
+    return [_chart(run, panel, drawn.left_out) for panel in drawn.distributions]
 
 
-def _chart(run: RunTables, panel: Panel, selection: panels.Selection) -> Chart:
+def _chart(run: RunTables, panel: Panel, classes_left_out: int) -> Chart:
     def draw(axes: Axes) -> None:
-        _draw(axes, panel, selection)
+        _draw(axes, panel, classes_left_out)
         if panel.over_time and 0 < run.scenario.warmup_s < run.simulated_s:
             axes.axvspan(0, run.scenario.warmup_s, color="black", alpha=0.07, linewidth=0)
 
@@ -95,13 +94,13 @@ def _chart(run: RunTables, panel: Panel, selection: panels.Selection) -> Chart:
     return Chart(f"link-{place}-{panel.name}", f"{run.link}: {panel.title}", draw, from_zero=not panel.log_x)
 
 
-def _draw(axes: Axes, panel: Panel, selection: panels.Selection) -> None:
+def _draw(axes: Axes, panel: Panel, classes_left_out: int) -> None:
     own = [line.label for line in panel.lines if line.of is None and line.look == "line"][:_MOST_CLASSES]
     for line in panel.lines:
         if line.off:
             continue
         if line.of is not None:
-            _line(axes, panel, line, selection.classes.index(line.of))
+            _line(axes, panel, line, line.of)
         elif line.look != "line":
             _line(axes, panel, line, 0)
         elif line.label in own:
@@ -120,8 +119,7 @@ def _draw(axes: Axes, panel: Panel, selection: panels.Selection) -> None:
     elif panel.from_zero:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if _below_zero(panel) else 0.0)
     of_classes = any(line.of is not None and line.look == "line" for line in panel.lines)
-    left_out = selection.left_out if of_classes else 0
-    legend_beside(axes, left_out)
+    legend_beside(axes, classes_left_out if of_classes else 0)
 
 
 def legend_beside(axes: Axes, left_out: int, what: str = "") -> None:

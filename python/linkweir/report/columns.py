@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from linkweir import delays, quality
@@ -180,14 +179,10 @@ def link_rows(run: RunTables, most: int) -> list[dict[str, Any]]:
 def hop_rows(run: RunTables) -> list[dict[str, Any]]:
     """What flows met at each link that they passed, one row more than are shown."""
     rows = run.table("hops").slice(0, MOST_ROWS + 1).to_pylist()
-    times = Counter(_crossing(row) for row in rows)
-    places = [f", link {row['hop']} of a way" if times[_crossing(row)] > 1 else "" for row in rows]
-    return [row | {"hop": f"{_crossing(row)}{place}"} for row, place in zip(rows, places, strict=True)]
-
-
-def _crossing(row: dict[str, Any]) -> str:
-    """A flow on a link; it has several rows if ways of a constellation have the link at several places."""
-    return f"{row['flow']} on {row['link']}{'' if row['direction'] == THERE else ', on the way back'}"
+    return [
+        row | {"hop": f"{row['flow']} on {row['link']}{'' if row['direction'] == THERE else ', on the way back'}"}
+        for row in rows
+    ]
 
 
 def _part(value: float | None, whole: float | None) -> float | None:

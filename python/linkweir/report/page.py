@@ -7,9 +7,9 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from linkweir import _native, panels
+from linkweir import _native
 from linkweir.directories.provenance import PROVENANCE, REPORT, read_provenance, write_whole
-from linkweir.panels import Selection
+from linkweir.panels import SHOWN, Panels
 from linkweir.report import embed, html_page
 from linkweir.report.columns import (
     CLASS_COLUMNS,
@@ -72,7 +72,7 @@ def write_report(run: RunTables, warnings: Sequence[object], directory: Path) ->
 <pre>linkweir rerun {html.escape(directory.name)}</pre>
 <p>makes the run again and compares all results. What ran, from {PROVENANCE}:</p>
 {_provenance(directory)}
-{embed.scripts(run, drawn, panels.SHOWN)}"""
+{embed.scripts(run, drawn)}"""
     path = directory / REPORT
     write_whole(path, html_page.document(run.scenario.name, body, embed.head()))
     return path
@@ -90,8 +90,7 @@ def _panels(run: RunTables, link: str, most_values: int) -> Drawn:
     """The charts of a run or link; few points of each class where there are many classes."""
     lines = _LINES_OF_A_CLASS * max(1, min(len(run.scenario.classes), _MOST_CLASSES))
     points = min(_MOST_POINTS, max(_LEAST_POINTS, most_values // lines))
-    selection = panels.select(run, _MOST_CLASSES, points)
-    return Drawn(link, selection, panels.over_time(run, selection), panels.distributions(run, selection))
+    return Drawn(link, Panels(run, _MOST_CLASSES, points))
 
 
 def _first_words(run: RunTables, warnings: Sequence[object]) -> str:
@@ -114,7 +113,7 @@ flows are from creation to delivery.</p>"""
 
 def _charts(run: RunTables, drawn: Sequence[Drawn]) -> str:
     """Where the script draws, and what a reader should know of the charts."""
-    drawn = [one for one in drawn if one.over_time or one.distributions]
+    drawn = [one for one in drawn if one.panels.over_time or one.panels.distributions]
     if not drawn:
         return ""
     links = ""
@@ -126,16 +125,16 @@ def _charts(run: RunTables, drawn: Sequence[Drawn]) -> str:
     return f"""<noscript><p class="warning">The charts need JavaScript, which is off. The tables below need none, and
 the command <code>linkweir report DIR --figures svg</code> draws the charts as files.</p></noscript>
 {links}<div id="legend" class="legend"></div>
-<h2>Over time</h2><p class="below">{_hints(run, [one.selection for one in drawn])}</p>
+<h2>Over time</h2><p class="below">{_hints(run, [one.panels for one in drawn])}</p>
 <div id="over-time"></div>
-{'<h2>Distributions of delay</h2><div id="distributions"></div>' if any(d.distributions for d in drawn) else ""}"""
+<section hidden><h2>Distributions of delay</h2><div id="distributions"></div></section>"""
 
 
-def _hints(run: RunTables, selections: Sequence[Selection]) -> str:
+def _hints(run: RunTables, drawn: Sequence[Panels]) -> str:
     scenario = run.scenario
-    step = max(selection.step(run) for selection in selections)
-    classes = max(len(selection.classes) + selection.left_out for selection in selections)
-    left_out = sum(selection.left_out for selection in selections)
+    step = max(panels.step for panels in drawn)
+    classes = max(len(panels.classes) + panels.left_out for panels in drawn)
+    left_out = sum(panels.left_out for panels in drawn)
     hints = ["Drag over a chart to zoom all charts over time; double-click to see the whole run."]
     if 0 < scenario.warmup_s < run.simulated_s:
         hints.append(f"Shaded: the warm-up, 0 to {scenario.warmup_s:g} s, which totals leave out.")
@@ -144,8 +143,8 @@ def _hints(run: RunTables, selections: Sequence[Selection]) -> str:
         hints.append(f"To keep this page small, each point is the mean of {intervals}; results/ has them all.")
     else:
         hints.append(f"Each point is the mean of an interval of {scenario.interval_s:g} s.")
-    if classes > panels.SHOWN:
-        hints.append(f"The legend begins with the classes that sent most; the first {panels.SHOWN} are shown.")
+    if classes > SHOWN:
+        hints.append(f"The legend begins with the classes that sent most; the first {SHOWN} are shown.")
     if left_out:
         hints.append(f"{left_out:,} more classes, which sent least, are not drawn.")
     return html.escape(" ".join(hints))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Draws the charts of a report from the JSON in the page. Nothing is fetched.
+// Draws the charts of a run: at first those of the JSON in the page, if it has any, then those that `draw` and `update` are
+// given. Nothing is fetched.
 "use strict";
 
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
   const COLOURS = 4;
   const DASHES = [[], [9, 4], [2, 3], [9, 3, 2, 3]]; // lines 1 to 4, 5 to 8, and so on
   const BOUNDS = { upper: [6, 3], lower: [1, 2] }; // LM and LR
@@ -136,8 +136,9 @@
   // --- a panel -----------------------------------------------------------------------------------------------------------
 
   // A run over one link has its classes and panels in `data`; of a network each link has its own, and one is drawn at a time.
-  const links = data.links ?? [data];
-  let drawn = links[0];
+  let data = null;
+  let links = [];
+  let drawn = null;
   const panels = [];
   let classesOn = new Set();
 
@@ -159,8 +160,19 @@
     return stepped ? uPlot.paths.stepped({ align: 1 }) : uPlot.paths.linear();
   }
 
-  function valueRange(panel) {
+  // The columns that uPlot draws; a line that never changes is written as one value.
+  function columnsOf(panel) {
+    return [panel.x, ...panel.lines.map(({ y }) => (Array.isArray(y) ? y : panel.x.map(() => y)))];
+  }
+
+  // A logarithmic axis of less than a decade has hardly any marks.
+  function hasLogX(panel) {
+    return panel.logX && panel.x[panel.x.length - 1] > 10 * panel.x[0];
+  }
+
+  function valueRange(it) {
     return (plot, least, most) => {
+      const { panel } = it;
       if (panel.yRange) {
         const [low, high] = panel.yRange;
         return [low, high + (high - low) * 0.02];
@@ -194,25 +206,25 @@
     const tip = made("div", "tip");
     const keys = made("div", "own");
     frame.append(keys, holder);
-    if (panel.note) frame.append(made("p", "below", panel.note));
+    const note = made("p", "below", panel.note);
+    note.hidden = !panel.note;
+    frame.append(note);
     host.append(frame);
 
-    const it = { panel, holder, plot: null, own, ownOn: new Set(), looks: [], hovered: false };
+    const it = { panel, holder, note, plot: null, own, ownOn: new Set(), looks: [], hovered: false };
     it.looks = panel.lines.map((line) => look(line, own, panel));
     const entries = own.map((line) => {
       const { number } = it.looks[panel.lines.indexOf(line)];
       return { label: line.label, off: line.off, mark: markOf(line, number) };
     });
     if (own.length) it.ownOn = legend(keys, entries, data.shown, "lines", () => show(it));
-    const rows = panel.lines.map((line) => (Array.isArray(line.y) ? line.y : panel.x.map(() => line.y)));
     const axis = {
       stroke: () => theme.ink, font: FONT, labelFont: FONT, labelSize: 20,
       grid: { stroke: () => theme.line, width: 1 }, ticks: { stroke: () => theme.line, width: 1 },
     };
     const log = { splits: logSplits, filter: (plot, splits) => splits };
     const values = (plot, splits) => splits.map(figure);
-    const isLogX = panel.logX && panel.x[panel.x.length - 1] > 10 * panel.x[0];
-    const unit = unitOf(panel.yLabel);
+    const isLogX = hasLogX(panel);
 
     it.plot = new uPlot({
       width: Math.max(holder.clientWidth, 200),
@@ -227,7 +239,7 @@
       },
       scales: {
         x: { time: false, distr: isLogX ? 3 : 1, range: (plot, least, most) => [least, most] },
-        y: { distr: panel.logY ? 3 : 1, range: valueRange(panel) },
+        y: { distr: panel.logY ? 3 : 1, range: valueRange(it) },
       },
       axes: [
         { ...axis, label: panel.xLabel, size: 34, values, ...(isLogX ? log : {}) },
@@ -245,10 +257,10 @@
       ],
       hooks: {
         drawClear: panel.overTime ? [shadeWarmup] : [],
-        setCursor: [(plot) => showTip(it, tip, unit)],
+        setCursor: [(plot) => showTip(it, tip)],
         setScale: [(plot, key) => { if (key === "x") zoomed(it); }],
       },
-    }, [panel.x, ...rows], holder);
+    }, columnsOf(panel), holder);
     holder.append(tip);
     it.plot.over.addEventListener("mouseenter", () => { it.hovered = true; });
     it.plot.over.addEventListener("mouseleave", () => { it.hovered = false; tip.style.display = "none"; });
@@ -294,7 +306,8 @@
 
   // --- values under the cursor ---------------------------------------------------------------------------------------------
 
-  function showTip(it, tip, unit) {
+  function showTip(it, tip) {
+    const unit = unitOf(it.panel.yLabel);
     const { idx, left } = it.plot.cursor;
     if (!it.hovered || idx == null || left < 0) {
       tip.style.display = "none";
@@ -356,11 +369,60 @@
   const overTime = document.getElementById("over-time");
   const distributions = document.getElementById("distributions");
 
-  // Draws the charts of a link in place of those that are there.
-  function draw(link) {
+  // Draws the charts of a run in place of those that are there.
+  function draw(report) {
+    data = report;
+    links = data.links ?? [data];
+    drawLink(links[0]);
+  }
+
+  // Draws the charts of another run. Where it has the same lines, only their values change: what is hidden and the part of the
+  // time that is shown stay.
+  function update(report) {
+    const others = report.links ?? [report];
+    const at = links.indexOf(drawn);
+    if (at < 0 || shapeOf(drawn) !== shapeOf(others[at])) {
+      draw(report);
+      return;
+    }
+    data = report;
+    links = others;
+    drawn = links[at];
+    panels.forEach((it, number) => {
+      const [least, most] = endsOf(it.panel);
+      const { min, max } = it.plot.scales.x;
+      const isZoomed = min > least || max < most;
+      const panel = drawn.panels[number];
+      const [from, to] = endsOf(panel);
+      it.panel = panel;
+      it.own = panel.lines.filter((line) => line.of === null);
+      it.looks = panel.lines.map((line) => look(line, it.own, panel));
+      it.note.textContent = panel.note;
+      it.note.hidden = !panel.note;
+      it.plot.axes[1].label = panel.yLabel;
+      it.plot.batch(() => {
+        it.looks.forEach(({ dash }, at) => { it.plot.series[at + 1].dash = dash; });
+        it.plot.setData(columnsOf(it.panel), false);
+        it.plot.setScale("x", isZoomed ? { min, max } : { min: from, max: to });
+      });
+    });
+  }
+
+  const isDistribution = (panel) => panel.name.startsWith("distribution-");
+  const endsOf = (panel) => [panel.x[0], panel.x[panel.x.length - 1]];
+
+  // What must be the same so that charts can keep their lines.
+  function shapeOf(link) {
+    if (!link) return "";
+    const lines = (panel) => panel.lines.map(({ label, of, look }) => [label, of, look]);
+    const shape = (panel) => [panel.name, panel.title, hasLogX(panel), panel.logY, lines(panel)];
+    return JSON.stringify([link.name, link.classes, link.panels.map(shape)]);
+  }
+
+  function drawLink(link) {
     drawn = link;
     for (const { plot } of panels.splice(0)) plot.destroy();
-    for (const place of [overTime, distributions]) place?.replaceChildren();
+    for (const place of [overTime, distributions]) place.replaceChildren();
     const host = document.getElementById("legend");
     host.replaceChildren();
     if (data.links) host.append(selector());
@@ -369,14 +431,15 @@
     classesOn = drawnClasses ? legend(host, entries, data.shown, "classes", () => panels.forEach(show)) : new Set();
     host.append(reset);
     reset.hidden = true;
-    for (const panel of link.panels) build(panel, panel.name.startsWith("distribution-") ? distributions : overTime);
+    distributions.parentElement.hidden = !link.panels.some(isDistribution); // before they are built, which takes their width
+    for (const panel of link.panels) build(panel, isDistribution(panel) ? distributions : overTime);
   }
 
   // The list of links, of which one is drawn; with few links all names are in sight.
   function selector() {
     const FEW = 8;
     const choose = (at) => {
-      draw(links[at]);
+      drawLink(links[at]);
       document.querySelector("#legend [aria-pressed='true'], #legend select")?.focus();
     };
     if (links.length > FEW) {
@@ -399,7 +462,8 @@
     return row;
   }
 
-  if (overTime) draw(drawn);
+  const inPage = document.getElementById("data");
+  if (overTime && inPage) draw(JSON.parse(inPage.textContent));
   let width = document.body.clientWidth;
   addEventListener("resize", () => {
     if (document.body.clientWidth === width) return;
@@ -417,5 +481,5 @@
     recolour();
     fit();
   });
-  window.linkweirReport = { panels, data }; // for tests and the curious
+  window.linkweirReport = { panels, draw, update, recolour, get data() { return data; } };
 })();

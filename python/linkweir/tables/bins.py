@@ -12,7 +12,7 @@ from linkweir.columns import floats
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from linkweir.tables.outline import Values
+    from linkweir.columns import Values
 
 
 def spans_ns(starts_s: Values, *, interval_s: float, from_s: float, to_s: float) -> Values:
@@ -42,14 +42,19 @@ def means_by(
     to_s: float,
 ) -> dict[str, dict[str, float | None]]:
     """As `means`, for each value of the column `of`, such as the links of a network."""
+    import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     parts: dict[str, list[pa.RecordBatch]] = {}
     for batch in batches:
         names = batch.column(of).cast(pa.string()).dictionary_encode()
-        for number, name in enumerate(names.dictionary.to_pylist()):
-            parts.setdefault(name, []).append(batch.filter(pc.equal(names.indices, number)))
+        numbers = names.indices.to_numpy()
+        # One sort, as there may be thousands of names: a filter for each would read all rows each time.
+        sorted_rows = batch.select(["t_s", *columns]).take(pa.array(np.argsort(numbers, kind="stable")))
+        first = 0
+        for name, count in zip(names.dictionary.to_pylist(), np.bincount(numbers).tolist(), strict=True):
+            parts.setdefault(name, []).append(sorted_rows.slice(first, count))
+            first += count
     return {name: means(rows, columns, interval_s=interval_s, from_s=from_s, to_s=to_s) for name, rows in parts.items()}
 
 

@@ -21,15 +21,7 @@ def links(run: RunTables) -> list[dict[str, Any]]:
     it was absent.
     """
     scenario = run.scenario
-    rows: dict[str, dict[str, Any]] = {
-        link: {"link": link, "policy": scenario.of_link(link).policy, "sent_pkts": 0, "sent_bytes": 0, "gone_pkts": 0}
-        for link in scenario.links
-    }
-    for row in run.rows("classes"):
-        mine = rows[row["link"]]
-        mine["sent_pkts"] += row["sent_pkts"]
-        mine["sent_bytes"] += row["sent_bytes"]
-        mine["gone_pkts"] += sum(row.get(key) or 0 for key in _GONE)
+    rows = _counted(run)
     means = bins.means_by(
         run.batches("link", ["link", "t_s", "capacity_bps", "used_bps"]),
         "link",
@@ -42,11 +34,26 @@ def links(run: RunTables) -> list[dict[str, Any]]:
     return [row | means.get(link, none) for link, row in rows.items()]
 
 
+def _counted(run: RunTables) -> dict[str, dict[str, Any]]:
+    """The rows of `links` without means, by the name of the link."""
+    scenario = run.scenario
+    rows: dict[str, dict[str, Any]] = {
+        link: {"link": link, "policy": scenario.of_link(link).policy, "sent_pkts": 0, "sent_bytes": 0, "gone_pkts": 0}
+        for link in scenario.links
+    }
+    for row in run.rows("classes"):
+        mine = rows[row["link"]]
+        mine["sent_pkts"] += row["sent_pkts"]
+        mine["sent_bytes"] += row["sent_bytes"]
+        mine["gone_pkts"] += sum(row.get(key) or 0 for key in _GONE)
+    return rows
+
+
 def busiest(run: RunTables, most: int) -> list[str]:
     """Names of links in the network's order: all, or those that lost most packets and then those that sent most."""
     names = run.scenario.links
     if len(names) <= most or "classes" not in run.tables:
         return names[:most]
-    rank = {row["link"]: (-row["gone_pkts"], -row["sent_bytes"]) for row in links(run)}
+    rank = {row["link"]: (-row["gone_pkts"], -row["sent_bytes"]) for row in _counted(run).values()}
     kept = set(sorted(names, key=rank.__getitem__)[:most])
     return [name for name in names if name in kept]

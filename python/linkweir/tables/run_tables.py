@@ -33,13 +33,28 @@ TABLES = (
     "channel",
     "carrier",
     "terminals",
+    "members",
+    "bond_paths",
+    "bond_receivers",
     "packets",
     "transfers",
     "completions",
     "video",
 )
 """Names of the tables, of which a run has those for which there is something to say."""
-OF_LINKS = ("series", "link", "levels", "classes", "delays", "channel", "carrier", "terminals")
+OF_LINKS = (
+    "series",
+    "link",
+    "levels",
+    "classes",
+    "delays",
+    "channel",
+    "carrier",
+    "terminals",
+    "members",
+    "bond_paths",
+    "bond_receivers",
+)
 """Tables of a link, which begin with a column ``link`` in a run over several."""
 THERE = "there"
 """The direction of packets in table `hops` that are not acknowledgements."""
@@ -199,6 +214,23 @@ class LinkTables(RunTables):
         """Whether it is a link of a constellation, of which packets may be lost while it does not exist."""
         return key_of_link(self._run.scenario, self.link)[0] == "constellation"
 
+    def passed_s(self, flows: Sequence[str], from_s: float, to_s: float) -> list[tuple[float, float]]:
+        """When ways there of any of these flows have the link, between two times; in order, apart from each other."""
+        spans = []
+        for flow in flows:
+            there = self._run.scenario.ways_over_time[flow][0]
+            ends = [*(since for since, _ in there[1:]), to_s]
+            for (begin, way), end in zip(there, ends, strict=True):
+                if any(link == self.link for link, _ in way):
+                    spans.append((max(begin, from_s), min(end, to_s)))
+        found: list[tuple[float, float]] = []
+        for begin, end in sorted(span for span in spans if span[0] < span[1]):
+            if found and begin <= found[-1][1]:
+                found[-1] = (found[-1][0], max(end, found[-1][1]))
+            else:
+                found.append((begin, end))
+        return found
+
     @property
     def notes(self) -> list[str]:
         """None: notes are on the run."""
@@ -237,39 +269,20 @@ class LinkTables(RunTables):
 
     def _flows(self) -> pa.Table:
         """What the flows met at this link on their way there, with their classes."""
+        import pyarrow as pa
         import pyarrow.compute as pc
 
         hops = self._run.table("hops")
         mine = hops.filter(pc.and_(pc.equal(hops["link"], self.link), pc.equal(hops["direction"], THERE)))
-        of_flow: dict[str, list[dict[str, Any]]] = {}
-        for row in mine.to_pylist():
-            of_flow.setdefault(row["flow"], []).append(row)
-        names = [name for name in self.scenario.flows if name in of_flow]
+        at = {flow: row for row, flow in enumerate(mine["flow"].to_pylist())}
+        names = [name for name in self.scenario.flows if name in at]
         ways = self._run.scenario.ways_over_time
         flows = self._run.table("flows")
         kinds = dict(zip(flows["flow"].to_pylist(), flows["kind"].to_pylist(), strict=True))
         classes = [next(hop[1] for _, way in ways[name][0] for hop in way if hop[0] == self.link) for name in names]
-        found = mine.from_pylist([_all_positions(of_flow[name]) for name in names], schema=mine.schema)
+        found = mine.take(pa.array([at[name] for name in names], pa.int64()))
         found = found.append_column("class", strings(classes))
         return found.append_column("kind", strings([kinds[name] for name in names]))
-
-
-def _all_positions(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """A flow's rows of one link in table `hops`, one for each position of the link in the flow's ways, as one row.
-
-    The row has the first position. It has no ``delay_p95_s`` if there are several, as quantiles do not add up.
-    """
-    if len(rows) == 1:
-        return rows[0]
-    sums = {key: sum(row[key] for row in rows) for key in rows[0] if key.endswith("_pkts")}
-    waited = [row for row in rows if row["delay_mean_s"] is not None]
-    waited_s = sum(row["delay_mean_s"] * row["sent_pkts"] for row in waited)
-    delays = {
-        "delay_mean_s": waited_s / sums["sent_pkts"] if sums["sent_pkts"] else None,
-        "delay_p95_s": None,
-        "delay_max_s": max((row["delay_max_s"] for row in waited), default=None),
-    }
-    return {**rows[0], "hop": min(row["hop"] for row in rows), **sums, **delays}
 
 
 class TableFile:
