@@ -26,6 +26,9 @@ Running:
 - `Scenario`: what to simulate, read from a file, a text or a dict and checked.
 - `Comparison`: what a comparison gave: a table with intervals, verdicts, a report.
 - `Result`: what a run gave: tables, a summary, warnings, a figure.
+- `Link`: a link for a program's own packets, without a clock.
+- `Received`: a packet that has arrived over a `Link`.
+- `Dropped`: a packet that a `Link` dropped or lost.
 
 Models and lists:
 
@@ -71,6 +74,7 @@ from linkweir.fault import (
     ScenarioError,
     TableError,
 )
+from linkweir.links import Dropped, Link, Received
 from linkweir.runs.result import Interrupted, Result
 from linkweir.runs.simulate import run, run_many
 from linkweir.scenarios.policy import Parameter, Policy, Statistic, policies
@@ -80,12 +84,15 @@ from linkweir.sweeps import SweepInterrupted, sweep
 __all__ = [
     "Comparison",
     "DirectoryError",
+    "Dropped",
     "Error",
     "ExecutorError",
     "Interrupted",
+    "Link",
     "Parameter",
     "PlanError",
     "Policy",
+    "Received",
     "Result",
     "RunError",
     "Scenario",

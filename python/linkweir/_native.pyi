@@ -7,6 +7,8 @@ from linkweir.fault import RunError, ScenarioError
 from linkweir.scenarios.typed import Tables
 
 __all__ = [
+    "Link",
+    "Panels",
     "Recording",
     "RunError",
     "Scenario",
@@ -14,8 +16,10 @@ __all__ = [
     "__version__",
     "codecs",
     "commit",
+    "e_model",
     "empty_tables",
     "load",
+    "mos",
     "parse",
     "policies",
     "quantity",
@@ -23,6 +27,7 @@ __all__ = [
     "run",
     "run_batch",
     "show",
+    "shown_classes",
     "sources",
     "tables",
     "trace",
@@ -33,6 +38,7 @@ __all__ = [
 __version__: str
 commit: str
 sources: str
+shown_classes: int
 
 class _Param(TypedDict):
     name: str
@@ -42,6 +48,7 @@ class _Param(TypedDict):
     min: str | None
     max: str | None
     default: str | None
+    usual: Any
     at_init: bool
 
 class _Stat(TypedDict):
@@ -55,6 +62,7 @@ class _Policy(TypedDict):
     help: str
     max_classes: int
     isolates_flows: bool
+    sorted_by_ecn: bool
     params: list[_Param]
     class_params: list[_Param]
     stats: list[_Stat]
@@ -102,9 +110,26 @@ class _Codec(TypedDict):
     name: str
     payload_bytes: int
     interval_s: float
+    delay_s: float
     impairment: tuple[float, float] | None
 
 _Column = tuple[str, str, int, bytes, bytes | None, list[str] | None]
+
+@final
+class Link:
+    """A link that a program drives; see `linkweir.Link`."""
+
+    def __new__(cls, scenario: Scenario) -> Link: ...
+    @property
+    def classes(self) -> list[str]: ...
+    @property
+    def end_ns(self) -> int: ...
+    def send(self, now_ns: int, class_: int, length: int, flow: int, ecn: bool, payload: Any) -> None: ...
+    def next_ns(self) -> int | None: ...
+    def forget_dropped(self) -> None: ...
+    def receive(self, now_ns: int) -> tuple[Any, int, int, int, int, int, bool] | None: ...
+    def dropped(self, now_ns: int) -> tuple[Any, int, int, int, int, str] | None: ...
+    def counts(self, class_: int) -> tuple[int, int, int, int] | None: ...
 
 @final
 class Scenario:
@@ -161,6 +186,47 @@ class Scenario:
     def replayed(self, flow: str) -> list[tuple[int, int]] | None:
         """Packets of a flow of kind replay, or of its first copy: ns after its start, bytes; None for other kinds."""
 
+class _Panel(TypedDict):
+    name: str
+    title: str
+    x: bytes
+    x_label: str
+    y_label: str
+    over_time: bool
+    steps: bool
+    log_x: bool
+    log_y: bool
+    y_range: tuple[float, float] | None
+    from_zero: bool
+    note: str
+    lines: list[tuple[str, bytes, int | None, str, bool, tuple[int, int] | None]]
+    json: str
+
+@final
+class Panels:
+    """Tables of a run on their way to panels; see `linkweir.panels.Panels`."""
+
+    def __new__(
+        cls,
+        scenario: Scenario,
+        simulated_s: float,
+        comes_and_goes: bool,
+        most_classes: int,
+        most_points: int,
+        sent_bytes: dict[str, float] | None = None,
+    ) -> Panels: ...
+    @property
+    def classes(self) -> list[str]: ...
+    @property
+    def left_out(self) -> int: ...
+    @property
+    def step(self) -> int: ...
+    def wanted(self, distributions: bool) -> list[tuple[str, list[str]]]:
+        """The tables whose rows are wanted, with the columns: for panels over time, or for distributions."""
+    def take(self, table: str, columns: Sequence[tuple[str, bytes, list[str] | None]]) -> None: ...
+    def over_time(self) -> list[_Panel]: ...
+    def distributions(self) -> list[_Panel]: ...
+
 _Sums = tuple[int, int, int, int, int, int, int]
 
 @final
@@ -196,6 +262,7 @@ def load(
     trace: str | PathLike[str] | None = None,
     trace_content: bytes | None = None,
     trace_keys: str = "",
+    driven: bool = False,
 ) -> Scenario: ...
 def parse(
     text: str,
@@ -205,6 +272,7 @@ def parse(
     trace: str | PathLike[str] | None = None,
     trace_content: bytes | None = None,
     trace_keys: str = "",
+    driven: bool = False,
 ) -> Scenario: ...
 def run(
     scenario: Scenario,
@@ -219,6 +287,18 @@ def run_batch(
     threads: int,
     on_done: Callable[[int, _Outcome, dict[str, list[list[_Column]]]], Any],
 ) -> None: ...
+def e_model(
+    delay_s: float,
+    loss: float,
+    factors: tuple[float, float],
+    burst_r: float,
+    line: dict[str, float] | None = None,
+) -> tuple[float, float, float, float]:
+    """Ro, Is, Id and Ie,eff of the E-model; `line` has its other parameters by name, or the usual ones."""
+
+def mos(rating: float) -> float:
+    """Mean opinion score of a rating."""
+
 def empty_tables(network: bool = False) -> dict[str, list[_Column]]:
     """All tables but `levels`, whose columns are those of the policy, without rows; of a network or of one link."""
 

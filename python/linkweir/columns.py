@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    Values = np.ndarray[Any, np.dtype[np.float64]]
+
 
 def strings(words: Sequence[str | None]) -> pa.StringArray:
     """A column of words."""

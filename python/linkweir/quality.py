@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from linkweir import _native
@@ -49,11 +49,8 @@ class Codec:
     delay_s: float = 0.02
 
 
-_LOOK_AHEAD_S = {"g729": 0.005, "g723.1": 0.0075}
 CODECS = {
-    codec["name"]: Codec(*codec["impairment"], codec["interval_s"] + _LOOK_AHEAD_S.get(codec["name"], 0.0))
-    for codec in _native.codecs()
-    if codec["impairment"]
+    codec["name"]: Codec(*codec["impairment"], codec["delay_s"]) for codec in _native.codecs() if codec["impairment"]
 }
 """Codecs of ITU-T G.113, appendix I, as flows of kind ``voice`` name them, and two of them with longer names."""
 UNRATED = frozenset(codec["name"] for codec in _native.codecs() if not codec["impairment"])
@@ -115,11 +112,7 @@ def mos(rating: float) -> float:
     >>> mos(-5.0), mos(3.0), round(mos(80.4), 2), mos(101.0)
     (1.0, 1.0, 4.04, 4.5)
     """
-    if rating <= 0:
-        return 1.0
-    if rating >= 100:
-        return 4.5
-    return max(1.0, 1 + 0.035 * rating + 7e-6 * rating * (rating - 60) * (100 - rating))
+    return _native.mos(rating)
 
 
 def e_model(
@@ -145,18 +138,13 @@ def e_model(
         ValueError: a value outside its range.
     """
     found = _found(codec)
-    t_ms = _checked_ms(delay_s, loss, advantage)
+    _checked_ms(delay_s, loss, advantage)
     _within("burstiness", burstiness, 1.0, _MOST_BURSTS)
-    line = line or Line()
-    basic, noise = _basic(line)
-    sidetone = _sidetone(line, t_ms)
-    simultaneous = _simultaneous(line, basic, noise, sidetone)
-    delay = _delay(line, basic, noise, sidetone, t_ms)
-    per_cent = 100 * loss
-    spread = min(per_cent / (per_cent / burstiness + found.robustness), 1.0)
-    equipment = found.impairment + (95 - found.impairment) * spread
-    rating = basic - simultaneous - delay - equipment + advantage
-    return Quality(rating, basic, simultaneous, delay, equipment)
+    factors = (found.impairment, found.robustness)
+    basic, simultaneous, delay, equipment = _native.e_model(
+        delay_s, loss, factors, burstiness, None if line is None else asdict(line)
+    )
+    return Quality(basic - simultaneous - delay - equipment + advantage, basic, simultaneous, delay, equipment)
 
 
 def _found(codec: Codec | str) -> Codec:
@@ -448,70 +436,6 @@ def _checked_ms(delay_s: float, loss: float, advantage: float) -> float:
 def _within(name: str, value: float, least: float, most: float) -> None:
     if not least <= value <= most:
         raise ValueError(f"{name} = {value!r}: must be {least:g} .. {most:g}")
-
-
-def _sum_db(*levels: float) -> float:
-    return 10 * math.log10(sum(10 ** (level / 10) for level in levels))
-
-
-def _basic(line: Line) -> tuple[float, float]:
-    """Ro and No: the talker's level over all noise, at the point where loudness ratings are defined."""
-    olr = line.slr + line.rlr
-    send_room = line.ps - line.slr - line.ds - 100 + 0.004 * (line.ps - olr - line.ds - 14) ** 2
-    effective = line.pr + 10 * math.log10(1 + 10 ** ((10 - line.lstr) / 10))
-    receive_room = line.rlr - 121 + effective + 0.008 * (effective - 35) ** 2
-    noise = _sum_db(line.nc, send_room, receive_room, line.nfor + line.rlr)
-    return 15 - 1.5 * (line.slr + noise), noise
-
-
-def _sidetone(line: Line, t_ms: float) -> float:
-    """Ist: the talker hears their own voice too loudly, or not at all."""
-    stmr = -10 * math.log10(10 ** (-line.stmr / 10) + math.exp(-t_ms / 4) * 10 ** (-line.telr / 10))
-    return float(
-        12 * (1 + abs((stmr - 13) / 6) ** 8) ** (1 / 8)
-        - 28 * (1 + abs((stmr + 1) / 19.4) ** 35) ** (1 / 35)
-        - 13 * (1 + abs((stmr - 3) / 33) ** 13) ** (1 / 13)
-        + 29
-    )
-
-
-def _simultaneous(line: Line, basic: float, noise: float, sidetone: float) -> float:
-    """Is: too loud, sidetone, quantizing."""
-    x = line.slr + line.rlr + 0.2 * (64 + noise - line.rlr)
-    loud = 20 * ((1 + (x / 8) ** 8) ** (1 / 8) - x / 8)
-    q = 37 - 15 * math.log10(line.qdu)
-    g = 1.07 + 0.258 * q + 0.0602 * q * q
-    y = (basic - 100) / 15 + 46 / 8.4 - g / 9
-    z = 46 / 30 - g / 40
-    quantizing = 15 * math.log10(1 + 10**y + 10**z)
-    return float(loud + sidetone + quantizing)
-
-
-_LOUD_SIDETONE_DB = 9.0
-"""Below this STMR, sidetone masks the talker's echo: half of Ist is added to TERV."""
-_FAINT_SIDETONE_DB = 20.0
-"""Above this STMR, nothing masks it: Ist is added to Idte as a root of squares."""
-
-
-def _delay(line: Line, basic: float, noise: float, sidetone: float, t_ms: float) -> float:
-    """Id: the talker's echo, the listener's echo, and delay for its own sake."""
-    talker = 0.0
-    if t_ms >= 1:
-        terv = line.telr - 40 * math.log10((1 + t_ms / 10) / (1 + t_ms / 150)) + 6 * math.exp(-0.3 * t_ms * t_ms)
-        if line.stmr < _LOUD_SIDETONE_DB:
-            terv += sidetone / 2
-        half = (-1.5 * (noise - line.rlr) - (80 + 2.5 * (terv - 14))) / 2
-        talker = (half + math.sqrt(half * half + 100) - 1) * (1 - math.exp(-t_ms))
-        if line.stmr > _FAINT_SIDETONE_DB:
-            talker = math.hypot(talker, sidetone)
-    rle = 10.5 * (line.wepl + 7) * (2 * t_ms + 1) ** -0.25
-    half = (basic - rle) / 2
-    listener = half + math.sqrt(half * half + 169)
-    absolute = 0.0
-    if t_ms > 100:
-        x = math.log2(t_ms / 100)
-        absolute = 25 * ((1 + x**6) ** (1 / 6) - 3 * (1 + (x / 3) ** 6) ** (1 / 6) + 2)
-    return float(talker + listener + absolute)
 
 
 def jain(shares: list[float]) -> float:

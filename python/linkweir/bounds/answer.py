@@ -11,7 +11,7 @@ from typing import Any
 
 from linkweir import _native
 from linkweir.bounds import capacity
-from linkweir.bounds.arrivals import Envelope, Framing, Replayed, of_flow, quantity
+from linkweir.bounds.arrivals import Envelope, Framing, Replayed, exact, of_flow
 from linkweir.bounds.curve import Curve, add, horizontal, minimum, token_bucket, vertical
 from linkweir.bounds.policies import Queue, Service, Setting, services
 from linkweir.fault import unfit
@@ -117,7 +117,7 @@ def setting_of(scenario: Scenario, envelopes: Mapping[str, Curve], worst: str | 
         return None, why
     framing, replayed = framing_of(tables["link"]), scenario.native.replayed
     queues = [
-        replace(queue, envelope=_envelope(queue.keys, tables["flows"], framing, replayed, envelopes))
+        replace(queue, envelope=_envelope(queue, tables["flows"], framing, replayed, envelopes))
         for queue in setting.queues
     ]
     return replace(setting, queues=queues), ""
@@ -125,14 +125,17 @@ def setting_of(scenario: Scenario, envelopes: Mapping[str, Curve], worst: str | 
 
 def without_arrivals(scenario: Scenario, worst: str | None = None) -> tuple[Setting, str]:
     """Scheduler, link and classes of a scenario with one link, and why no bound is known; if so, the capacity is 0."""
-    keys, link = scenario.native.written(), scenario.native.tables()["link"]
-    classes = _expanded(keys["class"])
-    queues = [Queue(c["name"], c, Envelope(token_bucket(0, 0), "", 8, 8)) for c in classes]
-    nominal = quantity(link["nominal_bps"], "rate")
-    why = _refused(keys["link"], keys["scheduler"], classes)
+    keys, tables = scenario.native.written(), scenario.native.tables()
+    link, scheduler = tables["link"], tables["scheduler"]
+    entries = [entry for entry in tables["classes"] for _ in range(entry["count"])]
+    queues = [
+        Queue(name, entry["params"], Envelope(token_bucket(0, 0), "", 8, 8), entry["name"], entry["count"])
+        for name, entry in zip(scenario.classes, entries, strict=True)
+    ]
+    nominal = exact(link["nominal_bps"])
+    why = _refused(keys["link"], keys["scheduler"], keys["class"])
     curve, reported = (token_bucket(0, 0), (nominal, nominal)) if why else _capacity(scenario, link, nominal, worst)
-    scheduler = keys["scheduler"]
-    return Setting(scheduler["policy"], scheduler, curve, link["ring"], nominal, reported, queues), why
+    return Setting(scenario.policy, scheduler["params"], curve, link["ring"], nominal, reported, queues), why
 
 
 def _refused(link: Mapping[str, Any], scheduler: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]) -> str:
@@ -143,7 +146,8 @@ def _refused(link: Mapping[str, Any], scheduler: Mapping[str, Any], classes: Seq
         return f"scheduler.{key}: {words}"
     for c in classes:
         for key, words in told("class", "bounds", c, "refused"):
-            return f"{words.format(key=key)} (class {c['name']})"
+            first = c["name"] if c["count"] == 1 else f"{c['name']}-1"
+            return f"{words.format(key=key)} (class {first})"
     return ""
 
 
@@ -152,19 +156,8 @@ def framing_of(link: Link) -> Framing:
     return Framing(link["overhead_bytes"], link["mpu_bytes"])
 
 
-def _expanded(classes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Classes with a `count` as so many classes, named as the simulator names them."""
-    found = []
-    for entry in classes:
-        count = int(entry["count"])
-        for number in range(1, count + 1):
-            name = entry["name"] if count == 1 else f"{entry['name']}-{number}"
-            found.append({**entry, "name": name, "group": entry["name"], "of": count})
-    return found
-
-
 def _envelope(
-    c: Mapping[str, Any],
+    queue: Queue,
     flows: Sequence[Flow],
     framing: Framing,
     replayed: Replayed,
@@ -172,21 +165,21 @@ def _envelope(
 ) -> Envelope:
     parts = []
     for flow in flows:
-        if flow["class"] == c["name"]:
+        if flow["class"] == queue.name:
             parts.append(of_flow(flow, flow["count"], framing, replayed))
-        elif flow["class"] == c["group"]:  # copies go to the classes in turn
-            parts.append(of_flow(flow, math.ceil(flow["count"] / c["of"]), framing, replayed))
+        elif flow["class"] == queue.entry:  # copies go to the classes in turn
+            parts.append(of_flow(flow, math.ceil(flow["count"] / queue.copies), framing, replayed))
     least = min((p.least_bits for p in parts), default=8)
     most = max((p.most_bits for p in parts), default=8)
-    if c["name"] in envelopes:
-        given = envelopes[c["name"]]
+    if queue.name in envelopes:
+        given = envelopes[queue.name]
         if isinstance(given, Calls):
             least = most = given.packet_bits
         elif not parts:
             least, most = (framing.bits(size) for size in SIZES_WITHOUT_FLOWS_BYTES)
         if given(0) < least:
             burst = f"a burst of {int(given(0) // 8)} B lets no packet of the class pass"
-            raise OptionError("--envelope", c["name"], f"{burst}: the smallest has {least // 8} B; give at least that")
+            raise OptionError("--envelope", queue.name, f"{burst}: the smallest has {least // 8} B; give at least that")
         return Envelope(given, "", least, most)
     for part in parts:
         if part.curve is None:
@@ -205,7 +198,7 @@ def _capacity(
     if at_ns:
         curve = capacity.of_opportunities(at_ns, bytes_each, end_ns)
         reports = capacity.reports_of_opportunities(at_ns, bytes_each, end_ns) if link["follow"] else []
-    elif (smooth := capacity.Smooth.of(scenario.native.written()["link"].get("rate"))) is not None:
+    elif (smooth := capacity.Smooth.of(link["rate_bps"])) is not None:
         curve = capacity.of_steps(*smooth.least_steps(end_ns), end_ns)
         reports = smooth.reports(end_ns) if link["follow"] else []
     else:
@@ -271,7 +264,7 @@ def _calls(text: str, framing: Framing) -> Curve:
     if name not in codecs:
         raise ValueError(f'"{name}" is no codec: {", ".join(codecs)}')
     bits = framing.bits(codecs[name]["payload_bytes"] + VOICE_HEADER_BYTES)
-    rate = int(count) * bits / quantity(codecs[name]["interval_s"], "time")
+    rate = int(count) * bits / exact(codecs[name]["interval_s"])
     return Calls(token_bucket(int(count) * bits, rate).segments, bits)
 
 

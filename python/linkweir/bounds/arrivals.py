@@ -43,9 +43,8 @@ class Framing:
         return 8 * max(size_bytes + self.overhead_bytes, self.mpu_bytes, 1)
 
 
-def quantity(value: str | float, kind: str) -> Fraction:
-    """A quantity of a resolved scenario, exact to the last digit that a float holds."""
-    number = _native.quantity(value, kind) if isinstance(value, str) else value
+def exact(number: float) -> Fraction:
+    """A quantity of a checked scenario, exact to the last digit that a float holds."""
     return Fraction(str(number)) if "e" not in str(number).lower() else Fraction(number)
 
 
@@ -68,12 +67,12 @@ def of_flow(flow: Flow, count: int, framing: Framing, replayed: Replayed) -> Env
     if flow["kind"] == "replay":
         return _replayed(flow, framing, replayed(flow["name"]) or [], count)
     if flow["kind"] == "voice":
-        gap_s = quantity(_codec(flow["codec"])["interval_s"], "time")
+        gap_s = exact(_codec(flow["codec"])["interval_s"])
         jitter = flow["jitter"]
     elif flow["kind"] == "cbr" or flow["kind"] == "onoff":
         if not isinstance(flow["rate_bps"], (int, float)):
             return none(rows(table_of(kind))["rate"].of("bounds").words or "")
-        rate_bps = quantity(flow["rate_bps"], "rate")
+        rate_bps = exact(flow["rate_bps"])
         if rate_bps == 0:
             return Envelope(token_bucket(0, 0), "", least, most)
         jitter = flow["jitter"] if flow["kind"] == "cbr" else 0.0
@@ -93,7 +92,7 @@ def of_flow(flow: Flow, count: int, framing: Framing, replayed: Replayed) -> Env
         raise AssertionError(f"{kind} is declared to have bounds, and has no arrival curve here")
     else:
         of_no_kind(flow)
-    gap_s *= 1 - quantity(jitter, "fraction")
+    gap_s *= 1 - exact(jitter)
     if gap_s <= NANOSECOND:
         return none("has gaps down to 0")
     # Creations are rounded to nanoseconds, so an interval may hold the packets of one nanosecond more.
@@ -104,7 +103,7 @@ def of_flow(flow: Flow, count: int, framing: Framing, replayed: Replayed) -> Env
 def _bucket(
     name: str, jitter: float, framing: Framing, count: int, most: int, least: int, rate_bps: Fraction
 ) -> Envelope:
-    stretch = 1 - quantity(jitter, "fraction")
+    stretch = 1 - exact(jitter)
     if stretch <= 0:
         return Envelope(None, f"flow {name} has gaps down to 0", framing.bits(least), framing.bits(most))
     wire = max(Fraction(framing.bits(size), 8 * size) for size in (least, most))
@@ -134,7 +133,7 @@ def _replayed(flow: FlowReplay, framing: Framing, rows: list[tuple[int, int]], c
     bits = [framing.bits(size) for _, size in rows]
     times = [Fraction(at_ns, 10**9) for at_ns, _ in rows]
     if flow["period_s"] is not None:
-        period = quantity(flow["period_s"], "time")
+        period = exact(flow["period_s"])
         times, bits = times + [t + period for t in times], bits + bits
         tail: Fraction = Fraction(sum(bits) // 2) / period
     else:

@@ -23,7 +23,7 @@ import numpy as np
 from linkweir import traces
 from linkweir.bounds import capacity
 from linkweir.bounds.answer import Bound
-from linkweir.bounds.arrivals import quantity
+from linkweir.bounds.arrivals import exact
 from linkweir.bounds.curve import Curve
 from linkweir.runs.simulate import run
 from linkweir.scenarios.scenario import Scenario
@@ -127,7 +127,7 @@ def candidate(scenario: Scenario, found: list[Bound], case: Case, folder: Path, 
         keys["link"]["rate"] = _outages(worst, keys["link"]["nominal"], case.outage_ns)
         for key in traces.WITH_TRACE:
             keys["link"].pop(key, None)
-    overhead = int(quantity(keys["link"]["overhead"], "size"))
+    overhead = scenario.native.tables()["link"]["overhead_bytes"]
     for bound in found:
         sender = case.senders[bound.name]
         common = {"class": bound.name, "name": f"to-{bound.name}"}
@@ -245,7 +245,7 @@ def _alone_ns(scenario: Scenario, size_bytes: int) -> int:
     """How long a packet takes at a constant or else at the nominal rate."""
     link = scenario.native.tables()["link"]
     rate_bps = link["rate_bps"] if isinstance(link["rate_bps"], float) else link["nominal_bps"]
-    return math.ceil(8 * 10**9 * (size_bytes + link["overhead_bytes"]) / quantity(rate_bps, "rate"))
+    return math.ceil(8 * 10**9 * (size_bytes + link["overhead_bytes"]) / exact(rate_bps))
 
 
 def climb(

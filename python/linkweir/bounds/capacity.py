@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from linkweir.bounds.arrivals import quantity
+from linkweir.bounds.arrivals import exact
 from linkweir.bounds.curve import Curve, rate_latency
 from linkweir.scenarios.quantity import OptionError
+from linkweir.scenarios.typed import Cosine, Lines, Steps
 
 FINEST_NS = 1_000_000
 """Shortest step of a smooth capacity."""
@@ -92,19 +93,14 @@ class Smooth:
     phase: float = 0.0
 
     @staticmethod
-    def of(rate: object) -> Smooth | None:
-        """The rate of a resolved scenario, if it is smooth."""
-        if not isinstance(rate, Mapping) or "steps" in rate:
+    def of(rate: float | Cosine | Steps | Lines | None) -> Smooth | None:
+        """The rate of a checked scenario, if it is smooth."""
+        if rate is None or isinstance(rate, float) or "steps" in rate:
             return None
         if "lines" in rate:
-            points = ((float(quantity(at, "time") * 10**9), float(quantity(v, "rate"))) for at, v in rate["lines"])
-            return Smooth(lines=tuple(points))
-        return Smooth(
-            mean=float(quantity(rate["mean"], "rate")),
-            amplitude=float(rate["amplitude"]),
-            period_ns=float(quantity(rate["period"], "time") * 10**9),
-            phase=float(rate.get("phase", 0.0)),
-        )
+            return Smooth(lines=tuple((float(exact(at) * 10**9), bps) for at, bps in rate["lines"]))
+        period_ns = float(exact(rate["period_s"]) * 10**9)
+        return Smooth(mean=rate["mean"], amplitude=rate["amplitude"], period_ns=period_ns, phase=rate["phase"])
 
     def at(self, times_ns: Floats) -> Floats:
         """The rate at these times."""

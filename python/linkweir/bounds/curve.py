@@ -31,8 +31,8 @@ class Curve:
         """A curve of segments (start, value, slope); segments that continue the one before are joined."""
         kept: list[Point] = []
         for start, value, slope in segments:
-            point = (Fraction(start), Fraction(value), Fraction(slope))
-            if kept and point[2] == kept[-1][2] and point[1] == _at(kept[-1], point[0]):
+            point = (_exact(start), _exact(value), _exact(slope))
+            if kept and point[2] == kept[-1][2] and point[1] == value_at(kept[-1], point[0]):
                 continue
             kept.append(point)
         if not kept or kept[0][0] != 0:
@@ -41,7 +41,7 @@ class Curve:
 
     def __call__(self, t: Number) -> Fraction:
         """Value at t, after a jump there."""
-        return _at(self._segment(t), t)
+        return value_at(self._segment(t), t)
 
     def before(self, t: Number) -> Fraction:
         """Limit from the left at t > 0; at 0 it is 0."""
@@ -50,7 +50,7 @@ class Curve:
         index = bisect_right(self.segments, t, key=lambda s: s[0]) - 1
         if self.segments[index][0] == t:
             index -= 1
-        return _at(self.segments[index], t)
+        return value_at(self.segments[index], t)
 
     @property
     def starts(self) -> list[Fraction]:
@@ -69,10 +69,10 @@ class Curve:
     def _reaches(self, bits: Number, index: int) -> Fraction | None:
         """When it has this many bits: in the segment before `index`, or at the start of that."""
         if index > 0:
-            start, value, slope = self.segments[index - 1]
-            if slope > 0:
-                t = start + (bits - value) / slope
-                if index == len(self.segments) or t < self.segments[index][0]:
+            last = self.segments[index - 1]
+            if last[2].numerator > 0:
+                t = _when(last, bits)
+                if index == len(self.segments) or _less(t, self.segments[index][0]):
                     return t
         return self.segments[index][0] if index < len(self.segments) else None
 
@@ -80,7 +80,7 @@ class Curve:
         """The values before and at each start, which never fall."""
         last = None
         for segment in self.segments:
-            yield Fraction(0) if last is None else _at(last, segment[0])
+            yield Fraction(0) if last is None else value_at(last, segment[0])
             yield segment[1]
             last = segment
 
@@ -88,9 +88,40 @@ class Curve:
         return self.segments[bisect_right(self.segments, t, key=lambda s: s[0]) - 1]
 
 
-def _at(segment: Point, t: Number) -> Fraction:
+# Most of the time of a bound passes in the next four. Each makes one fraction, or none, from whole numbers.
+
+
+def _exact(number: Number) -> Fraction:
+    return number if type(number) is Fraction else Fraction(number)
+
+
+def _less(one: Number, other: Number) -> bool:
+    """Whether one is less than the other."""
+    (a, b), (c, d) = one.as_integer_ratio(), other.as_integer_ratio()
+    return a * d < c * b
+
+
+def value_at(segment: Point, t: Number) -> Fraction:
+    """The value of a segment: value + slope * (t - start)."""
     start, value, slope = segment
-    return value + slope * (t - start)
+    if not slope:
+        return value
+    (a, b), (c, d) = t.as_integer_ratio(), start.as_integer_ratio()
+    since = a * d - c * b
+    if not since:
+        return value
+    (e, f), (g, h) = slope.as_integer_ratio(), value.as_integer_ratio()
+    below = b * d * f
+    return Fraction(g * below + e * since * h, h * below)
+
+
+def _when(segment: Point, bits: Number) -> Fraction:
+    """When a segment that rises has this value: start + (bits - value) / slope."""
+    start, value, slope = segment
+    (a, b), (c, d) = bits.as_integer_ratio(), value.as_integer_ratio()
+    (e, f), (g, h) = slope.as_integer_ratio(), start.as_integer_ratio()
+    below = b * d * e
+    return Fraction(g * below + (a * d - c * b) * f * h, h * below)
 
 
 def token_bucket(burst_bits: Number, rate_bps: Number) -> Curve:
@@ -147,11 +178,11 @@ def _lowest(one: Curve, other: Curve, better: Callable[[Fraction, Fraction], boo
     segments = []
     for t in sorted(starts):
         a, b = one._segment(t), other._segment(t)
-        if _at(a, t) == _at(b, t):
+        if value_at(a, t) == value_at(b, t):
             chosen = a if better(a[2], b[2]) else b
         else:
-            chosen = a if better(_at(a, t), _at(b, t)) else b
-        segments.append((t, _at(chosen, t), chosen[2]))
+            chosen = a if better(value_at(a, t), value_at(b, t)) else b
+        segments.append((t, value_at(chosen, t), chosen[2]))
     return Curve.of(segments)
 
 
@@ -200,7 +231,7 @@ def horizontal(arrivals: Curve, service: Curve) -> Fraction | None:
                 return None
             worst = max(worst, reached - t)
         # bits just above this level: the service may stay at the level for a while
-        if slope > 0:
+        if slope.numerator > 0:
             left = leaves.leaves(after)
             if left is None:
                 return None
@@ -221,11 +252,11 @@ def _looked_at(arrivals: Curve, service: Curve) -> Iterator[tuple[Fraction, Frac
         while index + 1 < len(arrivals.segments) and arrivals.segments[index + 1][0] <= t:
             index += 1
         segment = arrivals.segments[index]
-        after = _at(segment, t)
+        after = value_at(segment, t)
         if t == 0:
             yield t, Fraction(0), after, segment[2]
         elif segment[0] == t:
-            yield t, _at(arrivals.segments[index - 1], t), after, segment[2]
+            yield t, value_at(arrivals.segments[index - 1], t), after, segment[2]
         else:
             yield t, after, after, segment[2]
 
@@ -240,14 +271,14 @@ class _Forward:
     def first(self, bits: Fraction) -> Fraction | None:
         """The first instant at which the curve reaches this many bits."""
         segments = self.curve.segments
-        while self.index < len(segments) and segments[self.index][1] < bits:
+        while self.index < len(segments) and _less(segments[self.index][1], bits):
             self.index += 1
         return self.curve._reaches(bits, self.index)
 
     def leaves(self, bits: Fraction) -> Fraction | None:
         """The last instant at which the curve is not above this many bits."""
         segments = self.curve.segments
-        while self.index < len(segments) and segments[self.index][1] <= bits:
+        while self.index < len(segments) and not _less(bits, segments[self.index][1]):
             self.index += 1
         return self.curve._reaches(bits, self.index)
 
@@ -294,10 +325,10 @@ def vertical(arrivals: Curve, service: Curve) -> Fraction | None:
     worst = Fraction(0)
     arrived = served = 0  # both advance only
     for t in sorted({*arrivals.starts, *service.starts}):
-        while arrived + 1 < len(arrivals.segments) and arrivals.segments[arrived + 1][0] <= t:
+        while arrived + 1 < len(arrivals.segments) and not _less(t, arrivals.segments[arrived + 1][0]):
             arrived += 1
-        while served + 1 < len(service.segments) and service.segments[served + 1][0] < t:
+        while served + 1 < len(service.segments) and _less(service.segments[served + 1][0], t):
             served += 1
-        before = _at(service.segments[served], t) if t > 0 else Fraction(0)
-        worst = max(worst, _at(arrivals.segments[arrived], t) - before)
+        before = value_at(service.segments[served], t) if t > 0 else Fraction(0)
+        worst = max(worst, value_at(arrivals.segments[arrived], t) - before)
     return worst

@@ -12,7 +12,7 @@ from typing import Any
 
 from linkweir.bounds import capacity
 from linkweir.bounds.answer import Bound, Calls, envelope, framing_of, plain, points, without_arrivals
-from linkweir.bounds.arrivals import Envelope, Framing, of_flow, quantity
+from linkweir.bounds.arrivals import Envelope, Framing, exact, of_flow
 from linkweir.bounds.convex import scaled
 from linkweir.bounds.curve import Curve, add
 from linkweir.bounds.paths import Analysis, At, Link, Stop, Stretch, Traffic, factor
@@ -185,7 +185,7 @@ class _Model:
         self.links = []
         for number, (link, (setting, why, framing)) in enumerate(zip(alone, bare, strict=True)):
             least_s, most_s = _delays_s(link)
-            held_s = quantity(reorder["delay_s"], "time") if (reorder := _reorder(link)) else Fraction(0)
+            held_s = exact(reorder["delay_s"]) if (reorder := _reorder(link)) else Fraction(0)
             self.links.append(
                 Link(
                     self.names[number],
@@ -318,16 +318,16 @@ def _source(flow: Flow, copies: int, replayed: Any, given: Curve | None) -> Call
 
 def _delays_s(link: Scenario) -> tuple[Fraction, Fraction]:
     """The least and the greatest propagation delay."""
-    value = link.native.written()["link"]["delay"]
-    if not isinstance(value, Mapping):
-        delay_s = quantity(value, "time")
+    value = link.native.tables()["link"]["delay_s"]
+    if isinstance(value, float):
+        delay_s = exact(value)
         return delay_s, delay_s
     if "mean" in value:
-        mean_s = quantity(value["mean"], "time")
+        mean_s = exact(value["mean"])
         swing_s = mean_s * Fraction(value["amplitude"])
         return max(mean_s - swing_s, Fraction(0)), mean_s + swing_s
     rows = value["steps"] if "steps" in value else value["lines"]
-    each = [quantity(delay, "time") for _, delay in rows]
+    each = [exact(delay) for _, delay in rows]
     return min(each), max(each)
 
 
@@ -340,7 +340,7 @@ def _peak_bps(link: Scenario) -> Fraction | None:
     native = link.native
     if native.opportunities()[0]:
         return None
-    smooth = capacity.Smooth.of(native.written()["link"].get("rate"))
+    smooth = capacity.Smooth.of(native.tables()["link"]["rate_bps"])
     if smooth is not None:
         return Fraction(math.ceil(smooth.most()))
     _, rates = native.link_steps("rate", 1.0)

@@ -20,7 +20,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
-from linkweir.bounds.arrivals import Envelope, quantity
+from linkweir.bounds.arrivals import Envelope, exact
 from linkweir.bounds.curve import (
     Curve,
     Number,
@@ -30,6 +30,7 @@ from linkweir.bounds.curve import (
     rate_latency,
     residual,
     token_bucket,
+    value_at,
     vertical,
 )
 
@@ -44,8 +45,13 @@ class Queue:
     """A class and what it may send."""
 
     name: str
-    keys: Mapping[str, Any]
+    params: Mapping[str, Any]
+    """The policy's parameters of the class, in base units."""
     envelope: Envelope
+    entry: str = ""
+    """The name of the entry of `[[class]]` that it is a copy of."""
+    copies: int = 1
+    """How many copies this entry has."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ class Setting:
     """A scheduler, its link and its classes."""
 
     policy: str
-    keys: Mapping[str, Any]
+    params: Mapping[str, Any]
     capacity: Curve
     ring: int
     nominal_bps: Fraction
@@ -138,7 +144,7 @@ def _fifo(setting: Setting) -> list[Service]:
 
 
 def _level(queue: Queue, index: int) -> int:
-    return int(queue.keys.get("level", index))
+    return int(queue.params.get("level", index))
 
 
 def _strict(setting: Setting) -> list[Service]:
@@ -158,7 +164,7 @@ def _strict(setting: Setting) -> list[Service]:
 
 
 def _round_robin(setting: Setting) -> list[Service]:
-    levels = [int(q.keys.get("level", 0)) if setting.policy != "rr" else 0 for q in setting.queues]
+    levels = [int(q.params.get("level", 0)) if setting.policy != "rr" else 0 for q in setting.queues]
     found = []
     places: list[_Place | None] = []
     for index, queue in enumerate(setting.queues):
@@ -197,7 +203,7 @@ def _against(setting: Setting, place: _Place, rivals: Sequence[int], sent: Seque
     visit, lost, first, each = _visit(setting, place.queue, [setting.queues[i] for i in rivals])
     left = residual(place.left, sent) if sent else place.left
     service = Service([_turns(left, visit, lost, first, each, setting.visits)])
-    if setting.policy == "wrr" and setting.keys.get("mode") == "smooth" and _weight(place.queue) <= MOST_VISITS:
+    if setting.policy == "wrr" and setting.params.get("mode") == "smooth" and _weight(place.queue) <= MOST_VISITS:
         weights = [(_weight(q), q.envelope.most_bits) for q in (setting.queues[i] for i in rivals)]
         turns = smooth(_weight(place.queue), place.queue.envelope.least_bits, weights, setting.visits)
         service.curves = [compose(turns, left)]
@@ -273,18 +279,16 @@ def _visit(setting: Setting, queue: Queue, rivals: Sequence[Queue]) -> tuple[int
     own = _weight(queue) if setting.policy == "wrr" else 1
     each = sum(w * q.envelope.most_bits for w, q in zip(weights, rivals, strict=True))
     # In smooth mode a rival may have been early in one cycle and late in the next.
-    twice = 2 if setting.policy == "wrr" and setting.keys.get("mode") == "smooth" else 1
+    twice = 2 if setting.policy == "wrr" and setting.params.get("mode") == "smooth" else 1
     return own * queue.envelope.least_bits, 0, twice * each, each
 
 
 def _weight(queue: Queue) -> int:
-    value = queue.keys["weight"]
-    return int(quantity(value, "packets")) if isinstance(value, str) else int(value)
+    return int(queue.params["weight"])
 
 
 def _bytes(queue: Queue, key: str) -> int:
-    value = queue.keys[key]
-    return int(quantity(value, "size")) if isinstance(value, str) else int(value)
+    return int(queue.params[key])
 
 
 def shared(visit: Number, lost: Number, first: Number, each: Number, visits: int = MOST_VISITS) -> Curve:
@@ -353,12 +357,11 @@ def compose(outer: Curve, inner: Curve) -> Curve:
     for t in sorted(starts):
         while i + 1 < len(inner.segments) and inner.segments[i + 1][0] <= t:
             i += 1
-        start, value, slope = inner.segments[i]
-        bits = value + slope * (t - start)
+        bits, slope = value_at(inner.segments[i], t), inner.segments[i][2]
         while o + 1 < len(outer.segments) and outer.segments[o + 1][0] <= bits:
             o += 1
-        level, height, rise = outer.segments[o]
-        segments.append((t, height + rise * (bits - level), slope * rise))
+        rise = outer.segments[o][2]
+        segments.append((t, value_at(outer.segments[o], bits), slope * rise if slope and rise else Fraction(0)))
     return Curve.of(segments)
 
 
@@ -367,17 +370,17 @@ def compose(outer: Curve, inner: Curve) -> Curve:
 
 def _pss(setting: Setting) -> list[Service]:
     why = _pss_uncovered(setting)
-    controlled = [i for i, q in enumerate(setting.queues) if "low_level" in q.keys]
+    controlled = [i for i, q in enumerate(setting.queues) if "low_level" in q.params]
     if why:
         return [Service(why_none=f"no bound: {why}") for _ in setting.queues]
     if not controlled:
         return _strict(setting)
     index = controlled[0]
     reserved = setting.queues[index]
-    high, low = _level(reserved, index), int(reserved.keys["low_level"])
-    rho, resume, full = levels(reserved.keys, max(setting.reported_bps[1], setting.nominal_bps))
+    high, low = _level(reserved, index), int(reserved.params["low_level"])
+    rho, resume, full = levels(reserved.params, max(setting.reported_bps[1], setting.nominal_bps))
     # A faster report widens the gap between LR and LM, so it is narrowest at the first one, which is the nominal rate.
-    _, first_resume, first_full = levels(reserved.keys, setting.nominal_bps)
+    _, first_resume, first_full = levels(reserved.params, setting.nominal_bps)
     room = min(full - resume, first_full - first_resume)
     largest = max(q.envelope.most_bits for q in setting.queues)
     packet = reserved.envelope.most_bits
@@ -411,7 +414,7 @@ def _pss(setting: Setting) -> list[Service]:
             if higher is None:
                 found.append(Service(why_none=f"no bound: {wrong}"))
                 continue
-            kept = setting.keys.get("on_empty") == "reset" and deficit is not None
+            kept = setting.params.get("on_empty") == "reset" and deficit is not None
             least = max(resume - deficit, Fraction(0)) if kept and deficit is not None else Fraction(0)
             bucket = token_bucket(most - least, rho)
             found.append(Service([residual(setting.capacity, [higher, bucket], blocking)]))
@@ -421,35 +424,35 @@ def _pss(setting: Setting) -> list[Service]:
 
 
 def _pss_uncovered(setting: Setting) -> str:
-    keys = setting.keys
-    if keys.get("sat", "exact") == "paper":
+    params = setting.params
+    if params.get("sat", "exact") == "paper":
         return "sat = paper cuts the credit at LM, so the class does not receive its rate exactly; use sat = exact"
-    if keys.get("early", "charge") == "ignore":
+    if params.get("early", "charge") == "ignore":
         return "early = ignore gives the class more than its rate on a link faster than reported; use early = charge"
-    controlled = [q for q in setting.queues if "low_level" in q.keys]
+    controlled = [q for q in setting.queues if "low_level" in q.params]
     if len(controlled) > 1:
         names = " and ".join(q.name for q in controlled)
         return f"{names} are several controlled classes; the bounds cover one"
     for queue in controlled:
-        if quantity(queue.keys.get("share", 0), "fraction") > 0:
+        if exact(queue.params.get("share", 0)) > 0:
             return f"class {queue.name} reserves a share, which moves with the capacity; the bounds cover rate"
-        if "credit" in queue.keys:
+        if "credit" in queue.params:
             return f"class {queue.name} starts with a credit of its own; the bounds assume LR"
     return ""
 
 
-def levels(keys: Mapping[str, Any], best_bps: Fraction) -> tuple[Fraction, Fraction, Fraction]:
-    """The reservation in bit/s, LR and LM in bits, as the core derives them from the keys (core/src/pss_reserve.h)."""
-    rho = quantity(keys["rate"], "rate")
-    mtu = 8 * quantity(keys["mtu"], "size")
+def levels(params: Mapping[str, Any], best_bps: Fraction) -> tuple[Fraction, Fraction, Fraction]:
+    """The reservation in bit/s, LR and LM in bits, as the core derives them (core/src/pss_reserve.h)."""
+    rho = exact(params["rate"])
+    mtu = 8 * exact(params["mtu"])
     link = int(best_bps)
-    resume = quantity(keys["lr"], "bits") if "lr" in keys else None
+    resume = exact(params["lr"]) if "lr" in params else None
     if resume is None:
-        memory = rho * quantity(keys["memory"], "time")
+        memory = rho * exact(params["memory"])
         resume = Fraction(max(int(memory), int(rho * 2 * mtu / link)))
-    full = quantity(keys["lm"], "bits") if "lm" in keys else None
+    full = exact(params["lm"]) if "lm" in params else None
     if full is None:
-        burst = (quantity(keys["burst"], "packets") - 1) * mtu
+        burst = (exact(params["burst"]) - 1) * mtu
         full = resume + int(burst * max(link - rho, Fraction(0)) / link)
     return rho, resume, full
 

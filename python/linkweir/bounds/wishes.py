@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from linkweir.bounds.answer import setting_of
-from linkweir.bounds.arrivals import quantity
+from linkweir.bounds.arrivals import exact
 from linkweir.bounds.curve import Curve, horizontal, token_bucket
 from linkweir.bounds.policies import Queue, Service, Setting, levels, missed, services
 from linkweir.scenarios.quantity import OptionError, rate_text
@@ -94,7 +94,7 @@ def wishes(
     assert setting is not None, why
     found = []
     for queue, service in zip(setting.queues, services(setting), strict=True):
-        if "low_level" in queue.keys:
+        if "low_level" in queue.params:
             found.append(_rate(queue, service, setting, link))
         if queue.name in within_s:
             found.append(_delay(queue, service, setting, link, envelopes[queue.name], within_s[queue.name]))
@@ -119,19 +119,19 @@ def _scenario(tables: str, link: Link, sizes_bytes: Mapping[str, int]) -> Scenar
 
 
 def _rate(queue: Queue, service: Service, setting: Setting, link: Link) -> Wish:
-    rho, _, _ = levels(queue.keys, max(setting.reported_bps[1], setting.nominal_bps))
+    rho, _, _ = levels(queue.params, max(setting.reported_bps[1], setting.nominal_bps))
     behind = [bits for bits in (missed(rho, curve) for curve in service.curves) if bits is not None]
     if behind:
         return Wish(queue.name, rate_bps=rho, latency_s=min(behind) / rho, memory_s=service.memory_s)
-    ahead = [q for q in setting.queues if int(q.keys["level"]) < int(queue.keys["level"])]
+    ahead = [q for q in setting.queues if int(q.params["level"]) < int(queue.params["level"])]
     unbounded = [q.name for q in ahead if q.envelope.curve is None]
-    controlled = [q.name for q in setting.queues if "low_level" in q.keys]
+    controlled = [q.name for q in setting.queues if "low_level" in q.params]
     if len(controlled) > 1:
         why = f"with several reservations ({', '.join(controlled)}) no bound is known"
     elif unbounded:
         why = f"{' and '.join(unbounded)} may take everything: give --envelope {unbounded[0]}=BURST:RATE"
     elif service.memory_s is not None:
-        shown = quantity(queue.keys["memory"], "time") if "lr" not in queue.keys else None
+        shown = exact(queue.params["memory"]) if "lr" not in queue.params else None
         given = "its lr" if shown is None else f"a memory of {float(shown):g} s"
         why = f"up to {float(service.memory_s):.6g} s of its rate may be owed on {link.named}, more than {given} holds"
     else:
@@ -169,8 +169,8 @@ def _against(queue: Queue, service: Service, setting: Setting, link: Link, sent:
         burst = largest_burst(setting.capacity, sent.rate, within_s)
         fits = burst is not None and burst >= queue.envelope.most_bits and len(sent.segments) == 1
         return why + (f"; {int(burst // 8)} B at once would fit" if fits and burst is not None else "")
-    level = int(queue.keys["level"])
-    before = [q.name for q in setting.queues if int(q.keys["level"]) < level]
+    level = int(queue.params["level"])
+    before = [q.name for q in setting.queues if int(q.params["level"]) < level]
     first = " and ".join([*before, "one packet of a less urgent class"])
     return f"what goes before it, {first}: alone it would wait up to {_ms(alone)}"
 

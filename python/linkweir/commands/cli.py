@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command ``linkweir``.
 
-Exit codes: 0 done, 1 failed (interrupted runs and differing reruns among it), 2 bad input. What is wrong goes to stderr
+Exit codes: 0 done, 1 failed (interrupted runs and differing reruns among it), 2 bad input; ``emulate`` has that of the
+command that it runs. What is wrong goes to stderr
 in one line; a trace of Python calls would be a defect.
 """
 
@@ -23,6 +24,7 @@ from typer.core import TyperGroup
 
 import linkweir
 from linkweir import _native
+from linkweir.commands.ended import CommandEnded
 from linkweir.commands.present import emit, emit_json, say, show_readings, show_result, show_told, usable_streams
 from linkweir.commands.trace_keys import TraceKeys, trace_keys
 from linkweir.fault import DirectoryError, PlanError
@@ -36,6 +38,10 @@ _PACKAGES = {
     "reproduce": ("linkweir.commands.reproduce", "Reproduce the figures and tables of three papers."),
     "plan": ("linkweir.commands.plan", "Compute the parameters of a policy from the rates that you want."),
     "compare": ("linkweir.commands.compare", "Compare policies: who keeps which promise, and what each class gets."),
+    "yardstick": (
+        "linkweir.commands.yardstick",
+        "Measure policies, also your own, on RFCs' cases and links of our field.",
+    ),
     "replay": ("linkweir.commands.replay", "Simulate what a gateway recorded, with another policy or another link."),
     "sweep": ("linkweir.commands.sweep", "Run many variants of a scenario and write one data set."),
     "view": ("linkweir.commands.view", "Open the report of a run, a sweep or a comparison in the browser."),
@@ -49,6 +55,7 @@ _PACKAGES = {
         "Show what a trace is taken for, or write it as steps for other programs.",
     ),
     "import": ("linkweir.commands.import_", "Make a scenario of a gateway's configuration, or of what tc shows."),
+    "emulate": ("linkweir.commands.emulate", "Run a command behind an emulated link, on this machine's kernel."),
     "lab": ("linkweir.commands.lab", "Run scenarios on real kernels and gateways."),
 }
 """Commands with packages of their own, imported only when they are asked for."""
@@ -393,8 +400,9 @@ def _policies(
             _print_parameters(params)
     if policy.stats:
         emit("\ncolumns of the table levels\n")
+        width = max(14, *(len(stat.column) for stat in policy.stats))
         for stat in policy.stats:
-            emit(f"{stat.column:<16}{stat.help}\n")
+            emit(f"{stat.column:<{width}}  {stat.help}\n")
 
 
 def _print_parameters(params: Sequence[Parameter]) -> None:
@@ -498,6 +506,8 @@ def main() -> int:
     usable_streams()
     try:
         app(prog_name="linkweir")
+    except CommandEnded as end:
+        return end.code
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else FAILED
         if code in (0, FAILED, BAD_INPUT):

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +16,7 @@ from linkweir.commands.present import emit, emit_json, say, shown_stem
 from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
 from linkweir.commands.terminal import print_table
 from linkweir.commands.trace_keys import TraceKeys, trace_keys
-from linkweir.comparison.execute import run_comparison
+from linkweir.comparison.execute import PLACES, run_comparison
 from linkweir.comparison.fitting import listed_policies
 from linkweir.comparison.outcome import Comparison
 from linkweir.comparison.plan import label_and_policy, prepare
@@ -31,6 +32,9 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+if TYPE_CHECKING:
+    from linkweir.comparison.virtual import VirtualTime
 
 app = typer.Typer(add_completion=False)
 
@@ -76,6 +80,15 @@ def compare(
     everywhere: Annotated[
         bool, typer.Option("--everywhere", help="Of a network: the other links get the policies, too.")
     ] = False,
+    where: Annotated[
+        str,
+        typer.Option(
+            help="simulator; or virtual: a kernel's queues and TCP in virtual time, also its own cake, htb, ..."
+        ),
+    ] = "simulator",
+    kernel: Annotated[
+        str, typer.Option("--kernel", help="With --where virtual: 6.12, or newest, that of Debian's backports.")
+    ] = "6.12",
     jobs: Annotated[int | None, typer.Option(help="Processes (default: one per processor).", min=1)] = None,
     dask: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Scheduler of a Dask cluster that does the runs.")
@@ -93,6 +106,7 @@ def compare(
     comparison that was interrupted.
     """
     chosen = _with_changes(_listed(policies, "--policies", "names of policies, like pss,drr"), changes or [])
+    laboratory = _laboratory(where, kernel, jobs, dask)
     files = [] if traces is None else _listed(traces, "--traces", "paths of capacity traces, or leave it out")
     plan, facts = prepare(
         scenario,
@@ -103,14 +117,15 @@ def compare(
         trace_keys=trace_keys(trace_key, traces),
         link=link,
         everywhere=everywhere,
+        laboratory=laboratory,
     )
     if not as_json:
         for line in facts.readings:
             emit(f"read: {line}\n")
     directory = Path("runs") / f"compare-{shown_stem(scenario)}" if out is None else out
     try:
-        with executor_of(jobs, dask) as executor, warnings_in_a_line(), bar() as progress:
-            found = run_comparison(plan, facts, executor, out=directory, force=force, progress=progress)
+        with executor_of(jobs, dask) as local, warnings_in_a_line(), bar() as progress:
+            found = run_comparison(plan, facts, laboratory or local, out=directory, force=force, progress=progress)
     except SweepInterrupted as interrupted:
         show(Comparison(facts, interrupted.sweep), as_json=as_json, wide=wide)
         say(f"linkweir: {interrupted}; the same command resumes it")
@@ -118,6 +133,24 @@ def compare(
     show(found, as_json=as_json, wide=wide)
     if found.sweep.failures:
         raise typer.Exit(1)
+
+
+def _laboratory(where: str, kernel: str, jobs: int | None, dask: str | None) -> VirtualTime | None:
+    """The laboratory, if the runs are done there."""
+    if where not in PLACES:
+        raise typer.BadParameter(f"{where}: must be one of {', '.join(PLACES)}", param_hint="--where")
+    if where != "virtual":
+        return None
+    if dask is not None:
+        message = "a cluster does runs of the simulator; leave it out with --where virtual"
+        raise typer.BadParameter(message, param_hint="--dask")
+    from linkweir.comparison.virtual import KERNELS, VirtualTime
+
+    if kernel not in KERNELS:
+        raise typer.BadParameter(f"{kernel}: must be one of {', '.join(KERNELS)}", param_hint="--kernel")
+    # SIGTERM ends the runs as Ctrl-C does, and their kernels with them.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    return VirtualTime(kernel, jobs, say=lambda text: say(f"linkweir: {text}"))
 
 
 def _listed(text: str, option: str, cure: str) -> list[str]:

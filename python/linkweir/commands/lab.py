@@ -62,10 +62,15 @@ def build_kernel(
     debug: Annotated[
         bool, typer.Option("--debug", help="Build a kernel that checks memory accesses and locks.")
     ] = False,
+    newest: Annotated[
+        bool, typer.Option("--newest", help="Build the newest kernel of Debian's backports, which has dualpi2.")
+    ] = False,
     jobs: Annotated[int | None, typer.Option(help="Compilers at a time (default: one per processor).", min=1)] = None,
 ) -> None:
     """Build the laboratory's kernel from Debian's linux-source, unless it is in the cache already; print its folder."""
-    typer.echo(kernel.build("debug" if debug else "fast", jobs=jobs, say=_say))
+    if debug and newest:
+        _refuse(["--newest: there is no debug kernel of these sources; leave one of the two options out"])
+    typer.echo(kernel.build("debug" if debug else "newest" if newest else "fast", jobs=jobs, say=_say))
 
 
 @app.command("run")

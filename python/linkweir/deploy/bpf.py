@@ -17,7 +17,8 @@ from linkweir.scenarios.scenario import Scenario
 from linkweir.scenarios.typed import Link
 
 POLICIES = ("fifo", "strict", "rr", "wrr", "drr", "pss", "pds", "codel", "fq_codel", "pf", "codes")
-"""Those that the kernel accepts, as in bpf/Makefile."""
+"""Those that the kernel accepts, as in bpf/policies."""
+_ADDRESSES = {"address", "source", "destination"}
 _LIMITS = ("limit", "limit_bytes")
 _OTHER_LIMITS = ("max_age", "full", "least")
 _FIXED = (
@@ -85,11 +86,11 @@ def _class(
 ) -> tuple[dict[str, Any], list[str]]:
     """The table of a class, and what was left out of it."""
     for rule in rules or ():
-        if set(rule) - {"dscp", "order"}:
+        if found := set(rule) & _ADDRESSES:
             raise unfit(
                 f"class[{number}].match",
-                ", ".join(sorted(set(rule) - {"dscp", "order"})),
-                'is not read in BPF; give code points, such as { dscp = "EF" }, or use linkweir export tc',
+                ", ".join(sorted(found)),
+                "is not read in BPF; give code points, protocols or ports, or use linkweir export tc",
             )
     if "flows" in entry:
         raise unfit(f"class[{number}].flows", entry["flows"], "is not in BPF, where a class is one queue; leave it out")

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from linkweir.fault import unfit
+from linkweir.scenarios.typed import Class
 
 
 def copies(entry: Mapping[str, Any]) -> list[str]:
@@ -26,6 +27,11 @@ def classes_of(keys: Mapping[str, Any]) -> list[dict[str, Any]]:
         for entry in keys["class"]
         for number, name in enumerate(copies(entry))
     ]
+
+
+def each_copy(classes: Sequence[Class]) -> list[Class]:
+    """The checked tables of classes in the order of `classes_of`: the table of each, as often as there are copies."""
+    return [entry for entry in classes for _ in range(entry["count"])]
 
 
 def _match(entry: Mapping[str, Any], number: int) -> dict[str, Any]:

@@ -43,6 +43,10 @@ def from_gateway(
         if table not in keys:
             raise unfit(table, "", "is missing: this is no configuration of the gateway, nor what tc -j prints")
     peers = keys.get("peer", [])
+    for number, peer in enumerate(peers):
+        if "path" in peer:
+            cure = "import carries one link; write its paths as links of a [[bond]]"
+            raise unfit(f"peer[{number}].path", "", f"the peer has several paths at once, and {cure}")
     # A peer's own link counts where there is no other.
     of_peer = {key: value for key, value in peers[0].items() if key in _OF_A_PEER} if len(peers) == 1 else {}
     link, notes = _link({**_without_rates(keys.get("link", {}), of_peer), **of_peer}, rate_elsewhere)

@@ -111,7 +111,7 @@ def gateway_configuration(
         if peers and len(peers) != len(users):
             raise unfit("--peer", len(peers), f"must be {len(users)} peers, one for each user, or none")
     classes = classes_of(keys)
-    known = [policy["name"] for policy in _native.policies()]
+    known = [policy["name"] for policy in _native.policies() if not policy["sorted_by_ecn"]]
     if scheduler["policy"] not in known:
         raise unfit("scheduler.policy", scheduler["policy"], f"must be one of {', '.join(known)} in the gateway")
     sorted_by = sorting(classes, keys["class"])

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from linkweir import _native
-from linkweir.deploy.copies import classes_of
+from linkweir.deploy.copies import classes_of, each_copy
 from linkweir.fault import unfit
 from linkweir.scenarios.declared import refuse_scheduler, rows, table_of, told, traffic_kinds, treated
 from linkweir.scenarios.networks import refuse_network
 from linkweir.scenarios.scenario import Scenario
-from linkweir.scenarios.typed import Flow, Link
+from linkweir.scenarios.typed import Class, Flow, Link, Scheduler
 
 Table = Mapping[str, Any]
 """A table of a resolved scenario."""
@@ -51,10 +51,12 @@ def ns3_program(scenario: Scenario, inputs: Path | None = None) -> Program:
     """
     refuse_network(scenario, "ns3")
     keys, tables = scenario.native.written(), scenario.native.tables()
-    scheduler, link, classes = keys["scheduler"], keys["link"], classes_of(keys)
-    known = {policy["name"]: policy for policy in _native.policies()}
+    scheduler, link, classes = tables["scheduler"], keys["link"], each_copy(tables["classes"])
+    shown_classes = classes_of(keys)
+    # the program sorts packets by their code points, and its sockets do not set the ECN codepoint
+    known = {policy["name"]: policy for policy in _native.policies() if not policy["sorted_by_ecn"]}
     policy = known.get(scheduler["policy"]) if isinstance(scheduler["policy"], str) else None
-    refuse_scheduler("ns3", scheduler)
+    refuse_scheduler("ns3", keys["scheduler"])
     if policy is None:
         raise unfit("scheduler.policy", scheduler["policy"], f"must be one of {', '.join(known)} in ns-3")
     if len(classes) > 63:
@@ -62,9 +64,9 @@ def ns3_program(scenario: Scenario, inputs: Path | None = None) -> Program:
     notes = list(_of_the_link(link))
     body = [
         *_link(tables["link"], link, inputs, notes),
-        *_scheduler(scheduler, classes, policy, tables["link"], notes),
+        *_scheduler(scheduler, list(zip(classes, shown_classes, strict=True)), policy, tables["link"], notes),
     ]
-    numbers = {entry["name"]: number for number, entry in enumerate(classes)}
+    numbers = {entry["name"]: number for number, entry in enumerate(shown_classes)}
     for number, (flow, shown) in enumerate(zip(tables["flows"], keys["flow"], strict=True)):
         body += _flow(number, flow, shown, numbers, notes)
     duration_s, warmup_s = tables["top"]["duration_s"], tables["top"]["warmup_s"]
@@ -96,17 +98,16 @@ def camel(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
 
-def attribute(value: Any, unit: str) -> str:
-    """A parameter's value as a string that ns-3 reads.
+def attribute(amount: Any, unit: str) -> str:
+    """A parameter's value in its base unit as a string that ns-3 reads.
 
-    >>> attribute("5Mbit", "rate"), attribute("1.5s", "time"), attribute("20p", "packets"), attribute("1kB", "size")
+    >>> attribute(5e6, "rate"), attribute(1.5, "time"), attribute(20, "packets"), attribute(1000, "size")
     ('5000000bps', '1500000000ns', '20p', '1000B')
-    >>> attribute("25%", "fraction"), attribute("exact", "choice"), attribute(7, "number"), attribute("2kbit", "bits")
+    >>> attribute(0.25, "fraction"), attribute("exact", "choice"), attribute(7, "number"), attribute(2e3, "bits")
     ('0.25', 'exact', '7', '2000')
     """
     if unit in ("number", "choice"):
-        return str(value)
-    amount = _native.quantity(str(value), unit)
+        return str(amount)
     if unit == "fraction":
         return f"{amount:.17g}"
     if unit == "time":
@@ -122,11 +123,11 @@ def _quoted(text: str) -> str:
     return json.dumps(_printable(text))
 
 
-def _set(keys: Table, params: Sequence[Any]) -> Iterator[str]:
-    """Arguments for the parameters that differ from their defaults."""
+def _set(values: Mapping[str, Any], params: Sequence[_native._Param]) -> Iterator[str]:
+    """Arguments for the parameters that differ from their defaults, and for all plain numbers, such as levels."""
     for param in params:
-        value = keys.get(param["name"])
-        if value is not None and value != param["default"]:
+        value = values.get(param["name"])
+        if value is not None and (value != param["usual"] or param["unit"] == "number"):
             yield f'"{camel(param["name"])}", StringValue("{attribute(value, param["unit"])}")'
 
 
@@ -201,19 +202,25 @@ def _link(link: Link, shown: Table, inputs: Path | None, notes: list[str]) -> li
     return lines
 
 
-def _scheduler(scheduler: Table, classes: Sequence[Table], policy: Any, link: Link, notes: list[str]) -> list[str]:
-    own = "".join(f", {words}" for words in _set(scheduler, policy["params"]))
+def _scheduler(
+    scheduler: Scheduler,
+    classes: Sequence[tuple[Class, Table]],
+    policy: _native._Policy,
+    link: Link,
+    notes: list[str],
+) -> list[str]:
+    own = "".join(f", {words}" for words in _set(scheduler["params"], policy["params"]))
     nominal_bps = round(link["nominal_bps"])
     lines = [f'    LinkweirHelper helper("{policy["name"]}", "LinkRate", StringValue("{nominal_bps}bps"){own});']
-    for number, entry in enumerate(classes):
-        words = [_quoted(entry["name"]), f"{{{number + 1}}}", *_set(entry, policy["class_params"])]
-        words += _limits(number, entry, link, notes)
-        left_out = dict(told("class", "ns3", entry, "left_out"))
+    for number, (entry, shown) in enumerate(classes):
+        words = [_quoted(shown["name"]), f"{{{number + 1}}}", *_set(entry["params"], policy["class_params"])]
+        words += _limits(number, entry, shown, link, notes)
+        left_out = dict(told("class", "ns3", shown, "left_out"))
         of_packets = left_out.pop("match", None)
         notes += [
-            f"class[{number}].{key} = {entry[key]}: {why}"
+            f"class[{number}].{key} = {shown[key]}: {why}"
             for key, why in left_out.items()
-            if entry[key] != "tail"  # what a queue disc does
+            if shown[key] != "tail"  # what a queue disc does
         ]
         if of_packets is not None:
             notes.append(f"class[{number}].match: " + of_packets.format(code_point=number + 1))
@@ -229,15 +236,15 @@ def _scheduler(scheduler: Table, classes: Sequence[Table], policy: Any, link: Li
     return lines
 
 
-def _limits(number: int, entry: Table, link: Link, notes: list[str]) -> Iterator[str]:
-    if "limit" in entry and entry["limit"].endswith("p"):
-        yield f'"MaxPackets", UintegerValue({round(_native.quantity(entry["limit"], "packets"))})'
-    elif "limit" in entry:
-        size = max(round(_native.quantity(entry["limit"], "time") * round(link["nominal_bps"]) / 8), 3000)
-        notes.append(f"class[{number}].limit = {entry['limit']}: {_words('class', 'limit')}")
+def _limits(number: int, entry: Class, shown: Table, link: Link, notes: list[str]) -> Iterator[str]:
+    if entry["limit_pkts"] is not None:
+        yield f'"MaxPackets", UintegerValue({entry["limit_pkts"]})'
+    elif entry["limit_s"] is not None:
+        size = max(round(entry["limit_s"] * round(link["nominal_bps"]) / 8), 3000)
+        notes.append(f"class[{number}].limit = {shown['limit']}: {_words('class', 'limit')}")
         yield f'"MaxPackets", UintegerValue(4294967295), "MaxBytes", UintegerValue({size})'
-    if "limit_bytes" in entry:
-        yield f'"MaxBytes", UintegerValue({round(_native.quantity(entry["limit_bytes"], "size"))})'
+    if entry["limit_bytes"] is not None:
+        yield f'"MaxBytes", UintegerValue({entry["limit_bytes"]})'
 
 
 def _flow(number: int, flow: Flow, shown: Table, numbers: Mapping[str, int], notes: list[str]) -> list[str]:

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 from linkweir import _native
 from linkweir.fault import unfit
+from linkweir.scenarios.resolved import size_text
+from linkweir.scenarios.typed import Class, Scheduler
 
 ETHERNET_BYTES = 14
 """Header that the kernel counts with each packet of an Ethernet device."""
@@ -17,9 +19,6 @@ IN_MODULE = frozenset(("codes", "exp_pf", "exp_rule", "mlwdf", "pds", "pf", "pss
 """Policies that are queueing disciplines of linkweir's module."""
 PREFIXED = frozenset(("codes", "pf"))
 """Those of them whose names would say too little among all queueing disciplines: theirs is `lw_` and the policy's."""
-
-Table = Mapping[str, Any]
-"""A table of a resolved scenario."""
 
 
 def kind_of(policy: str) -> str:
@@ -50,18 +49,16 @@ class Sorter(Protocol):
         """Commands of tc for the classes that are at these places, by their numbers."""
 
 
-def exact(text: str | float, unit: str) -> str:
-    """A parameter as tc reads it, in the largest unit in which it is whole.
+def exact(amount: Any, unit: str) -> str:
+    """A parameter in its base unit as tc reads it, in the largest unit in which it is whole.
 
-    >>> exact("8Mbit", "rate"), exact("1.5s", "time"), exact(0.25, "fraction"), exact("1kB", "size"), exact(3, "number")
+    >>> exact(8e6, "rate"), exact(1.5, "time"), exact(0.25, "fraction"), exact(1000, "size"), exact(3, "number")
     ('8mbit', '1500ms', '25.0000%', '1000', '3')
     """
     if unit in ("number", "choice"):
-        return str(text)
+        return str(amount)
     if unit == "fraction":
-        amount = float(text) if not isinstance(text, str) else _native.quantity(text, "fraction")
         return f"{100 * amount:.4f}%"
-    amount = _native.quantity(str(text), unit)
     if unit == "time":
         return _whole(round(1e9 * amount), {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1})
     if unit == "rate":
@@ -73,29 +70,29 @@ def _whole(amount: int, units: Mapping[str, int]) -> str:
     return next(f"{amount // size}{unit}" for unit, size in units.items() if amount % size == 0)
 
 
-def settings(keys: Table, params: Sequence[Any]) -> list[str]:
-    """Words for the parameters that differ from their defaults."""
+def settings(values: Mapping[str, Any], params: Sequence[_native._Param]) -> list[str]:
+    """Words for the parameters that differ from their defaults, and for all plain numbers, such as levels."""
     words = []
     for param in params:
-        value = keys.get(param["name"])
-        if value is not None and value != param["default"]:
+        value = values.get(param["name"])
+        if value is not None and (value != param["usual"] or param["unit"] == "number"):
             words += [param["name"], exact(value, param["unit"])]
     return words
 
 
-def limit(entry: Table) -> list[str]:
+def limit(entry: Class) -> list[str]:
     """Words for what a class may hold."""
     words = []
-    if "limit" in entry:
-        words += ["limit", str(round(_native.quantity(entry["limit"], "packets")))]
-    if "limit_bytes" in entry:
-        words += ["limit_bytes", str(round(_native.quantity(entry["limit_bytes"], "size")))]
+    if entry["limit_pkts"] is not None:
+        words += ["limit", str(entry["limit_pkts"])]
+    if entry["limit_bytes"] is not None:
+        words += ["limit_bytes", str(entry["limit_bytes"])]
     return words
 
 
 def policy_lines(
-    scheduler: Table,
-    classes: Sequence[Table],
+    scheduler: Scheduler,
+    classes: Sequence[Class],
     nominal_bps: float,
     device: str,
     sorter: Sorter,
@@ -126,7 +123,7 @@ def policy_lines(
     if name in kinds:
         if shaper is not None:
             return _own(f"qdisc add dev {device} root handle 10:", scheduler, classes, shaper, sorter)
-        return _own(add, scheduler, classes, ["link", exact(f"{round(nominal_bps)}bit", "rate")], sorter)
+        return _own(add, scheduler, classes, ["link", exact(nominal_bps, "rate")], sorter)
     if shaper is not None:
         raise unfit("--shaper", "module", f"{name} is not of linkweir's module and cannot shape; leave it out")
     if name in ("drr", "strict"):
@@ -144,62 +141,65 @@ def policy_lines(
 
 
 def _own(
-    add: str, scheduler: Table, classes: Sequence[Table], capacity: Sequence[str], sorter: Sorter
+    add: str, scheduler: Scheduler, classes: Sequence[Class], capacity: Sequence[str], sorter: Sorter
 ) -> tuple[list[str], tuple[str, ...]]:
     policy = next(policy for policy in _native.policies() if policy["name"] == scheduler["policy"])
     handles = tuple(f"10:{n:x}" for n in range(1, len(classes) + 1))
     sorted_by = sorter.words()
     words = ["classes", str(len(classes)), *capacity, *(sorted_by or [])]
-    words += settings(scheduler, policy["params"])
+    words += settings(scheduler["params"], policy["params"])
     for n, entry in enumerate(classes, 1):
-        words += ["class", str(n), *limit(entry), *settings(entry, policy["class_params"])]
+        words += ["class", str(n), *limit(entry), *settings(entry["params"], policy["class_params"])]
     filters = [] if sorted_by is not None else sorter.lines("10:", dict(enumerate(handles)))
     return [f"{add} {kind_of(policy['name'])} {' '.join(words)}", *filters], handles
 
 
-def _linux_fifo(entry: Table) -> str:
-    if "limit_bytes" not in entry:
+def _linux_fifo(entry: Class) -> str:
+    if entry["limit_bytes"] is None:
         return f"pfifo {' '.join(limit(entry))}"
-    if "limit" in entry:
-        raise unfit(
-            "class.limit", entry["limit"], "Linux's FIFO counts packets or bytes: leave out limit or limit_bytes"
-        )
-    return f"bfifo limit {round(_native.quantity(entry['limit_bytes'], 'size'))}"
+    if entry["limit_pkts"] is not None:
+        given = f"{entry['limit_pkts']}p"
+        raise unfit("class.limit", given, "Linux's FIFO counts packets or bytes: leave out limit or limit_bytes")
+    return f"bfifo limit {entry['limit_bytes']}"
 
 
-def _codel(scheduler: Table, classes: Sequence[Table]) -> str:
+def _values(scheduler: Scheduler, name: str, of_linux: Sequence[str]) -> Mapping[str, Any]:
+    """The parameters of a policy; those in `of_linux` must have the policy's defaults, as Linux has no others."""
+    policy = next(policy for policy in _native.policies() if policy["name"] == name)
+    values = {param["name"]: scheduler["params"].get(param["name"], param["usual"]) for param in policy["params"]}
+    for param in policy["params"]:
+        value = values[param["name"]]
+        if param["name"] in of_linux and value != param["usual"]:
+            message = f"must be {param['default']} here, as in Linux"
+            raise unfit(f"scheduler.{param['name']}", size_text(value), message)
+    return values
+
+
+def _codel(scheduler: Scheduler, classes: Sequence[Class]) -> str:
     """Linux's codel, which has one queue for all."""
     if len(classes) > 1:
         raise unfit("scheduler.policy", "codel", "must have one class here, as Linux's has one queue for all")
-    (policy,) = (policy for policy in _native.policies() if policy["name"] == "codel")
-    usual = {param["name"]: param["default"] for param in policy["params"]}
-    values = {**usual, **{name: value for name, value in scheduler.items() if name in usual}}
-    if _native.quantity(values["mtu"], "size") != _native.quantity(str(usual["mtu"]), "size"):
-        raise unfit("scheduler.mtu", values["mtu"], f"must be {usual['mtu']} here, as in Linux")
-    if "limit_bytes" in classes[0]:
-        raise unfit("class.limit_bytes", classes[0]["limit_bytes"], "Linux's codel counts packets: give limit")
-    times = [f"{name} {1e6 * _native.quantity(values[name], 'time'):.0f}us" for name in ("target", "interval")]
+    values = _values(scheduler, "codel", ("mtu",))
+    if (size := classes[0]["limit_bytes"]) is not None:
+        raise unfit("class.limit_bytes", size_text(size), "Linux's codel counts packets: give limit")
+    times = [f"{name} {1e6 * values[name]:.0f}us" for name in ("target", "interval")]
     return " ".join(["codel", *limit(classes[0]), *times, "ecn" if values["ecn"] == "yes" else "noecn"])
 
 
 def _fq_codel(
-    add: str, scheduler: Table, classes: Sequence[Table], sorter: Sorter, *, hashed: bool
+    add: str, scheduler: Scheduler, classes: Sequence[Class], sorter: Sorter, *, hashed: bool
 ) -> tuple[list[str], tuple[str, ...]]:
     """Linux's fq_codel: unless `hashed`, with a flow queue for each class, as the simulator's queues are classes."""
-    policy = next(policy for policy in _native.policies() if policy["name"] == "fq_codel")
-    usual = {param["name"]: param["default"] for param in policy["params"]}
-    values = {**usual, **{name: value for name, value in scheduler.items() if name in usual}}
-    for name in ("mtu", "memory"):
-        if _native.quantity(values[name], "size") != _native.quantity(str(usual[name]), "size"):
-            raise unfit(f"scheduler.{name}", values[name], f"must be {usual[name]} here, as in Linux")
-    most = round(_native.quantity(values["limit"], "packets"))
+    values = _values(scheduler, "fq_codel", ("mtu", "memory"))
+    most = values["limit"]
     for entry in () if hashed else classes:
-        if "limit_bytes" in entry or round(_native.quantity(entry["limit"], "packets")) < most:
-            key = "limit_bytes" if "limit_bytes" in entry else "limit"
+        size, pkts = entry["limit_bytes"], entry["limit_pkts"]
+        if size is not None or pkts is None or pkts < most:
+            key, given = ("limit_bytes", size_text(size)) if size is not None else ("limit", f"{pkts}p")
             least = f"{most}p, the scheduler's limit: Linux's fq_codel has no other"
-            raise unfit(f"class.{key}", entry[key], f"give limit, at least {least}")
-    times = [f"{name} {1e6 * _native.quantity(values[name], 'time'):.0f}us" for name in ("target", "interval")]
-    quantum = round(_native.quantity(values["quantum"], "size"))
+            raise unfit(f"class.{key}", given, f"give limit, at least {least}")
+    times = [f"{name} {1e6 * values[name]:.0f}us" for name in ("target", "interval")]
+    quantum = values["quantum"]
     ecn = "ecn" if values["ecn"] == "yes" else "noecn"
     flows = "" if hashed else f"flows {len(classes)} "
     words = f"fq_codel limit {most} {flows}quantum {quantum} {' '.join(times)} {ecn}"
@@ -209,14 +209,14 @@ def _fq_codel(
 
 
 def _in_tree(
-    add: str, name: str, classes: Sequence[Table], device: str, sorter: Sorter
+    add: str, name: str, classes: Sequence[Class], device: str, sorter: Sorter
 ) -> tuple[list[str], tuple[str, ...]]:
     """Kernel's prio between the levels, its drr within each that has several classes, a FIFO for each class."""
     levels: dict[int, list[int]] = {}
     for n, entry in enumerate(classes):
-        levels.setdefault(entry.get("level", n), []).append(n)
-        if "limit_bytes" in entry:
-            raise unfit(f"class[{n}].limit_bytes", entry["limit_bytes"], f"{name} counts packets here: give limit")
+        levels.setdefault(entry["params"].get("level", n), []).append(n)
+        if (size := entry["limit_bytes"]) is not None:
+            raise unfit(f"class[{n}].limit_bytes", size_text(size), f"{name} counts packets here: give limit")
     if len(levels) > 16:
         raise unfit("class.level", len(levels), "must be at most 16 levels: the kernel's prio has 16 bands")
     bands = max(2, len(levels))
@@ -235,12 +235,12 @@ def _in_tree(
         below.append(f"qdisc add dev {device} parent 10:{band:x} handle {parent} drr")
         for at, n in enumerate(mine, 1):
             handles[n] = f"{parent}{at:x}"
-            quantum = round(_native.quantity(classes[n]["quantum"], "size"))
+            quantum = classes[n]["params"]["quantum"]
             below.append(f"class add dev {device} parent {parent} classid {handles[n]} drr quantum {quantum}")
             below.append(_fifo(device, handles[n], 0x100 + n, classes[n]))
         below += sorter.lines(parent, {n: handles[n] for n in mine})
     return [*lines, *sorter.lines("10:", places), *below], tuple(handles)
 
 
-def _fifo(device: str, parent: str, handle: int, entry: Table) -> str:
+def _fifo(device: str, parent: str, handle: int, entry: Class) -> str:
     return f"qdisc add dev {device} parent {parent} handle {handle:x}: pfifo {' '.join(limit(entry))}"

@@ -9,22 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from linkweir import _native
 from linkweir.deploy import left_out
-from linkweir.deploy.copies import classes_of
+from linkweir.deploy.copies import classes_of, each_copy
 from linkweir.deploy.filters import Filters
 from linkweir.deploy.matching import Sorting, sorting
 from linkweir.deploy.policy import ETHERNET_BYTES, IN_MODULE, SHAPED, exact, kind_of, policy_lines
 from linkweir.fault import unfit
-from linkweir.scenarios.declared import refuse_scheduler, rows, told, treated
+from linkweir.scenarios.declared import refuse_scheduler, rows, told
 from linkweir.scenarios.networks import refuse_constellation
 from linkweir.scenarios.scenario import Scenario
-from linkweir.scenarios.typed import Link
+from linkweir.scenarios.typed import Class, Link
 
 _DEVICE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,14}")
 _LONGEST = 15
-_ONLY_ELSEWHERE = frozenset(key for key, _ in treated("class", "tc", "left_out"))
-"""Keys of classes that are left out."""
 _MOST_BYTES = 256
 """Greatest overhead and least length that a queueing discipline takes, as cake does."""
 _QUANTUM_BYTES = 60_000
@@ -71,15 +68,16 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper
             "name its device as --device LINK=NAME (in Python: scenario.of_link)"
         )
         raise unfit("link.name", scenario.links[0], message)
-    keys = scenario.native.written()
-    link, scheduler, numbers = keys["link"], keys["scheduler"], scenario.native.tables()["link"]
-    refuse_scheduler("tc", scheduler)
-    classes, changed = _carried(classes_of(keys), numbers)
+    keys, tables = scenario.native.written(), scenario.native.tables()
+    link, scheduler, numbers = keys["link"], tables["scheduler"], tables["link"]
+    refuse_scheduler("tc", keys["scheduler"])
+    shown = classes_of(keys)
+    classes, changed = _carried(shown, each_copy(tables["classes"]), numbers)
     hashed = scheduler["policy"] == "fq_codel"
-    sorted_by = Sorting((None,) * len(classes), 0) if hashed else sorting(classes, keys["class"])
+    sorted_by = Sorting((None,) * len(classes), 0) if hashed else sorting(shown, keys["class"])
     at = ifb_of(device) if ingress else device
     own = _bandwidth(link, numbers) if shaper == "module" else None
-    _check_times(scheduler["policy"], classes_of(keys))
+    _check_times(scheduler["policy"], shown)
     filters = Filters(at, sorted_by)
     lines, _ = policy_lines(scheduler, classes, numbers["nominal_bps"], at, filters, hashed=hashed, shaper=own)
     shapes = "HTB" if own is None else "the shaper"
@@ -88,9 +86,9 @@ def tc_scripts(scenario: Scenario, device: str, *, ingress: bool = False, shaper
         notes.append("class: Linux's fq_codel tells flows by their addresses and ports, so classes have no part in it")
     if any("flower" in line and "_port" in line for line in lines):
         notes.append("class.match: later fragments of a datagram carry no ports, and filters do not see their first")
-    name = scheduler["policy"]
+    name = scenario.policy
     size = _size(device, numbers) if own is None else []
-    add = [f"tc {line}" for line in (*(_shaper(at, link, numbers) if own is None else []), *lines)]
+    add = [f"tc {line}" for line in (*(_shaper(at, numbers) if own is None else []), *lines)]
     undo = _undo(device, at)
     warnings = [_fixed(at, link, own is not None)] if left_out.varies(link) else []
     said = [*notes, *(f"warning: {warning}" for warning in warnings)]
@@ -126,19 +124,20 @@ def ifb_of(device: str) -> str:
     return f"ifb-{device[-(_LONGEST - len('ifb-')) :]}"
 
 
-def _carried(classes: Sequence[Mapping[str, Any]], link: Link) -> tuple[list[dict[str, Any]], list[str]]:
-    """The classes with what a queueing discipline knows, and what became of the rest."""
+def _carried(
+    written: Sequence[Mapping[str, Any]], classes: Sequence[Class], link: Link
+) -> tuple[list[Class], list[str]]:
+    """The classes with limits that a queueing discipline has, and what became of other keys."""
     found, notes = [], []
     in_time = rows("class")["limit"].of("tc").words
-    for number, entry in enumerate(classes):
-        own = {key: value for key, value in entry.items() if key not in _ONLY_ELSEWHERE}
-        others = told("class", "tc", entry, "left_out")
-        notes += [f"class[{number}].{key} = {entry[key]}: {why}" for key, why in others]
-        if "limit" in own and not own["limit"].endswith("p"):
-            bits = _native.quantity(own["limit"], "time") * link["nominal_bps"]
-            notes.append(f"class[{number}].limit = {own['limit']}: {in_time}")
-            own["limit_bytes"] = f"{max(round(bits / 8), 3000)}B"
-            del own["limit"]
+    for number, (shown, entry) in enumerate(zip(written, classes, strict=True)):
+        others = told("class", "tc", shown, "left_out")
+        notes += [f"class[{number}].{key} = {shown[key]}: {why}" for key, why in others]
+        own = entry.copy()
+        if own["limit_s"] is not None:
+            bits = own["limit_s"] * link["nominal_bps"]
+            notes.append(f"class[{number}].limit = {shown['limit']}: {in_time}")
+            own["limit_bytes"], own["limit_s"] = max(round(bits / 8), 3000), None
         found.append(own)
     return found, notes
 
@@ -152,15 +151,14 @@ def _check_times(policy: object, classes: Sequence[Mapping[str, Any]]) -> None:
                 raise unfit(f"class[{number}].limit", entry["limit"], message)
 
 
-def _rate(link: Mapping[str, Any], numbers: Link) -> str:
-    if not isinstance(link.get("rate", {}), dict):
-        return exact(link["rate"], "rate")
-    return exact(f"{round(numbers['nominal_bps'])}bit", "rate")
+def _rate(link: Link) -> str:
+    rate_bps = link["rate_bps"]
+    return exact(rate_bps if isinstance(rate_bps, float) else link["nominal_bps"], "rate")
 
 
 def _bandwidth(link: Mapping[str, Any], numbers: Link) -> list[str]:
     """Words that make a queueing discipline of linkweir its own shaper."""
-    words = ["bandwidth", _rate(link, numbers)]
+    words = ["bandwidth", _rate(numbers)]
     for key, size in (("overhead", numbers["overhead_bytes"]), ("mpu", numbers["mpu_bytes"])):
         if size > _MOST_BYTES:
             raise unfit(f"link.{key}", link[key], f"must be at most {_MOST_BYTES}B here; --shaper htb takes more")
@@ -169,8 +167,8 @@ def _bandwidth(link: Mapping[str, Any], numbers: Link) -> list[str]:
     return words
 
 
-def _shaper(device: str, link: Mapping[str, Any], numbers: Link) -> list[str]:
-    rate = _rate(link, numbers)
+def _shaper(device: str, link: Link) -> list[str]:
+    rate = _rate(link)
     return [
         f"qdisc add dev {device} root handle 1: $size htb default 1",
         f"class add dev {device} parent 1: classid {SHAPED} htb rate {rate} ceil {rate} quantum {_QUANTUM_BYTES}",

@@ -20,7 +20,7 @@ from linkweir.scenarios.kinds import OPEN_LOOP
 from linkweir.scenarios.resolved import Entry, ResolvedScenario
 
 if TYPE_CHECKING:
-    from linkweir.tables.outline import Values
+    from linkweir.columns import Values
     from linkweir.tables.run_tables import RunTables
 
 LONG_DELAY_S = 1.0

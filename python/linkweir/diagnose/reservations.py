@@ -24,7 +24,7 @@ from linkweir.diagnose.rules import EXCESS, spans_in_window_s
 from linkweir.scenarios.resolved import Entry, ResolvedScenario, packet_bytes
 
 if TYPE_CHECKING:
-    from linkweir.tables.outline import Values
+    from linkweir.columns import Values
     from linkweir.tables.run_tables import RunTables
 
 _BINS = 4096

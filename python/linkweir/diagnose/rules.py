@@ -15,9 +15,10 @@ from linkweir.scenarios.kinds import OPEN_LOOP
 from linkweir.scenarios.resolved import ResolvedScenario, packet_bytes, size_text
 from linkweir.scenarios.typed import Cosine, Flow, Lines, Steps
 from linkweir.tables import bins
+from linkweir.tables.run_tables import LinkTables
 
 if TYPE_CHECKING:
-    from linkweir.tables.outline import Values
+    from linkweir.columns import Values
     from linkweir.tables.run_tables import RunTables
 
 EXCESS = 0.01
@@ -28,10 +29,11 @@ def offered_above_capacity(run: RunTables, resolved: ResolvedScenario) -> list[F
     """Flows that do not slow down send more than the link can carry."""
     if resolved.beam or not {"flows", "link"} <= set(run.tables):
         return []
-    capacity_bps = _capacity_bps(run)
-    if capacity_bps is None:
+    used_s = _used_s(run)
+    capacity_bps = _capacity_bps(run, resolved, used_s)
+    if capacity_bps is None or not used_s:
         return []
-    offered_bps, edges_bps = _offered_bps(run, resolved)
+    offered_bps, edges_bps = _offered_bps(run, resolved, used_s)
     if offered_bps - capacity_bps <= max(EXCESS * capacity_bps, edges_bps):
         return []
     coded = "coded for the satellite " if resolved.satellite else ""
@@ -65,10 +67,10 @@ def _less_offered(
         cures.append(f"multiply the rates of {names}{calls} by {math.floor(1000 * factor) / 1000:.3g}")
     rate_bps = resolved.link["rate_bps"]
     if rate_bps is not None:
-        rate = _scaled(rate_bps, 1 / factor) if factor > 0 else None
-        if isinstance(rate, str) and _native.quantity(rate, "rate") <= _FASTEST_BPS:
-            advice.append({"link.rate": rate, "link.nominal": rate})
-            cures.append(f"use a link of {megabits(_native.quantity(rate, 'rate'))}")
+        faster_bps = round(rate_bps / factor) if isinstance(rate_bps, float) and factor > 0 else None
+        if faster_bps is not None and faster_bps <= _FASTEST_BPS:
+            advice.append({"link.rate": f"{faster_bps}bit", "link.nominal": f"{faster_bps}bit"})
+            cures.append(f"use a link of {megabits(faster_bps)}")
     return tuple(advice), cures
 
 
@@ -109,12 +111,24 @@ def _scaled_points(points: list[tuple[float, float]], factor: float) -> list[lis
     return [[_native.show(time_s, "time"), _scaled(value_bps, factor)] for time_s, value_bps in points]
 
 
-def _offered_bps(run: RunTables, resolved: ResolvedScenario) -> tuple[float, float]:
+_Spans = list[tuple[float, float]]
+
+
+def _used_s(run: RunTables) -> _Spans:
+    """The times that totals cover; of a link of a constellation, those in which flows with a fixed rate pass it."""
+    whole = (run.scenario.warmup_s, run.simulated_s)
+    if not (isinstance(run, LinkTables) and run.comes_and_goes):
+        return [whole]
+    flows = run.table("flows").select(["flow", "kind"]).to_pylist()
+    return run.passed_s([flow["flow"] for flow in flows if flow["kind"] in OPEN_LOOP], *whole)
+
+
+def _offered_bps(run: RunTables, resolved: ResolvedScenario, used_s: _Spans) -> tuple[float, float]:
     """The load of flows with a fixed rate, on the wire; of a satellite in coded bits.
 
-    Also how much of it one packet per flow is, by which the edges of the time may change it.
+    Also how much of it one packet per flow and time is, by which the edges of the times may change it.
     """
-    window_s = run.simulated_s - run.scenario.warmup_s
+    window_s = math.fsum(to_s - from_s for from_s, to_s in used_s)
     mean_bytes = np.repeat(
         [resolved.packet_wire_bytes(packet_bytes(flow)[0]) for flow in resolved.flows],
         [flow["count"] for flow in resolved.flows],
@@ -127,13 +141,29 @@ def _offered_bps(run: RunTables, resolved: ResolvedScenario) -> tuple[float, flo
     flows = run.table("flows").select(["kind", "arrived_pkts"]).to_pydict()
     fixed = [kind in OPEN_LOOP for kind in flows["kind"]]
     offered = np.dot(bits, np.where(fixed, flows["arrived_pkts"], 0))
-    return float(offered) / window_s, float(np.dot(bits, fixed)) / window_s
+    return float(offered) / window_s, len(used_s) * float(np.dot(bits, fixed)) / window_s
 
 
-def _capacity_bps(run: RunTables) -> float | None:
-    """Mean capacity over the time that totals cover; None if the run ended before it."""
-    rows = run.batches("link", ("t_s", "capacity_bps"))
-    return bins.means(rows, ("capacity_bps",), **_covered(run))["capacity_bps"]
+def _capacity_bps(run: RunTables, resolved: ResolvedScenario, used_s: _Spans) -> float | None:
+    """Mean capacity over these times; None if it is not known, as the run ended before them."""
+    rate_bps = resolved.link["rate_bps"]
+    columns = ("t_s", "capacity_bps")
+    if not _comes_and_goes(run):
+        return bins.means(run.batches("link", columns), columns[1:], **_covered(run))["capacity_bps"]
+    if isinstance(rate_bps, float):
+        return rate_bps
+    # A bin has the capacity that there was while the link existed, so only bins that the times cover are looked at.
+    interval_s = run.scenario.interval_s
+    found: list[float] = []
+    for batch in run.batches("link", columns):
+        for start_s, capacity_bps in zip(*(batch.column(name).to_pylist() for name in columns), strict=True):
+            if any(from_s <= start_s and start_s + interval_s <= to_s for from_s, to_s in used_s):
+                found.append(capacity_bps)
+    return math.fsum(found) / len(found) if found else None
+
+
+def _comes_and_goes(run: RunTables) -> bool:
+    return isinstance(run, LinkTables) and run.comes_and_goes
 
 
 def spans_in_window_s(starts_s: Values, run: RunTables) -> Values:

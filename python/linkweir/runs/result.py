@@ -196,6 +196,28 @@ class Result(RunTables):
         return self.table("terminals")
 
     @property
+    def members(self) -> pa.Table:
+        """One row per bin and link of a bond: capacity_bps, used_bps, and ``up``, the fraction of the time in which the
+        scheduler knew the link to be up.
+        """
+        return self.table("members")
+
+    @property
+    def bond_paths(self) -> pa.Table:
+        """One row per class and link of a bond over warmup .. duration: packets sent over it, copies, repetitions,
+        losses, and what the receiver dropped of it as duplicate or late.
+        """
+        return self.table("bond_paths")
+
+    @property
+    def bond_receivers(self) -> pa.Table:
+        """One row per class of a bond over warmup .. duration: what its receiver handed out, held, gave up and dropped.
+
+        ``reordered_pkts`` came after a later packet, ``late_pkts`` after they were given up.
+        """
+        return self.table("bond_receivers")
+
+    @property
     def log(self) -> pa.Table:
         """One row per event of a packet, with ``log = "packets"``; read large logs with `batches`.
 

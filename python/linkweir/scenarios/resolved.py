@@ -83,10 +83,8 @@ class ResolvedScenario:
     def default_mtu_bytes(self) -> float:
         """The default of the policy's parameter `mtu`; 0 if it has none."""
         (policy,) = (policy for policy in _native.policies() if policy["name"] == self.scheduler["policy"])
-        defaults = [
-            param["default"] for param in (*policy["params"], *policy["class_params"]) if param["name"] == "mtu"
-        ]
-        return _native.quantity(defaults[0] or "0B", "size") if defaults else 0.0
+        params = (*policy["params"], *policy["class_params"])
+        return float(next((param["usual"] or 0 for param in params if param["name"] == "mtu"), 0))
 
     @property
     def beam(self) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from linkweir import _native, traces
+from linkweir.fault import unfit
 from linkweir.scratch import scratch
 
 AnyTrace = str | os.PathLike[str] | traces.Trace | traces.Frame
@@ -112,8 +113,7 @@ class Scenario:
         ...
         linkweir.ScenarioError: flow[0].rate = "1": needs a unit: one of Gbit, Mbit, kbit, bit, like "20Mbit"
         """
-        lines = [f"{_key(key)} = {_toml(value, str(key))}\n" for key, value in keys.items()]
-        return cls.parse("".join(lines), path=path, seed=seed, trace=trace, trace_keys=trace_keys)
+        return cls.parse(_text(keys), path=path, seed=seed, trace=trace, trace_keys=trace_keys)
 
     @property
     def native(self) -> _native.Scenario:
@@ -349,6 +349,50 @@ def _toml(value: object, place: str) -> str:
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_toml(member, f"{place}[{i}]") for i, member in enumerate(value)) + "]"
     raise _fault(place, f"cannot be written as TOML: {type(value).__name__}; give a string, number, list or dict")
+
+
+def _text(keys: Mapping[str, Any]) -> str:
+    return "".join(f"{_key(key)} = {_toml(value, str(key))}\n" for key, value in keys.items())
+
+
+def link_of(
+    scenario: Scenario | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    seed: int | None = None,
+    trace: AnyTrace | None = None,
+    trace_keys: Mapping[str, Any] | None = None,
+) -> _native.Scenario:
+    """The parsed form of a scenario for `linkweir.Link`, which may lack flows and duration."""
+    if isinstance(scenario, Scenario):
+        native = as_scenario(scenario, seed=seed, trace=trace).native
+        if native.link_names is not None:
+            raise unfit("link", "", "must be one link here; write one [link] instead of several")
+        return native
+    given = _trace(trace, trace_keys)
+    if isinstance(scenario, Mapping):
+        return _native.parse(_text(scenario), None, seed=_seed(seed), driven=True, **given)
+    return _native.load(os.fspath(scenario), seed=_seed(seed), driven=True, **given)
+
+
+def driven_link(keys: Mapping[str, Any], inputs: Mapping[str, bytes], *, seed: int | None = None) -> _native.Scenario:
+    """The parsed form of a dict for `linkweir.Link`, which may lack flows and duration.
+
+    Args:
+        keys: the scenario.
+        inputs: content of the files that `keys` names, by their names; other paths must be absolute.
+        seed: takes the place of the dict's seed.
+
+    Raises:
+        ScenarioError: something in it is wrong.
+    """
+    if not inputs:
+        return _native.parse(_text(keys), None, seed=_seed(seed), driven=True)
+    with scratch() as folder:
+        for name, content in inputs.items():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        return _native.parse(_text(keys), str(folder / "scenario.toml"), seed=_seed(seed), driven=True)
 
 
 def as_scenario(

@@ -11,6 +11,7 @@
     summary.json           how many runs, and what failed
     report.html            means, intervals and figures in one file
     comparison.json        of a comparison: what is compared, besides the plan
+    yardstick.json         of the yardstick: what is measured, and its rows
     provenance.json        what ran, when and where, and how it ended, as in a run directory
 
 The data set is made of the parts in the order of the plan, so its bytes do not depend on where or when runs were done.
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 PLAN = "plan.json"
 COMPARISON = "comparison.json"
 """What a comparison adds to the directory of its sweep."""
+YARDSTICK = "yardstick.json"
+"""What the yardstick adds."""
 _EARLIER = "an earlier version, which noted no {}"
 
 
@@ -69,7 +72,7 @@ class SweepDirectory(ResumedDirectory):
     """
 
     KIND = KIND
-    OURS = (PLAN, COMPARISON, INPUTS, PARTS, RESULTS, SUMMARY, REPORT)
+    OURS = (PLAN, COMPARISON, YARDSTICK, INPUTS, PARTS, RESULTS, SUMMARY, REPORT)
 
     def __init__(self, path: Path, plan: Plan, *, force: bool = False) -> None:
         self._plan = plan

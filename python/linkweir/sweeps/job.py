@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from linkweir import _native
 from linkweir.columns import blobs, reals, strings, wholes
 from linkweir.directories.build import build
+from linkweir.fault import ExecutorError
 from linkweir.scenarios.scenario import Scenario, with_inputs
 from linkweir.tables import bins
 
@@ -38,6 +39,7 @@ class Job:
         seed: seed of every random number.
         inputs: the files that `text` names, as (name, content).
         whole: the answer holds all tables of the run instead of its rows in a data set.
+        place: where it runs if not in the simulator, for the executor that knows this place.
     """
 
     number: int
@@ -46,6 +48,7 @@ class Job:
     seed: int
     inputs: tuple[tuple[str, bytes], ...] = field(repr=False)
     whole: bool = False
+    place: tuple[str, ...] = ()
 
 
 class KeptRun(NamedTuple):
@@ -88,11 +91,13 @@ def version() -> str:
     return f"{here['linkweir']} {here['commit']} {here['sources_sha256'][:12]}"
 
 
-def identity(text: str, seed: int, inputs: tuple[tuple[str, bytes], ...]) -> str:
+def identity(text: str, seed: int, inputs: tuple[tuple[str, bytes], ...], place: tuple[str, ...] = ()) -> str:
     """SHA-256 of everything that the results of a run depend on."""
     digest = hashlib.sha256(f"{seed}\n{len(text)}\n{text}".encode())
     for name, content in inputs:
         digest.update(f"\n{name}\n{hashlib.sha256(content).hexdigest()}".encode())
+    for word in place:
+        digest.update(f"\n{len(word)} {word}".encode())
     return digest.hexdigest()
 
 
@@ -105,10 +110,15 @@ def work(job: Job) -> Answer:
 
 
 def _content(job: Job) -> bytes:
+    if job.place:
+        raise ExecutorError(f"is a run in {job.place[0]}, which this executor cannot do")
     scenario = _scenario(job)
     tables, simulated_s = _simulate(scenario, whole=job.whole)
-    if job.whole:
-        return write_tables(tables)
+    return write_tables(tables) if job.whole else kept_rows(tables, scenario, simulated_s)
+
+
+def kept_rows(tables: Mapping[str, pa.Table], scenario: Scenario, simulated_s: float) -> bytes:
+    """The answer of a run: its rows and the distributions of its delays, for `read_run`."""
     kept = {_ROWS: summary_rows(tables, scenario, simulated_s)}
     return write_tables(kept | {name: table for name, table in tables.items() if name == _DELAYS})
 
@@ -186,7 +196,7 @@ def _scenario(job: Job) -> Scenario:
     return with_inputs(job.text, job.inputs, job.seed)
 
 
-def summary_rows(tables: dict[str, pa.Table], scenario: Scenario, simulated_s: float) -> pa.Table:
+def summary_rows(tables: Mapping[str, pa.Table], scenario: Scenario, simulated_s: float) -> pa.Table:
     """A run in few rows: one of the link, one of each class, one of each flow, distinguished by ``scope``.
 
     Args:
@@ -215,7 +225,7 @@ _OF_LINK = ("capacity_bps", "used_bps")
 
 
 def _link_means(
-    tables: dict[str, pa.Table], scenario: Scenario, simulated_s: float
+    tables: Mapping[str, pa.Table], scenario: Scenario, simulated_s: float
 ) -> dict[str, dict[str, float | None]]:
     """The means of each link by its name; of a scenario with one ``[link]`` of the link without a name."""
     batches = tables["link"].to_batches() if "link" in tables else []
@@ -226,7 +236,7 @@ def _link_means(
     return {link: found.get(link, {}) for link in scenario.links}
 
 
-def _with_applications(tables: dict[str, pa.Table]) -> pa.Table:
+def _with_applications(tables: Mapping[str, pa.Table]) -> pa.Table:
     """Table ``flows`` with the columns of what its applications did; null for other flows."""
     flows = tables["flows"]
     for name in _APPLICATIONS:

@@ -4,7 +4,7 @@
 A key leads to one value of a scenario. Classes and flows are addressed by their names; a name with a dot is quoted, as
 in TOML: ``flow."a.b".rate``. A table sets the keys in it; keys that it does not name keep their values. Where a
 scenario has several links, they are addressed by their names, too: ``link.feeder.rate``,
-``link.feeder.class.voice.limit``.
+``link.feeder.class.voice.limit``; so are bonds: ``bond.boat.class.voice.paths``.
 
 ``link.nominal.unset = true`` takes a key out of the scenario, ``flow.NAME.unset = true`` a whole flow. Here the value
 of such a key is None, as which Python may write it.
@@ -135,7 +135,7 @@ def _is_list(place: object, rest: Key) -> bool:
     """Whether the next word of a key is a list whose entry the word after it names."""
     if len(rest) < 2 or not isinstance(place, Mapping):
         return False
-    return rest[0] in _LISTS or (rest[0] == "link" and isinstance(place.get("link"), list))
+    return rest[0] in _LISTS or (rest[0] in ("link", "bond") and isinstance(place.get(rest[0]), list))
 
 
 def _follow(scenario: Mapping[str, Any], key: Key) -> tuple[Any, Key, str]:
@@ -299,7 +299,7 @@ def columns(key: Key, values: Sequence[Any]) -> dict[str, list[Any]]:
     >>> columns(("flow", "voice", "class"), ["ef"])
     {'flow.voice.class': ['ef']}
     """
-    of_network = len(key) == 3 and key[0] in ("link", "constellation") and key[2] == "class"
+    of_network = len(key) == 3 and key[0] in ("link", "bond", "constellation") and key[2] == "class"
     name = f"{show(key)}_list" if of_network or (len(key) == 1 and key[0] in _LISTS) else show(key)
     given = [value for value in values if value is not None]
     if all(isinstance(value, bool) for value in given):

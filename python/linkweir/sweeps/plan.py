@@ -50,6 +50,7 @@ class Case:
         readings: what each measured series was taken for, a line each.
         notes: where something is not as the scenario's writer may expect, a sentence each.
         shown: `values`, and the scenario's own values of the keys that only other cases change.
+        place: where its runs are done, as `Job.place`.
     """
 
     number: int
@@ -61,6 +62,7 @@ class Case:
     readings: tuple[str, ...] = field(repr=False)
     notes: tuple[str, ...] = field(repr=False)
     shown: Values = field(repr=False)
+    place: tuple[str, ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         known = ", ".join(
@@ -160,6 +162,7 @@ class Plan:
         name: str,
         cases: Iterable[tuple[Mapping[str, Any], Scenario]],
         seeds: Sequence[int] | None = None,
+        places: Sequence[tuple[str, ...]] | None = None,
     ) -> Plan:
         """A plan of scenarios made elsewhere.
 
@@ -167,19 +170,21 @@ class Plan:
             name: shown in reports.
             cases: what tells each from the others, by dotted key, and its scenario.
             seeds: run with each; with its own when None.
+            places: where the runs of each case are done, as `Job.place`; in the simulator when None.
 
         Raises:
             PlanError: two cases are the same, or there is none.
         """
-        place = _Place("plan", "")
+        plan = _Place("plan", "")
         contents: dict[bytes, bytes] = {}
         made = []
         for number, (shown, scenario) in enumerate(cases, 1):
             values = {keys.split(key): _plain(value) for key, value in shown.items()}
-            made.append(Case(number, "", values, *_kept_of(scenario, contents), values))
+            place = () if places is None else places[number - 1]
+            made.append(Case(number, "", values, *_kept_of(scenario, contents), values, place))
         if not made:
-            raise place.fault("case", None, "is empty; give at least one case")
-        return cls(name, made, None if seeds is None else _seeds(list(seeds), None, place), "plan")
+            raise plan.fault("case", None, "is empty; give at least one case")
+        return cls(name, made, None if seeds is None else _seeds(list(seeds), None, plan), "plan")
 
     @classmethod
     def _read(cls, plan: Mapping[str, Any], place: _Place, path: Path, seed: int | None) -> Plan:
@@ -503,8 +508,8 @@ def _runs(cases: Sequence[Case], seeds: Sequence[int] | None, source: str) -> It
         inputs = tuple((name, content) for name, _, content in case.inputs)
         for seed in [case.seed] if seeds is None else seeds:
             number += 1
-            same = identity(case.text, seed, inputs)
+            same = identity(case.text, seed, inputs, case.place)
             earlier = seen.setdefault(same, case)
             if earlier is not case:
                 raise PlanError(f"{source}: {case} is {earlier} again; leave one of them out")
-            yield Run(case, Job(number, same, case.text, seed, inputs))
+            yield Run(case, Job(number, same, case.text, seed, inputs, place=case.place))

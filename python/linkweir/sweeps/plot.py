@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
-    from linkweir.tables.outline import Values
+    from linkweir.columns import Values
 
 _DRAWN = ("rate", "loss", "delay_p50", "delay_p99")
 _MOST_LINES = 12

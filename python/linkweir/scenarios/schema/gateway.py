@@ -20,6 +20,7 @@ from linkweir.scenarios.schema.values import (
 )
 
 _ONLY_IN_LINK = ("below", "overhead", "mpu")
+_NOT_OF_A_PATH = ("across", "command")
 _NAMED = r"^([A-Za-z0-9_][A-Za-z0-9_-]{0,62}\.)*[A-Za-z0-9_]*[A-Za-z][A-Za-z0-9_-]*:[1-9][0-9]{0,4}$"
 _SOCKET: Schema = {"type": "string", "pattern": r"^([0-9.]+|\[[0-9a-fA-F:.%]+\]):[0-9]+$"}
 _WORD: Schema = {"type": "string", "pattern": r"^\S+$"}
@@ -72,6 +73,8 @@ def _form(row: Row) -> Schema:
         "device": {"type": "string", "pattern": r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,14}$"},
         "other": a_list(TEXT),
     }
+    if shape["form"] == "words_or_names":
+        return one_of(words(shape["words"]), a_list(_WORD))
     if shape["form"] == "of_scenario":
         scenario = rows("link")[shape["key"]]
         return columns() if shape["key"] == "columns" else simple(scenario) or {}
@@ -123,5 +126,9 @@ def _peer() -> Schema:
     underlay = _rows("underlays")
     ways = a_list(table(_keys("underlays"), [key for key, row in underlay.items() if row.required]))
     keys["underlays"] = described(found["underlays"], ways)
+    path = _rows("path")
+    of_path = {key: schema for key, schema in link.items() if key not in _NOT_OF_A_PATH}
+    paths = a_list(table(_keys("path") | of_path, [key for key, row in path.items() if row.required]))
+    keys["path"] = described(found["path"], paths)
     keys["probe"] = described(found["probe"], table(_keys("probe")))
     return table(keys, [key for key, row in found.items() if row.required])

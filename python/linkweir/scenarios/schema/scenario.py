@@ -38,6 +38,7 @@ def scenario() -> Schema:
     top["scheduler"] = described(found["scheduler"], _any_scheduler())
     top["class"] = described(found["class"], a_list(_any_class()))
     top["flow"] = described(found["flow"], a_list(_flow()))
+    top["bond"] = described(found["bond"], a_list(_bond()))
     top["constellation"] = described(found["constellation"], _constellation())
     required = [key for key, row in found.items() if row.required and key != "link"]
     return {
@@ -47,11 +48,18 @@ def scenario() -> Schema:
         **table(top, required),
         "allOf": [
             {"if": _COMPUTED, "then": _NO_LINKS, "else": _LINKS},
+            {"if": {"not": {"required": ["bond"]}}, "then": _NO_MEMBERS},
             *by_policy(of_core(), tuple(rows("scheduler")), _class_keys()),
         ],
     }
 
 
+_PATHS = ("best", "all", "spill", "stripe")
+_NO_MEMBERS: Schema = {
+    "properties": {
+        "link": {"items": {"if": {"required": ["like"]}, "else": {"required": ["scheduler", "class"]}}},
+    }
+}
 _COMPUTED: Schema = {"required": ["constellation"]}
 _NO_LINKS: Schema = {
     "not": {"anyOf": [{"required": [key]} for key in ("link", "scheduler", "class")]},
@@ -210,12 +218,15 @@ def _arrivals() -> Schema:
     )
 
 
-def columns() -> Schema:
+def columns(*, delay: bool = True) -> Schema:
     """Columns of a trace in CSV."""
     place = one_of(TEXT, {"type": "integer", "minimum": 1})
     column = one_of(place, table({"column": place, "unit": TEXT}, ["column"]))
     both = a_list(place) | {"minItems": 2, "maxItems": 2}
-    return table({"t": one_of(column, both), "capacity": column, "delay": column, "loss": column}, ["capacity"])
+    keys = {"t": one_of(column, both), "capacity": column, "delay": column, "loss": column}
+    if not delay:  # links whose delays are computed
+        del keys["delay"]
+    return table(keys, ["capacity"])
 
 
 def _per_terminal(one: Schema) -> Schema:
@@ -238,12 +249,29 @@ def _one_of_several() -> Schema:
     keys = {key: _key(row) for key, row in found.items()}
     keys["scheduler"] = described(found["scheduler"], _any_scheduler())
     keys["class"] = described(found["class"], a_list(_any_class()))
-    complete = {"required": ["scheduler", "class"], "oneOf": [{"required": [key]} for key in ("rate", "trace", "beam")]}
+    complete = {"oneOf": [{"required": [key]} for key in ("rate", "trace", "beam")]}
     return table(keys, ["name"]) | {
         "allOf": [
             {"if": {"required": ["like"]}, "else": complete},
             *by_policy(of_core(), tuple(rows("scheduler")), _class_keys()),
         ]
+    }
+
+
+def _bond() -> Schema:
+    """Several links behind one scheduler."""
+    found = rows("bond")
+    own = rows("bond.class")
+    of_class = {key: _key(row) for key, row in own.items() if key not in ("match", "paths")}
+    of_class["match"] = rules_of(own["match"])
+    of_class["paths"] = described(own["paths"], one_of(words(_PATHS), a_list(TEXT)))
+    of_policies = merged(keys for _, keys in of_core().values())
+    keys = {key: _key(row) for key, row in found.items() if key not in ("scheduler", "class")}
+    keys["scheduler"] = described(found["scheduler"], _any_scheduler())
+    any_class: Schema = {"type": "object", "properties": of_class | of_policies, "required": ["name"]}
+    keys["class"] = described(found["class"], a_list(any_class))
+    return table(keys, ["name", "links", "scheduler", "class"]) | {
+        "allOf": by_policy(of_core(), tuple(rows("scheduler")), of_class)
     }
 
 
@@ -254,7 +282,13 @@ def _constellation() -> Schema:
     keys["stations"] = described(found["stations"], a_list(_section("constellation.stations")))
     for kind in ("ground", "isl"):
         keys[kind] = described(found[kind], _kind_of_links(f"constellation.{kind}"))
-    return table(keys, [key for key, row in found.items() if row.required])
+    pattern = rows("walker")
+    needed = [key for key, row in pattern.items() if row.required]
+    return table(keys, [key for key, row in found.items() if row.required and key not in pattern]) | {
+        "if": {"required": ["tle"]},
+        "then": {"not": _either(*pattern)},
+        "else": {"required": needed},
+    }
 
 
 def _kind_of_links(path: str) -> Schema:
@@ -262,6 +296,7 @@ def _kind_of_links(path: str) -> Schema:
     computed = ("delay", "return_delay", "satellite", "beam")
     found = {key: row for key, row in rows(path).items() if key not in computed}
     keys = {key: _key(row) for key, row in found.items()}
+    keys["columns"] = described(found["columns"], columns(delay=False))
     keys["scheduler"] = described(found["scheduler"], _any_scheduler())
     keys["class"] = described(found["class"], a_list(_any_class()))
     return table(keys, ["scheduler", "class"]) | {
