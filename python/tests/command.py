@@ -9,6 +9,7 @@ import json
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -100,6 +101,42 @@ def start(*arguments: object) -> subprocess.Popen[str]:
     """Starts the command."""
     words = [*COMMAND, *map(str, arguments)]
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+PAUSED = """\
+import contextlib, os, signal, sys
+from unittest import mock
+from linkweir.commands import cli
+
+def tell(at, *_):
+    if at >= reached and not told:
+        told.append(at)
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+told, bar, reached = [], sys.argv[1], float(sys.argv[2])
+sys.argv[1:3] = []
+with mock.patch(bar, lambda *_: contextlib.nullcontext(tell)):
+    sys.exit(cli.main())
+"""
+
+
+def start_until(bar: str, reached: float, *arguments: object) -> subprocess.Popen[str]:
+    """Starts the command, which stops itself (SIGSTOP) once its progress is at least this; returns it then.
+
+    `bar` is the full name of the function whose bar shows the progress on a terminal.
+    """
+    words = [sys.executable, "-c", PAUSED, bar, str(reached), *map(str, arguments)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    found = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    assert found is not None
+    assert found.si_code == os.CLD_STOPPED, process.communicate()
+    return process
+
+
+def interrupt(process: subprocess.Popen[str]) -> None:
+    """Presses Ctrl-C on a command that has stopped itself, and lets it continue."""
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGCONT)
 
 
 def await_status(directory: Path, status: str, process: subprocess.Popen[str]) -> None:

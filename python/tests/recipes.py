@@ -99,7 +99,7 @@ keys! {
         '    Poisson "poisson" &kinds::POISSON, RANDOM_GAPS;\n',
         '    /// A packet at regular times.\n    Ticks "ticks" &kinds::TICKS, PACKET_TIMES;\n',
     ),
-    Edit("crates/linkweir-sim/src/scenario/keys/mod.rs", "[&Table; 36]", "[&Table; 37]"),
+    Edit("crates/linkweir-sim/src/scenario/keys/mod.rs", "[&Table; 38]", "[&Table; 39]"),
     behind("crates/linkweir-sim/src/scenario/keys/mod.rs", "    &kinds::POISSON,\n", "    &kinds::TICKS,\n"),
     behind(
         "crates/linkweir-sim/src/experiment.rs",

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from command import REPOSITORY
 
+from linkweir.deploy.bpf import POLICIES, bpf_settings
 from linkweir.deploy.ns3 import ns3_program
 from linkweir.lab import LaboratoryError
 from linkweir.lab.tunnel import tunnel
@@ -20,6 +21,7 @@ from linkweir.scenarios.scenario import Scenario
 
 sys.path[:0] = [str(REPOSITORY / "lab/agreement"), str(REPOSITORY / "lab")]
 import agreement  # noqa: E402
+import bpf_guest  # noqa: E402
 import decisions  # noqa: E402
 import figures as points  # noqa: E402
 import page  # noqa: E402
@@ -232,6 +234,10 @@ def test_no_packet_arrives_when_another_leaves(policy: str) -> None:
     world(scenario, frozenset(decisions.POLICIES))
     tunnel(scenario, calls=True)
     assert 'disc->SetAttribute("Record", StringValue(record));' in ns3_program(scenario).text
+    in_bpf = bpf_settings(bpf_guest.matched(scenario)).text
+    points = [line for line in in_bpf.splitlines() if line.startswith("match")]
+    assert points == ['match = [{ dscp = "LE" }]', "match = [{ dscp = 2 }]", "match = [{ dscp = 3 }, {}]"]
+    assert set(decisions.POLICIES) <= set(POLICIES)
 
 
 def test_a_place_that_decides_otherwise_is_marked() -> None:

@@ -195,6 +195,7 @@ def test_generators_keep_to_their_word() -> None:
     "name",
     [
         "linkweir",
+        "linkweir.links",
         "linkweir.scenarios.policy",
         "linkweir.scenarios.scenario",
         "linkweir.runs.simulate",

@@ -8,16 +8,24 @@ import subprocess
 import sys
 from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import REPOSITORY
 
 BENCH = REPOSITORY / "bench"
-_spec = importlib.util.spec_from_file_location("bench_report", BENCH / "report.py")
-assert _spec is not None
-assert _spec.loader is not None
-report = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(report)
+
+
+def bench(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"bench_{name}", BENCH / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+report = bench("report")
 
 COLUMNS = ["policy", "ns", "state bytes"]
 LINES = [["rr", "10.5", "32"], ["pss-paper", "refused: too many queues"]]
@@ -90,3 +98,41 @@ def test_what_is_refused_before_anything_is_measured(arguments: str, message: st
     assert ended.returncode == 2
     assert ended.stderr.rstrip().endswith(f"{tool}: error: {message}")
     assert ended.stdout == ""
+
+
+def cut_flows(bond: Any, *, af_delay_s: float = 0.03) -> dict[str, tuple[float, list[tuple[float, int]]]]:
+    """All packets of the flows of bench/bond.py, which began at 100 s, in order."""
+    return {
+        name: (100.0, [(100 + number / rate + af_delay_s, number) for number in range(rate * bond.END_S)])
+        for name, _, rate, _ in bond.CUT_FLOWS
+    }
+
+
+def test_a_cut_is_judged_by_what_was_sent_and_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    bond = bench("bond")
+    rate = {name: pkts for name, _, pkts, _ in bond.CUT_FLOWS}
+    assert bond.judged(cut_flows(bond), 120.0, 0.1)[1] == 0
+
+    # Voice that dies for good, or begins late.
+    for first_s, end_s, gap_ms in ((0, 50, 9990), (7, 60, 7030)):
+        flows = cut_flows(bond)
+        begun, came = flows["voice"]
+        flows["voice"] = (begun, [of for of in came if first_s * 50 <= of[1] < end_s * 50])
+        said, missed = bond.judged(flows, 120.0, 0.1)
+        assert missed == 1
+        assert f"longest gap {gap_ms} ms" in said[1]
+
+    # What comes late and in order is not lost, and does not hide what is.
+    flows = cut_flows(bond)
+    begun, came = flows["af"]
+    late = [(at + 0.4 if 130 <= at < 131 else at, number) for at, number in came]
+    flows["af"] = (begun, sorted(late, key=lambda of: of[1]))
+    assert bond.judged(flows, 120.0, 0.1)[1] == 0
+
+    # Losses from 100 ms before the cut to 300 ms after it are spared, and none after that: 5 % of a second.
+    for from_s, missed in ((19.9, 0), (20.25, 0), (20.3, 1), (39.9, 1), (0, 1), (59.95, 1)):
+        lost = {number for number in range(rate["af"] * 60) if from_s <= number / rate["af"] < from_s + 0.05}
+        flows["af"] = (begun, [of for of in came if of[1] not in lost])
+        said, found = bond.judged(flows, 120.0, 0.1)
+        assert found == missed, (from_s, said)

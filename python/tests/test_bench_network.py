@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import math
+import random
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -146,6 +147,17 @@ def test_the_kernel_gets_the_packets_and_starts_of_the_simulators(tmp_path: Path
     rows = (tmp_path / "open1.csv").read_text().splitlines()[1:]
     mine = [(at_ns, size) for at_ns, n, size in packets if n == place]
     assert [f"{at_ns / 1e9:.9f},{size}" for at_ns, size in mine] == rows
+
+
+def test_a_shift_moves_the_starts_of_transfers_only() -> None:
+    spread = module("network_spread")
+    replayed = {"name": "open", "kind": "replay", "file": "open.csv"}
+    drawn = {"flow": [{"name": "one", "kind": "tcp", "start": "700ms"}, {"name": "two", "kind": "tcp"}, replayed]}
+    one, two, open_source = spread.shifted(drawn, random.Random(1))["flow"]
+    starts_ns = [int(flow.pop("start").removesuffix("ns")) for flow in (one, two)]
+    assert 700_000_000 <= starts_ns[0] < 702_000_000
+    assert 0 <= starts_ns[1] < 2_000_000
+    assert [one, two, open_source] == [{"name": "one", "kind": "tcp"}, {"name": "two", "kind": "tcp"}, replayed]
 
 
 def test_the_kernel_acknowledges_each_segment_and_has_no_hystart() -> None:

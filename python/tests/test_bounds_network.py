@@ -103,11 +103,12 @@ def test_packets_that_are_filled_up_grow_most_when_they_are_small() -> None:
 
 
 def by_hand(
-    policy: str, rate: int, *, queues: int = 1, delay: Fraction | int = 0, keys: list[dict[str, Any]] | None = None
+    policy: str, rate: int, *, queues: int = 1, delay: Fraction | int = 0, params: list[dict[str, Any]] | None = None
 ) -> Link:
     nothing = Envelope(token_bucket(0, 0), "", 8, 8)
     names = [
-        Queue(f"q{i}", (keys or [{}] * queues)[i] | {"level": i * (policy == "strict")}, nothing) for i in range(queues)
+        Queue(f"q{i}", (params or [{}] * queues)[i] | {"level": i * (policy == "strict")}, nothing)
+        for i in range(queues)
     ]
     setting = Setting(policy, {}, rate_latency(rate, 0), 1, Fraction(rate), (Fraction(rate), Fraction(rate)), names)
     at = Fraction(delay)
@@ -184,7 +185,7 @@ def played(rng: random.Random) -> None:
         policy, rate = rng.choice(("fifo", "strict", "rr", "drr")), rng.choice((4, 8, 10)) * 10**6
         delay = rng.choice((Fraction(0), Fraction(1, 700)))
         quanta = [rng.choice((500, 1500)) for _ in range(3)]
-        links.append(by_hand(policy, rate, queues=3, delay=delay, keys=[{"quantum": f"{q}B"} for q in quanta]))
+        links.append(by_hand(policy, rate, queues=3, delay=delay, params=[{"quantum": q} for q in quanta]))
         stations.append(naive.Station(policy, rate, delay, 3, [8 * q for q in quanta]))
     traffic, ways, packets = [], [], []
     for number in range(rng.randint(2, 5)):

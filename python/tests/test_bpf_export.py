@@ -35,7 +35,7 @@ def test_the_loader_reads_what_is_written(loader: Path, tmp_path: Path) -> None:
         try:
             found = bpf_settings(Scenario.load(path))
         except ScenarioError as fault:
-            refused = ("scheduler.policy", "scheduler.across", "class.match", "link.name", "constellation")
+            refused = ("scheduler.policy", "scheduler.across", "class.match", "link.name", "constellation", "bond")
             assert fault.key in refused or re.match(r"class\[\d+]\.", fault.key or ""), path
             continue
         file = tmp_path / path.name
@@ -47,16 +47,18 @@ def test_the_loader_reads_what_is_written(loader: Path, tmp_path: Path) -> None:
 
 
 def test_policies_are_those_that_are_built() -> None:
-    built = re.search(r"^POLICIES \?= (.*)$", (ROOT / "bpf/Makefile").read_text(), re.M)
-    assert built
-    assert tuple(built[1].split()) == POLICIES
+    lines = (ROOT / "bpf/policies").read_text().splitlines()
+    assert tuple(line for line in lines if not line.startswith("#")) == POLICIES
+    page = (ROOT / "docs/reference/bpf.md").read_text()
+    listed = page[page.index("such programs:") : page.index("The\nkernel does not accept")]
+    assert tuple(re.findall(r"`(\w+)`", listed)) == POLICIES
 
 
 @pytest.mark.parametrize(
     ("change", "by", "key", "told"),
     [
         ('"pss"', '"mlwdf"', "scheduler.policy", "must be one of fifo, strict"),
-        ('"ef"', '"ef", match = [{ port = 5060 }]', "class[0].match", "give code points"),
+        ('"ef"', '"ef", match = [{ address = "10.0.0.0/8" }]', "class[0].match", "give code points"),
         ('"ef"', '"ef", limit = "20ms"', "class[0].limit", "is no number of packets"),
         ('"ef"', '"ef", flows = "fq_codel"', "class[0].flows", "a class is one queue"),
         ('"pss"', '"pss", across = { policy = "pf" }', "scheduler.across", "packets have no users"),
@@ -66,6 +68,14 @@ def test_what_bpf_has_not_is_refused(change: str, by: str, key: str, told: str) 
     with pytest.raises(ScenarioError, match=told) as caught:
         bpf_settings(Scenario.parse(SCENARIO.replace(change, by)))
     assert caught.value.key == key
+
+
+def test_ports_and_protocols_are_written(loader: Path, tmp_path: Path) -> None:
+    rule = '{ protocol = "udp", port = [5060, "6000-6010"], order = 1 }'
+    file = tmp_path / "ports.toml"
+    file.write_text(bpf_settings(Scenario.parse(SCENARIO.replace('"ef"', f'"ef", match = [{rule}]'))).text)
+    assert f"match = [{rule}]" in file.read_text()
+    subprocess.run([loader, "check", file], check=True)
 
 
 def test_what_is_left_out_is_said() -> None:

@@ -222,6 +222,13 @@ def test_policies_are_those_of_the_core() -> None:
         assert param["name"] in shown
 
 
+def test_the_columns_of_each_policy_are_apart_from_their_meanings() -> None:
+    for policy in package.policies():
+        shown = linkweir("policies", policy.name).stdout
+        for stat in policy.stats:
+            assert f"\n{stat.column}  " in shown
+
+
 def test_version() -> None:
     shown = linkweir("--version").stdout
     assert re.fullmatch(rf"linkweir {re.escape(package.__version__)}( \(commit [0-9a-f]{{12}}(-dirty)?\))?\n", shown), (
@@ -262,6 +269,7 @@ def test_help_is_shown_as_it_was_written() -> None:
     names = {
         "cli",
         "compare",
+        "emulate",
         "export",
         "import_",
         "lab",
@@ -273,6 +281,7 @@ def test_help_is_shown_as_it_was_written() -> None:
         "sweep",
         "trace",
         "trace_keys",
+        "yardstick",
     }
     assert {path.stem for path in commands} == names
     for source in commands:

@@ -37,7 +37,7 @@ def refused(path: Path, *options: object) -> str:
         (
             '"pss"',
             '"psss"',
-            'fq_codel; did you mean "pss"?',
+            'dualpi2; did you mean "pss"?',
         ),
         ("[link]", "[link", "small.toml:3: is not TOML"),
     ],

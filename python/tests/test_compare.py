@@ -145,6 +145,8 @@ def test_remarks_warn_of_what_is_not_what_it_seems() -> None:
     assert "--set drr.class.NAME.level=VALUE" in notes("drr", plain)[-1]
     assert "no class has a reservation" in notes("pss", plain)[-1]
     assert "a queue for each flow" in notes("fq_codel")[-1]
+    assert "all classes are one queue; --set dualpi2.class.NAME.l4s=VALUE" in notes("dualpi2")[-1]
+    assert not any("one queue" in note for note in notes("dualpi2", {**plain, "class": [{"name": "a", "l4s": "yes"}]}))
 
 
 @pytest.mark.parametrize("name", ["lte-drive.toml", "geo.toml", "geo-dwrr.toml", "starlink.toml", "pds.toml"])

@@ -23,6 +23,8 @@ COMMANDS = {
     "plan",
     "compare",
     "sweep",
+    "yardstick",
+    "emulate",
     "lab",
     "init",
     "schema",

@@ -25,8 +25,7 @@ from linkweir.deploy.gateway import gateway_configuration
 from linkweir.deploy.ns3 import ns3_program
 from linkweir.deploy.script import tc_scripts
 from linkweir.fault import PlanError
-from linkweir.panels.selection import select
-from linkweir.panels.series import series
+from linkweir.panels import Panels
 from linkweir.report.columns import hop_rows
 from linkweir.scenarios.networks import refuse_constellation
 from linkweir.sweeps.keys import KeyPathError, put, split
@@ -121,29 +120,52 @@ def test_ways_change_and_links_show_their_flows() -> None:
     assert result.of_link(late).table("flows")["flow"].to_pylist() == ["file"]
 
 
-def test_a_link_shows_all_packets_of_a_flow_that_passes_it_second_and_third() -> None:
+def test_a_flow_has_one_row_for_a_link_that_it_passes_second_and_third() -> None:
     result = lw.run(shell(duration="300s", interval="50s"))
     hops = [hop for hop in result.table("hops").to_pylist() if hop["direction"] == "there"]
-    rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for hop in hops:
-        rows.setdefault((hop["link"], hop["flow"]), []).append(hop)
-    assert any(len(same) > 1 for same in rows.values())
+    rows = {(hop["link"], hop["flow"]): hop for hop in hops}
+    assert len(rows) == len(hops)
+    ways = result.scenario.ways_over_time["file"][0]
+    places = [(link, place) for _, way in ways for place, (link, _) in enumerate(way, 1)]
+    several = {link for link, place in places if (link, place + 1) in places}
+    assert several
+    for link in several:
+        assert rows[link, "file"]["hop"] == min(place for of, place in places if of == link)
+        assert rows[link, "file"]["delay_p95_s"] is not None
     for link in result.scenario.links:
         for flow in result.of_link(link).table("flows").to_pylist():
-            same = rows.pop((link, flow["flow"]))
-            for column in ("arrived_pkts", "sent_pkts", "dropped_pkts", "lost_pkts", "absent_pkts"):
-                assert flow[column] == sum(row[column] for row in same), (link, column)
-            assert flow["hop"] == min(row["hop"] for row in same)
-            assert flow["delay_max_s"] == max((row["delay_max_s"] or 0 for row in same), default=None)
-            waited_s = sum((row["delay_mean_s"] or 0) * row["sent_pkts"] for row in same)
-            assert flow["delay_mean_s"] * flow["sent_pkts"] == pytest.approx(waited_s)
-            assert (flow["delay_p95_s"] is None) == (len(same) > 1)
+            row = rows.pop((link, flow["flow"]))
+            assert {column: flow[column] for column in row} == row
     assert not rows
 
 
 def test_ways_are_computed_once() -> None:
     scenario = Scenario.from_dict(shell())
     assert scenario.ways_over_time is scenario.ways_over_time
+
+
+def test_an_overload_of_a_link_that_is_used_for_a_short_time_warns() -> None:
+    keys = shell(duration="300s", interval="50s")
+    keys["flow"] = [keys["flow"][1] | {"rate": "2400kbit", "stop": "300s"}]
+    result = lw.run(keys)
+    there = result.scenario.ways_over_time["south"][0]
+    ends = [*(since for since, _ in there[1:]), 300.0]
+    used: dict[str, float] = {}
+    for (since, way), end in zip(there, ends, strict=True):
+        for link in {way[0][0]} if way else set():
+            used[link] = used.get(link, 0) + end - since
+    shortest = min(used, key=used.__getitem__)
+    assert used[shortest] < 0.8 * 300, "over the whole run the mean is below the capacity"
+    (finding,) = [finding for finding in result.warnings if finding.kind == "offered"]
+    assert finding.figures["capacity_bps"] == 2e6
+    assert finding.figures["offered_bps"] == pytest.approx(2.4e6, rel=0.01)
+    # Those behind also warn where what waits at the station's last link comes together with what the next one sends.
+    more = re.search(r"\(and (\d+) more of these links\)", finding.what)
+    assert more
+    assert int(more[1]) >= len(used) - 1 > 0
+    for advice in finding.advice:
+        cured = put(keys, {split(key): value for key, value in advice.items()})
+        assert "offered" not in {finding.kind for finding in lw.run(cured).warnings}
 
 
 @pytest.mark.parametrize("kind", ["ground", "isl"])
@@ -185,7 +207,7 @@ def test_the_chart_of_lost_packets_counts_those_of_a_link_that_was_absent() -> N
     absent = 0
     for link in result.scenario.links:
         of_link = result.of_link(link)
-        drops = next(panel for panel in series(of_link, select(of_link, 8, 1000)) if panel.name == "drops")
+        drops = next(panel for panel in Panels(of_link, 8, 1000).over_time if panel.name == "drops")
         rows = of_link.table("series").to_pylist()
         absent += sum(row["absent_pkts"] for row in rows)
         gone = [sum(row[column] for column in columns) / 50 for row in rows]
@@ -197,9 +219,7 @@ def test_rows_of_the_report_have_different_names() -> None:
     result = lw.run(shell(duration="300s", interval="50s"))
     names = [row["hop"] for row in hop_rows(result)]
     assert len(set(names)) == len(names) == result.table("hops").num_rows
-    assert {"file on s341-s321, link 2 of a way", "file on s341-s321, link 3 of a way", "file on paris-s361"} <= {
-        *names
-    }
+    assert {"file on s341-s321", "file on s321-s341, on the way back", "file on paris-s361"} <= {*names}
 
 
 def test_of_many_notes_the_first_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,6 +30,7 @@ KERNEL = "needs root and a kernel module; kernel/tests boot one"
 GATEWAY = "needs root and the gateway; crates/linkweir-gateway/tests run it in namespaces"
 DOCUMENTATION = "crates/linkweir-gateway/tests/documentation.rs runs it, where cargo has built the gateway"
 LABORATORY = "needs a kernel built for the laboratory; test_laboratory.py and test_tunnel.py run such"
+PEERS = "needs a kernel built for the laboratory; test_peers.py runs such"
 REAL = "needs root and real time; test_tunnel.py runs such"
 MINUTES = "takes minutes"
 WINDOW = "opens a window; test_view.py runs it"
@@ -57,8 +58,14 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/records/bounds.md", "bench/bounds.py *"): "searches for hours",
     ("docs/records/bounds.md", "bench/bounds_network.py *"): "searches for half an hour",
     ("docs/records/bounds.md", "bench/memory.py *"): "needs recorded traces that are not ours to distribute",
+    ("docs/records/networks.md", "*bench/*.py *"): "runs for minutes, or needs ns-3",
+    ("docs/records/networks.md", "cargo test *"): MINUTES,
     ("docs/records/voice.md", "bench/voice.py *"): "needs recorded traces that are not ours to distribute",
     ("docs/records/agreement.md", "make agreement"): LABORATORY,
+    ("docs/howto/simulate.md", "linkweir emulate *"): "prints what the other command prints; test_emulate.py runs such",
+    ("docs/howto/peers.md", "./setup.sh lab"): "installs packages",
+    ("docs/howto/peers.md", "linkweir compare *"): PEERS,
+    ("docs/records/peers.md", "linkweir compare *"): PEERS,
     ("docs/records/transport.md", "python lab/transport/transport.py *"): LABORATORY,
     ("docs/howto/deploy.md", "linkweir lab run *"): "test_deploy.py runs such, where the laboratory's kernel is",
     ("docs/howto/deploy.md", "{ tc *"): KERNEL,
@@ -132,6 +139,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/howto/replay.md", "linkweir replay *"): "needs a recording; test_replay.py runs such",
     ("docs/howto/sweep.md", "dask *"): DASK,
     ("docs/howto/sweep.md", "linkweir sweep plan.toml --dask *"): DASK,
+    ("docs/reference/yardstick.md", "linkweir *"): "takes minutes; test_yardstick.py runs some of the cases",
     ("docs/howto/sweep.md", "linkweir reproduce codes *"): MINUTES,
     ("docs/howto/sweep.md", "from distributed import Client"): DASK,
     ("docs/howto/sweep.md", "linkweir.sweep('plan.toml', client=*"): DASK,
@@ -169,6 +177,7 @@ NOT_COMMANDS: dict[tuple[str, str], str] = {
     ("docs/explanation/laboratory.md", "scenario.toml"): ILLUSTRATION,
     ("docs/explanation/laboratory.md", "sender ---- router*"): ILLUSTRATION,
     ("docs/explanation/laboratory.md", "sender *receiver"): ILLUSTRATION,
+    ("docs/howto/paths.md", "peer base: packets use lte*"): "lines of a gateway's log; " + GATEWAY,
     ("docs/reference/kernel.md", "class pss 10:2 parent 10:*"): "output of tc; " + KERNEL,
     ("docs/reference/diagnosis.md", "delay class af*"): "output of the block before, which is compared",
     ("vectors/README.md", "linkweir-vectors 1"): "one line of each kind, no life; core/tests/replay.c reads such files",
@@ -390,7 +399,14 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
 def test_docs_are_sorted_into_rooms_and_listed() -> None:
     rooms = {"tutorial", "notebooks", "howto", "reference", "explanation", "records"}
     docs = REPOSITORY / "docs"
-    assert {path.name for path in docs.iterdir()} == rooms | {"README.md", "results.md", "images", "pictures", "site"}
+    assert {path.name for path in docs.iterdir()} == rooms | {
+        "README.md",
+        "results.md",
+        "playground.md",
+        "images",
+        "pictures",
+        "site",
+    }
     shown = {
         (page.parent / link).resolve()
         for page in (docs / "README.md", docs / "records" / "README.md")
@@ -527,6 +543,7 @@ def test_plans_and_gateways_in_toml_are_checked_elsewhere() -> None:
         "docs/howto/sweep.md": "python/tests/test_sweep_plan.py",
         "docs/records/geo-beam.md": "python/tests/test_beam.py",
         "docs/howto/gateway.md": "crates/linkweir-gateway/tests/documentation.rs",
+        "docs/howto/paths.md": "crates/linkweir-gateway/tests/documentation.rs",
         "docs/howto/own-policy.md": "python/tests/test_own_policies.py",
         "docs/howto/editor.md": "python/tests/test_schema.py",
         "docs/howto/deploy.md": "python/tests/test_deploy.py",

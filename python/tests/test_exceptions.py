@@ -18,7 +18,9 @@ from linkweir.commands import cli
 
 BUILT_IN = {
     "CallsError": ValueError,
+    "CommandEnded": SystemExit,
     "DirectoryError": Exception,
+    "EndsError": Exception,
     "Error": Exception,
     "ExecutorError": Exception,
     "OptionError": ValueError,
@@ -54,7 +56,7 @@ def test_every_error_is_one_of_the_package_and_a_built_in_one() -> None:
         assert issubclass(kind, BUILT_IN[name]), name
 
 
-@pytest.mark.parametrize("name", sorted(set(BUILT_IN) - {"Interrupted", "SweepInterrupted"}))
+@pytest.mark.parametrize("name", sorted(set(BUILT_IN) - {"CommandEnded", "Interrupted", "SweepInterrupted"}))
 def test_every_error_becomes_an_exit_code_and_one_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = exceptions()[name]
 

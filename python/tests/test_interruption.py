@@ -8,11 +8,10 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from command import ENDLESS, SMALL, await_status, linkweir, linkweir_process, start
+from command import ENDLESS, SMALL, await_status, interrupt, linkweir, linkweir_process, start, start_until
 
 import linkweir as package
 from linkweir.directories import provenance
@@ -31,10 +30,10 @@ def status(directory: Path) -> str:
 
 def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path, endless: Path) -> None:
     out = tmp_path / "out"
-    process = start("run", endless, "--out", out)
-    await_status(out, "running", process)
-    time.sleep(1.0)
-    process.send_signal(signal.SIGINT)
+    # Two of the intervals that are recorded are over.
+    process = start_until("linkweir.commands.cli._progress", 120.0, "run", endless, "--out", out)
+    assert status(out) == "running"
+    interrupt(process)
     shown, errors = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "Traceback" not in errors

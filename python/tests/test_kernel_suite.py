@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import subprocess
+import time
 from pathlib import Path
 from types import ModuleType
 
@@ -68,15 +69,28 @@ def test_a_name_that_the_kernel_has_is_refused(suite: ModuleType, tmp_path: Path
 def test_a_guest_that_hangs_after_a_fault_that_was_looked_for_is_ended(
     suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, until: str, ended: bool
 ) -> None:
-    """A report of a race that does not count is not whole at first."""
-    monkeypatch.setattr(suite, "REPORT_S", 2.0)
+    """A report of a race that does not count is not whole at first: the guest writes the rest during the wait."""
+    sleep, waited = time.sleep, []
+
+    def wait(seconds: float) -> None:
+        if seconds == suite.REPORT_S:
+            waited.append(seconds)
+            (tmp_path / "waits").touch()
+            while not (tmp_path / "log").read_text().endswith(f"x\n{rule}\n"):
+                sleep(0.01)
+        else:
+            sleep(0.01)
+
+    monkeypatch.setattr(suite.time, "sleep", wait)
     rule = "=" * 66
     race = f"{rule}\nBUG: KCSAN: data-race in tc_fill_qdisc / linkweir_apply\n\nread: tc_fill_qdisc+0x1\n\nwrite: x"
-    hangs = f"echo WARNING: inconsistent lock state; echo '{race}'; sleep 2; echo {rule}; exec sleep 3"
+    rest = f"until [ -e '{tmp_path}/waits' ]; do sleep 0.1; done; echo {rule}; exec sleep {60 if ended else 3}"
+    hangs = f"echo WARNING: inconsistent lock state; echo '{race}'; {rest}"
     with (tmp_path / "log").open("wb") as log:
-        guest = subprocess.Popen(["timeout", "60", "sh", "-c", hangs], stdout=log)
+        guest = subprocess.Popen(["timeout", "120", "sh", "-c", hangs], stdout=log)
         assert suite.finished(guest, tmp_path / "log", until) not in ({0, 124} if ended else {124})
     assert guest.returncode == 0 or ended
+    assert len(waited) >= 1
 
 
 @pytest.mark.parametrize("suite", ["run"], indirect=True)

@@ -31,12 +31,18 @@ from linkweir.lab.signal import Signal
 from linkweir.lab.world import staggered, world
 from linkweir.reproduce.papers import pds, pss
 from linkweir.runs.directory import compare
+from linkweir.scenarios.scenario import Scenario
 
 KINDS = frozenset({"pss", "pds", "codes", "pf"})
 
 
 def random() -> np.random.Generator:
     return np.random.default_rng(1)
+
+
+def source(**keys: Any) -> Any:
+    """A checked flow of datagrams."""
+    return Scenario.from_dict(fifo(flow=keys)).native.tables()["flows"][0]
 
 
 # --- Without a kernel -----------------------------------------------------------------------------------------------
@@ -65,7 +71,7 @@ def random() -> np.random.Generator:
     ],
 )
 def test_a_signal_has_the_integral_of_its_values(written: Any, value: Callable[[float], float]) -> None:
-    signal = Signal(written, "rate", 12.0)
+    signal = Signal(source(rate=written)["rate_bps"], 12.0)
     middles = (np.arange(120_000) + 0.5) * 1e-4
     numeric = np.cumsum([value(t) for t in middles]) * 1e-4
     ends = (np.arange(120_000) + 1) * 1e-4
@@ -75,21 +81,21 @@ def test_a_signal_has_the_integral_of_its_values(written: Any, value: Callable[[
 def test_packets_come_when_the_rate_has_added_up_to_them() -> None:
     # As the simulator's own test: 1 packet/s, silent from 2.5 s to 4 s, then 2 packets/s.
     steps = {"steps": [["0s", "1kbit"], ["2.5s", "0bit"], ["4s", "2kbit"]], "end": "hold"}
-    flow = {"kind": "cbr", "rate": steps, "jitter": 0.0, "packet": "125B"}
-    at_ns, sizes = arrivals(flow, 1.0, 5.0, random(), "flow")
+    flow = source(kind="cbr", rate=steps, jitter=0.0, packet="125B")
+    at_ns, sizes = arrivals(flow, 1.0, 5.0, random())
     np.testing.assert_allclose(at_ns / 1e9, [1, 2, 4.25, 4.75], atol=1e-6)
     assert sizes.tolist() == [125] * 4
 
 
 def test_jitter_and_poisson_keep_the_mean_rate() -> None:
-    cbr = {"kind": "cbr", "rate": "12Mbit", "jitter": 0.3, "packet": "1500B"}
-    at_ns, _ = arrivals(cbr, 0.0, 100.0, random(), "flow")
+    cbr = source(kind="cbr", rate="12Mbit", jitter=0.3, packet="1500B")
+    at_ns, _ = arrivals(cbr, 0.0, 100.0, random())
     gaps_s = np.diff(at_ns.astype(float)) / 1e9
     assert gaps_s.min() >= 0.7e-3 - 1e-8
     assert gaps_s.max() <= 1.3e-3 + 1e-8
     assert abs(len(at_ns) - 100_000) < 219  # four standard errors, as in the simulator's test
-    poisson = {"kind": "poisson", "rate": "12Mbit", "packet": "1500B"}
-    at_ns, _ = arrivals(poisson, 0.0, 100.0, random(), "flow")
+    poisson = source(kind="poisson", rate="12Mbit", packet="1500B")
+    at_ns, _ = arrivals(poisson, 0.0, 100.0, random())
     assert abs(len(at_ns) - 100_000) < 4 * 317
 
 

@@ -87,6 +87,7 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
             "tcp",
             "policies",
             "linkweir_core",
+            "linkweir_config::bond",
             "toml",
         }
         | READER,
@@ -105,6 +106,33 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
         }
         | VALUES,
         "lib": {ANY},
+    },
+    "linkweir-link": {
+        "inside": set(),
+        "packet": set(),
+        "error": {"linkweir_sim"},
+        "link": {"error", "inside", "packet", "linkweir_sim"},
+        ANY: {ANY},
+    },
+    "linkweir-panels": {
+        "words": set(),
+        "outline": set(),
+        "panel": set(),
+        "rows": {"linkweir_sim"},
+        "e_model": {"linkweir_sim"},
+        "json": {"panel"},
+        "apart": {"panel"},
+        "reservation": {"linkweir_core", "linkweir_sim"},
+        "distribution": {"panel", "rows"},
+        "calls": {"e_model", "panel", "rows", "words", "linkweir_sim"},
+        ANY: {ANY},
+    },
+    "linkweir-web": {
+        "parts": set(),
+        "files": {"linkweir_sim"},
+        "request": {"files", "parts", "linkweir_sim"},
+        "answer": {"parts", "request", "linkweir_panels", "linkweir_sim"},
+        ANY: {ANY},
     },
     "linkweir-plane": {
         # Packets as bytes: the gateway's `linux` uses nothing else of the plane.
@@ -136,6 +164,8 @@ TESTS_TOO = ("linkweir-plane", "linkweir-gateway")
 OURS = (
     "linkweir_core",
     "linkweir_config",
+    "linkweir_link",
+    "linkweir_panels",
     "linkweir_sim",
     "linkweir_py",
     "linkweir_plane",

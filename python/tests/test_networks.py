@@ -27,6 +27,7 @@ from linkweir.fault import PlanError
 from linkweir.scenarios.declared import rows
 from linkweir.sweeps import keys
 from linkweir.sweeps.keys import KeyPathError
+from linkweir.tables import bins
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -328,6 +329,16 @@ def test_of_many_links_those_that_lost_most_are_looked_at() -> None:
 
 
 # --- sweeps ----------------------------------------------------------------------------------------------------------
+
+
+def test_means_of_each_link_are_those_of_its_rows_alone_whatever_their_order() -> None:
+    names = ["b", "a", "b", "c", "a", "b"]
+    starts_s = [0.0, 0.0, 1.0, 1.0, 1.0, 2.0]
+    used = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
+    batch = pa.record_batch({"link": names, "t_s": starts_s, "used_bps": used}).slice(1)
+    found = bins.means_by([batch, batch.slice(0, 0)], "link", ["used_bps"], interval_s=1.0, from_s=0.0, to_s=2.5)
+    # The last bin of b counts half: (4 + 32 / 2) / 1.5.
+    assert found == {"a": {"used_bps": 9.0}, "b": {"used_bps": 20 / 1.5}, "c": {"used_bps": 8.0}}
 
 
 def test_keys_of_a_plan_lead_into_links() -> None:

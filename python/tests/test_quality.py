@@ -15,6 +15,7 @@ from command import linkweir, strict_json
 
 import linkweir as package
 from linkweir import quality
+from linkweir.panels import Panels
 from linkweir.quality import (
     SATELLITE_ADVANTAGE,
     Codec,
@@ -77,6 +78,10 @@ def test_losses_in_bursts_impair_more(codec: Codec, burstiness: float, equipment
 
 def test_long_bursts_impair_no_more_than_the_loss_of_everything() -> None:
     assert e_model(0.05, 0.5, Codec(11.0, 4.3), burstiness=40.0).equipment == 95.0
+
+
+def test_a_line_of_usual_values_is_the_usual_line() -> None:
+    assert e_model(0.2, 0.01, line=Line()) == e_model(0.2, 0.01)
 
 
 def test_sidetone_and_the_echo_of_the_talker() -> None:
@@ -290,6 +295,38 @@ def test_calls_of_a_run() -> None:
     for arguments in ({"model": "simple"}, {"codec": "mp3"}, {"codec": Codec(0, 1)}):
         with pytest.raises(ValueError, match="must be"):
             quality.voice(result, **({"model": "cole_rosenbluth"} | arguments))
+
+
+def test_picture_and_table_of_calls_agree_for_every_codec() -> None:
+    """The picture comes from Rust, the table from `quality`; codecs, copies and the ends of delay and BurstR agree."""
+    flows = []
+    names = [codec["name"] for codec in package._native.codecs()]
+    for number, name in enumerate([*names, None]):
+        kind = f'kind = "voice"\ncodec = "{name}"' if name else 'kind = "cbr"\nrate = "64kbit"\npacket = "210B"'
+        keys = f'name = "call-{number}"\ncount = {1 + number % 2}\nplayout = "60ms"\n{kind}\n'
+        flows.append(f'[[flow]]\nclass = "all"\n{keys}')
+    run = package.run(package.Scenario.parse(VOICE[: VOICE.index("[[flow]]")] + "".join(flows)))
+    table = run.table("voice")
+    last = {"delay_s": [99.0, None, 59.99], "burst_r": [1000.0, 100.0, 2.0], "loss": [0.1, 1.0, 0.02]}
+    for name, values in last.items():
+        column = [values[row % 3] if row % 2 else value for row, value in enumerate(table[name].to_pylist())]
+        table = table.set_column(
+            table.column_names.index(name), table.schema.field(name), pa.array(column, pa.float64())
+        )
+    sources = {name: lambda name=name: run.table(name) for name in run.tables if name != "voice"}
+    edited = RunTables(run.scenario, sources | {"voice": lambda: table}, status="complete", simulated_s=run.simulated_s)
+    wanted: dict[str, dict[float, float]] = {}
+    for row in quality.intervals(edited).to_pylist():
+        if row["mos"] is not None:
+            label = f"{row['flow']}, {row['buffer']}, {row['codec']}"
+            wanted.setdefault(label, {})[row["t_s"]] = row["mos"]
+    assert len(wanted) > len(set(names) - quality.UNRATED)
+    panel = next(panel for panel in Panels(edited, 12, 5000).over_time if panel.name == "mos")
+    drawn = {
+        line.label: {x: y for x, y in zip(panel.x[:-1], line.y[:-1], strict=True) if not math.isnan(y)}
+        for line in panel.lines
+    }
+    assert drawn == wanted
 
 
 def test_many_intervals_of_calls_are_not_held_as_objects() -> None:

@@ -43,7 +43,7 @@ def commands(quick: ModuleType, *paths: str) -> str:
         ),
         ("crates/linkweir-core/tests/gone.rs", ["-p linkweir-core --lib -- --skip long::"]),
         ("python/linkweir/sizing/theory.py", ["ruff", "mypy", "lint-imports", "tests/test_theory.py"]),
-        ("python/linkweir/tables/outline.py", ["tests/test_outline.py"]),
+        ("python/linkweir/tables/bins.py", ["ruff", "mypy"]),
         ("python/tests/test_quality.py", ["ruff", "tests/test_quality.py"]),
         ("oracle/drr.py", ["ruff", "not long oracle"]),
         ("docs/howto/sweep.md", ["tests/test_docs.py"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -43,7 +44,35 @@ def test_the_version_is_in_one_place_and_its_copies_agree() -> None:
     locked = (REPOSITORY / "Cargo.lock").read_text()
     assert set(re.findall(r'name = "linkweir-[a-z]+"\nversion = "(.*)"', locked)) == {version}
     for manifest in (REPOSITORY / "crates").glob("*/Cargo.toml"):
-        assert "\nversion.workspace = true\n" in manifest.read_text(), manifest
+        text = manifest.read_text()
+        assert "\nversion.workspace = true\n" in text, manifest
+        assert not re.search(r"^linkweir-[a-z]+ = .*version", text, re.MULTILINE), manifest
+    given = re.findall(
+        r'^linkweir-([a-z]+) = .*version = "(.*)"', (REPOSITORY / "Cargo.toml").read_text(), re.MULTILINE
+    )
+    assert given == [("config", version), ("core", version), ("sim", version)]
+
+
+CRATES = [f"--package=linkweir-{name}" for name in ("core", "config", "sim", "link")]
+
+
+def cargo(*arguments: str, **environment: str) -> None:
+    """Runs cargo; a failure shows what it wrote."""
+    done = subprocess.run(
+        ["cargo", *arguments, *CRATES], cwd=REPOSITORY, env=os.environ | environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.long
+def test_the_crates_of_the_link_can_be_packed(tmp_path: Path) -> None:
+    """Each holds all that it needs, and the packages compile. In a new folder, as cargo keeps packages unpacked."""
+    cargo("package", "--locked", "--allow-dirty", "--quiet", f"--target-dir={tmp_path}")
+
+
+@pytest.mark.long
+def test_the_pages_of_the_crates_have_no_broken_links() -> None:
+    cargo("doc", "--locked", "--no-deps", "--quiet", RUSTDOCFLAGS="-D warnings")
 
 
 def test_a_version_is_cited_with_the_date_of_its_changes() -> None:

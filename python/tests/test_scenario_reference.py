@@ -231,7 +231,7 @@ def test_units_are_those_of_the_parser() -> None:
 
 
 def test_examples_of_the_page_run(tmp_path: Path) -> None:
-    first, lossy, across, *kinds, network, amounts, sizes, signals, _ = re.findall(
+    first, lossy, across, *kinds, network, bond, amounts, sizes, signals, _ = re.findall(
         r"```toml\n(.*?)```", PAGE, flags=re.DOTALL
     )
     assert Scenario.parse(first).flows[0] == "cbr1"
@@ -242,6 +242,7 @@ def test_examples_of_the_page_run(tmp_path: Path) -> None:
     users = re.sub(r"\[scheduler\]\n(?:.+\n)+", across, first)
     assert "across" in Scenario.parse(users).resolved
     assert Scenario.parse(network).links == ["feeder", "beam", "return"]
+    assert Scenario.parse(bond).links == ["boat"]
     (tmp_path / "packets.csv").write_text("t_s,bytes,flow\n0,1500,camera\n")
     for kind in kinds:
         Scenario.parse(f"{first}\n{kind}", path=tmp_path / "x.toml")

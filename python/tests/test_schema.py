@@ -165,13 +165,13 @@ def words_of(cell: str) -> list[int | str]:
     return [*map(int, re.findall(r"\b\d+\b", cell)), *re.findall(r"[\w.-]+", cell)]
 
 
-FROM_FILES = ["trace", *traces.KEYS, "fading", "delays", "attenuation", "file"]
+FROM_FILES = ["trace", *traces.KEYS, "fading", "delays", "attenuation", "file", "tle"]
 UNTRIED = {
     *FROM_FILES,
     *("satellite", "beam", "rain", "constellation", "link", "scheduler", "class", "flow", "policy", "across", "coded"),
     *("delays_start", "delays_shift", "delays_before", "lengths", "only", "start", "log_rows", "exceeded", "name"),
     *("mtu", "reservoir", "cushion", "history", "safety"),
-    *("dscp", "path", "back", "from", "to"),  # of a network
+    *("dscp", "path", "back", "from", "to", "bond"),  # of a network
 }
 """Keys that need another one, or a file."""
 
@@ -506,3 +506,23 @@ def test_the_checker_of_editors_takes_it_as_the_page_says(where: str, tmp_path: 
         words = [TAPLO, "lint", "geo.toml"]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (done.returncode == 0) == sound, done.stderr
+
+
+def test_satellites_are_listed_or_in_a_pattern_and_their_links_have_no_delays() -> None:
+    document = tomllib.loads((SCENARIOS / "leo-shell.toml").read_text(encoding="utf-8"))
+    of_pattern = document["constellation"]
+    listed = {key: value for key, value in of_pattern.items() if key not in declared("walker")} | {"tle": "x.tle"}
+    ground = {key: value for key, value in listed["ground"].items() if key != "rate"}
+    columns = {"capacity": 1, "loss": 2}
+    traced = {**ground, "trace": "x.csv", "columns": columns}
+    delayed = {**traced, "columns": {**columns, "delay": 3}}
+    for constellation, is_sound in [
+        (of_pattern, True),
+        (listed, True),
+        ({**listed, "ground": traced}, True),
+        ({**listed, "ground": delayed}, False),
+        ({**of_pattern, "tle": "x.tle"}, False),
+        ({key: value for key, value in listed.items() if key != "tle"}, False),
+    ]:
+        found = complaint("scenario", {**document, "constellation": constellation})
+        assert (found is None) == is_sound, (constellation, found)

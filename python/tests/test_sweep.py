@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from command import COMMAND, ENDLESS, REPOSITORY, SMALL, await_status, linkweir, linkweir_process, start, strict_json
+from command import COMMAND, ENDLESS, REPOSITORY, SMALL, interrupt, linkweir, linkweir_process, start_until, strict_json
 
 import linkweir as package
 from linkweir.sweeps import Answer, DaskCluster, Job, LocalProcesses, Plan, Sweep, run_plan, work
@@ -267,13 +267,11 @@ def test_a_run_cut_off_while_it_was_written_is_run_again(tmp_path: Path, plan_fi
 
 
 def half_way(plan_file: Path, out: Path) -> subprocess.Popen[str]:
-    """A sweep of many runs, of which some are done."""
+    """A sweep of many runs, which has stopped itself when 20 were done."""
     plan_file.write_text(PLAN.replace("count = 4", "count = 12"))
-    process = start("sweep", plan_file, "--out", out, "--jobs", "2")
-    await_status(out, "running", process)
-    while len(list((out / "parts").glob("*.arrow"))) < 20:
-        assert process.poll() is None
-        time.sleep(0.01)
+    process = start_until("linkweir.commands.sweep.bar", 20, "sweep", plan_file, "--out", out, "--jobs", "2")
+    assert provenance(out)["status"] == "running"
+    assert len(list((out / "parts").glob("*.arrow"))) == 20
     return process
 
 
@@ -281,8 +279,8 @@ def half_way(plan_file: Path, out: Path) -> subprocess.Popen[str]:
 def test_ctrl_c_on_the_command_leaves_a_usable_part(tmp_path: Path, plan_file: Path) -> None:
     out = tmp_path / "out"
     process = half_way(plan_file, out)
-    process.send_signal(signal.SIGINT)
-    shown, errors = process.communicate(timeout=60)
+    interrupt(process)
+    shown, errors = process.communicate()
     assert process.returncode == 1
     assert errors.count("\n") == 1
     assert "the same command resumes it" in errors
