@@ -301,7 +301,9 @@ main(int argc, char* argv[])
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(1 << 22));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(1 << 22));
+    // A timeout is max(srtt + max(ClockGranularity, 4 rttvar), MinRto), so Linux's srtt + max(200 ms, 4 rttvar) needs both.
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
+    Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(200)));
 
     std::cout << "scheduler,traffic,ef_share,k_af,memory_s,ef_mbps,af_mbps,cs0_mbps" << std::endl;
     for (const auto& point : Points(figure))

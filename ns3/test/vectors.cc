@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// A vector is read line by line. Operations that a disc makes are scheduled at their times:
+// A vector is read line by line, with the core's own reader (core/tests/vector.h), which also keeps the values of parameters.
+// Operations that a disc makes are scheduled at their times:
 //
 //   enqueue, and its drops     Enqueue() of a packet whose filter names the class; the drops are those of the classes' traces
 //   pick, without a departure  GetNextClass()
@@ -21,9 +22,18 @@
 
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <memory>
+#include <unistd.h>
 #include <vector>
+
+#define main linkweir_replay_main
+extern "C"
+{
+#include "replay.c"
+}
+#undef main
 
 namespace linkweir_test
 {
@@ -96,8 +106,15 @@ class Replay
 {
   public:
     explicit Replay(std::vector<Line> lines)
-        : m_lines(std::move(lines))
+        : m_lines(std::move(lines)),
+          m_read(std::make_unique<::vector>())
     {
+        vector_begin(m_read.get());
+    }
+
+    ~Replay()
+    {
+        vector_close(m_read.get());
     }
 
     Outcome Run();
@@ -110,17 +127,15 @@ class Replay
     void Depart(std::size_t& at);
     void Arrive(const Line& line);
     void Observe(const Line& line);
-    void Set(const Words& words, std::size_t from);
-    void Assign(LinkweirParameters& to, const lw_param* table, uint32_t count, const std::string& word);
+    void Hand(Words& words);
+    void Set(const Line& line, uint32_t last);
+    void Apply();
     void Dropped(uint32_t queue, Ptr<const QueueDiscItem> item, const char* reason);
     void Wrong(const Line& line, const std::string& what);
 
     std::vector<Line> m_lines;
     std::size_t m_next{0};
-    std::string m_policy;
-    uint32_t m_queues{0};
-    uint64_t m_link{0};
-    const lw_policy* m_core{nullptr};
+    std::unique_ptr<::vector> m_read; //!< the policy, its queues and link, and the parameters that hold
     Ptr<LinkweirQueueDisc> m_disc;
     std::deque<bool> m_ecn;
     std::vector<uint32_t> m_drops;
@@ -147,10 +162,10 @@ void
 Replay::Build()
 {
     ObjectFactory factory;
-    factory.SetTypeId(LinkweirQueueDisc::GetTypeIdOf(m_policy));
+    factory.SetTypeId(LinkweirQueueDisc::GetTypeIdOf(m_read->policy->name));
     m_disc = factory.Create<LinkweirQueueDisc>();
-    m_disc->SetLinkRate(DataRate(m_link));
-    for (uint32_t q = 0; q < m_queues; q++)
+    m_disc->SetLinkRate(DataRate(m_read->link_bps));
+    for (uint32_t q = 0; q < m_read->nqueues; q++)
     {
         auto queue = m_disc->CreateClass();
         queue->SetAttribute("MaxPackets", UintegerValue(4294967295U));
@@ -158,9 +173,9 @@ Replay::Build()
         m_disc->AddClass(queue);
     }
     // a link that is not known leaves the channels at 0 in a vector
-    if (!m_link)
+    if (!m_read->link_bps)
     {
-        for (uint32_t q = 0; q < m_queues; q++)
+        for (uint32_t q = 0; q < m_read->nqueues; q++)
         {
             m_disc->SetChannelRates({{q, 0}});
         }
@@ -168,61 +183,55 @@ Replay::Build()
     m_disc->AddPacketFilter(CreateObject<Filter>());
 }
 
+/// Hands words to the core's reader, which cuts those at their signs of equality.
 void
-Replay::Assign(LinkweirParameters& to, const lw_param* table, uint32_t count, const std::string& word)
+Replay::Hand(Words& words)
 {
-    const auto equals = word.find('=');
-    const auto name = word.substr(0, equals);
-    const auto value = word.substr(equals + 1);
-    for (uint32_t i = 0; i < count; i++)
+    m_read->nwords = static_cast<uint32_t>(words.size());
+    for (std::size_t i = 0; i < words.size(); i++)
     {
-        if (name != table[i].name)
+        m_read->words[i] = words[i].data();
+    }
+}
+
+/// Gives the disc all parameters that hold.
+void
+Replay::Apply()
+{
+    const lw_policy& core = *m_read->policy;
+    for (uint32_t i = 0; i < core.nparams; i++)
+    {
+        if (!m_disc->SetParameter(i, m_read->plane.params[i]))
         {
-            continue;
+            m_outside = core.params[i].name;
         }
-        uint64_t number = LW_UNSET;
-        if (table[i].unit == LW_CHOICE)
+    }
+    for (uint32_t q = 0; q < m_read->nqueues; q++)
+    {
+        const auto of = m_disc->GetClass(q);
+        for (uint32_t i = 0; i < core.nqparams; i++)
         {
-            std::istringstream choices(table[i].choices);
-            std::string choice;
-            for (number = 0; std::getline(choices, choice, '|') && choice != value; number++)
+            if (!of->SetParameter(i, m_read->plane.qparams[q * core.nqparams + i]))
             {
+                m_outside = core.qparams[i].name;
             }
-        }
-        else if (value != "unset")
-        {
-            number = std::stoull(value);
-        }
-        if (!to.SetParameter(i, number))
-        {
-            m_outside = name;
         }
     }
 }
 
-/// [set] k=v... [queue N k=v...]... from a word on
+/// ... [set] k=v... [queue N k=v...]... from the fourth word on, or of `refuse` from the second, to before `last`
 void
-Replay::Set(const Words& words, std::size_t from)
+Replay::Set(const Line& line, uint32_t last)
 {
-    const lw_policy& core = *m_core;
-    LinkweirParameters* to = &*m_disc;
-    auto table = core.params;
-    auto count = core.nparams;
-    for (std::size_t i = from; i < words.size(); i++)
+    auto words = line.words;
+    Hand(words);
+    if (!vector_open(m_read.get()) || !vector_configure(m_read.get(), words[0] == "refuse" ? 1 : 3, last))
     {
-        if (words[i] == "set")
-        {
-            continue;
-        }
-        if (words[i] == "queue")
-        {
-            to = PeekPointer(m_disc->GetClass(static_cast<uint32_t>(std::stoul(words[++i]))));
-            table = core.qparams;
-            count = core.nqparams;
-            continue;
-        }
-        Assign(*to, table, count, words[i]);
+        Wrong(line, m_read->plane.wrong);
+        return;
     }
+    m_disc->BeginChange();
+    Apply();
 }
 
 /// refuse [set k=v...] [queue N k=v...]... => PARAM QUEUE
@@ -230,13 +239,11 @@ void
 Replay::Refuse(const Line& line)
 {
     Build();
-    auto words = line.words;
+    const auto& words = line.words;
     const auto queue = words.back();
     const auto param = words[words.size() - 2];
-    words.resize(words.size() - 3);
     std::string why;
-    m_disc->BeginChange();
-    Set(words, 1);
+    Set(line, static_cast<uint32_t>(words.size()) - 3);
     const auto place = (queue == "-" ? "" : ", class " + queue + " ");
     if (!m_outside.empty())
     {
@@ -256,6 +263,7 @@ Replay::Refuse(const Line& line)
         Wrong(line, "refused as " + why);
     }
     m_outcome.answers++;
+    plane_default(&m_read->plane);
     m_disc->Dispose();
     m_disc = nullptr;
 }
@@ -382,8 +390,7 @@ Replay::Operate(std::size_t& at)
     }
     else if (what == "change")
     {
-        m_disc->BeginChange();
-        Set(words, 3);
+        Set(line, static_cast<uint32_t>(words.size()));
         m_disc->EndChange();
     }
     else if (what == "observe")
@@ -413,49 +420,33 @@ Replay::Run()
     std::size_t at = 0;
     for (; at < m_lines.size() && m_lines[at].words[0] != "at"; at++)
     {
-        const auto& words = m_lines[at].words;
-        if (words[0] == "policy")
-        {
-            m_policy = words[1];
-            for (uint32_t i = 0; i < LinkweirQueueDisc::GetPolicies().size(); i++)
-            {
-                if (LinkweirQueueDisc::GetPolicies()[i] == m_policy)
-                {
-                    m_core = LinkweirQueueDisc::GetCore(i);
-                }
-            }
-        }
-        else if (words[0] == "queues")
-        {
-            m_queues = static_cast<uint32_t>(std::stoul(words[1]));
-        }
-        else if (words[0] == "link")
-        {
-            m_link = std::stoull(words[1]);
-        }
-        else if (words[0] == "refuse")
+        auto words = m_lines[at].words;
+        if (words[0] == "refuse")
         {
             Refuse(m_lines[at]);
-            if (!m_outcome.error.empty() || !m_outcome.reason.empty())
+        }
+        else
+        {
+            Hand(words);
+            if (!vector_statement(m_read.get()))
             {
-                return m_outcome;
+                Wrong(m_lines[at], m_read->plane.wrong);
             }
         }
-        else if (words[0] == "set" || words[0] == "queue")
+        if (!m_outcome.error.empty())
         {
-            if (!m_disc)
-            {
-                Build();
-            }
-            Set(words, words[0] == "set");
+            return m_outcome;
         }
     }
     if (at < m_lines.size())
     {
-        if (!m_disc)
+        if (!vector_open(m_read.get())) // which a vector without values of its own has not needed so far
         {
-            Build();
+            Wrong(m_lines[at], m_read->plane.wrong);
+            return m_outcome;
         }
+        Build();
+        Apply();
         m_next = at;
         Simulator::Schedule(NanoSeconds(std::stoull(m_lines[at].words[1])), &Replay::Step, this);
         Simulator::Run();
@@ -484,10 +475,8 @@ Obstacle(const std::vector<Line>& lines)
         const auto& words = line.words;
         if (words[0] == "policy")
         {
-            for (uint32_t i = 0; i < LinkweirQueueDisc::GetPolicies().size(); i++)
-            {
-                judges = judges || (words[1] == LinkweirQueueDisc::GetPolicies()[i] && LinkweirQueueDisc::GetCore(i)->leaving);
-            }
+            const auto* policy = vector_policy(words[1].c_str());
+            judges = policy && policy->leaving; // Run() says that a policy is unknown
         }
         if (words[0] != "at")
         {
@@ -563,24 +552,41 @@ ReplayThroughDisc(const std::string& file)
 {
     std::ifstream in(file);
     std::vector<Line> lines;
+    const auto read = std::make_unique<::vector>();
+    Outcome outcome;
     unsigned number = 0;
     for (std::string text; std::getline(in, text);)
     {
         number++;
-        std::istringstream words(text.substr(0, text.find('#')));
-        Line line{number, {}};
-        for (std::string word; words >> word;)
+        if (!vector_words(read.get(), text.data()))
         {
-            line.words.push_back(word);
+            outcome.error = std::to_string(number) + ": " + read->plane.wrong;
+            return outcome;
         }
-        if (!line.words.empty())
+        if (read->nwords)
         {
-            lines.push_back(line);
+            lines.push_back({number, Words(read->words, read->words + read->nwords)});
         }
     }
-    Outcome outcome;
     outcome.reason = Obstacle(lines);
     return outcome.reason.empty() ? Replay(lines).Run() : outcome;
+}
+
+bool
+ReplayThroughCore(const std::string& file)
+{
+    static ::vector state;
+    return replay_file(file.c_str(), &state);
+}
+
+bool
+ReplayTextThroughCore(const std::string& text)
+{
+    const auto file = std::filesystem::temp_directory_path() / ("linkweir-" + std::to_string(::getpid()) + ".vec");
+    std::ofstream(file) << text;
+    const bool good = ReplayThroughCore(file.string());
+    std::filesystem::remove(file);
+    return good;
 }
 
 } // namespace linkweir_test
