@@ -4,6 +4,8 @@
     ~/.cache/linkweir/series/linux-VERSION/      the kernel's sources, unpacked
     ~/.cache/linkweir/series/iproute2-VERSION/   iproute2's, with Debian's patches
 
+    python3 sources.py [--kept]     prints the kernel's tree; --kept: the one that was fetched before, without a network
+
 apt works in folders of its own, so neither root nor an entry in /etc is needed. LINUX_SOURCE and IPROUTE2_SOURCE name
 other trees; then nothing is fetched for that one.
 """
@@ -73,25 +75,46 @@ def _newest_linux() -> tuple[str, str]:
     return name, version[1]
 
 
+def _given_linux() -> Path | None:
+    """The tree that LINUX_SOURCE names, if it names one.
+
+    Raises:
+        MissingError: no kernel is there.
+    """
+    if not (given := os.environ.get("LINUX_SOURCE")):
+        return None
+    if not (Path(given) / "MAINTAINERS").is_file():
+        raise MissingError(f"LINUX_SOURCE = {given}: is no unpacked kernel tree; name one, or unset it")
+    return Path(given).resolve()
+
+
+def kept_linux() -> Path | None:
+    """The newest of the kernel's trees that were fetched before.
+
+    Raises:
+        MissingError: LINUX_SOURCE names something else.
+    """
+    if given := _given_linux():
+        return given
+    kept = [path.parent for path in cache().glob("linux-*/MAINTAINERS") if not path.parent.name.endswith(".files")]
+    return max(kept, key=lambda tree: [int(part) for part in re.findall(r"\d+", tree.name)], default=None)
+
+
 def linux() -> Path:
     """The newest kernel's tree, as Debian ships it.
 
     Raises:
         MissingError: it cannot be had.
     """
-    if given := os.environ.get("LINUX_SOURCE"):
-        return Path(given).resolve()
+    if given := _given_linux():
+        return given
     try:
         _apt("apt-get", "update")
         name, version = _newest_linux()
     except MissingError:
-        # without a network, what was fetched before
-        kept = sorted(
-            path.parent for path in cache().glob("linux-*/MAINTAINERS") if not path.parent.name.endswith(".files")
-        )
-        if not kept:
+        if (kept := kept_linux()) is None:
             raise
-        return kept[-1]
+        return kept
     folder = cache() / f"linux-{version.replace('~', '-')}"
     if (folder / "MAINTAINERS").is_file():
         return folder
@@ -147,3 +170,11 @@ def iproute2() -> Path:
         shutil.rmtree(part)
         return folder
     raise MissingError("no source package of iproute2: " + "; ".join(refusals))
+
+
+if __name__ == "__main__":
+    try:
+        found = kept_linux() if "--kept" in sys.argv[1:] else linux()
+    except MissingError as error:
+        sys.exit(f"no sources of Linux: {error}")
+    print(found or "")
