@@ -11,11 +11,13 @@ transfers; means over the seeds must agree within 2 % in goodput and 5 % in the 
     bench/network.py --speed parking --speed shell [--rounds 3]
     bench/network.py --kernel [--rounds 3]
     bench/network.py --laboratory [--without friendly] [--case parking] [--form cubic] [--seeds 10]
+    bench/network.py --shifts 25 [--case parking] [--form cubic] [--seeds 4]
 
 With --speed, seconds per packet and hop of both simulators on the parking lot and on a shell of 1,584 satellites
 (shell.py). With --kernel, shares of CUBIC transfers on a parking lot without delays, which the kernel also runs,
 in network namespaces and real time (as root; needs iperf3). With --laboratory, goodput of the same networks in
-Linkweir, ns-3 and the laboratory's kernel in virtual time (`make lab`; start it with .venv/bin/python).
+Linkweir, ns-3 and the laboratory's kernel in virtual time (`make lab`; start it with .venv/bin/python). With --shifts,
+the spread of Linkweir's goodput over runs whose transfers start a little later (also with .venv/bin/python).
 """
 
 import argparse
@@ -234,13 +236,18 @@ def parse_arguments():
     parser.add_argument(
         "--without", choices=network_laboratory.SWITCHES, action="append", help="with --laboratory: off in the kernel"
     )
+    parser.add_argument(
+        "--shifts",
+        type=report.within(int, 2, 1000),
+        help="Linkweir's spread over so many shifts of the transfers' starts",
+    )
     parser.add_argument("--no-build", action="store_true", help="run programs that are already built")
     return report.options_of(parser)
 
 
 def main():
     options = parse_arguments()
-    if not options.no_build:
+    if not options.no_build and not options.shifts:
         ns3_network.build()
     peers.Linkweir().prepare(not options.no_build)
     if options.speed:
@@ -261,6 +268,17 @@ def main():
         ]
         answer = {"laboratory": found}
         report.write(options, answer, lambda markdown: network_laboratory.render(answer, markdown))
+        return 0
+    if options.shifts:
+        import network_spread
+
+        rows = [
+            row
+            for case in options.case or CASES
+            for form in options.form or FORMS
+            for row in network_spread.measure(case, form, options.seeds, options.shifts, run_linkweir, group_of)
+        ]
+        report.write(options, {"shifts": rows}, lambda markdown: network_spread.render(rows, markdown))
         return 0
     networks = [compare(case, form, options.seeds) for case in options.case or CASES for form in options.form or FORMS]
     report.write(options, {"networks": networks}, lambda markdown: render({"networks": networks}, markdown))

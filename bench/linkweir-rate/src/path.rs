@@ -9,7 +9,7 @@ use linkweir_core::{policy, Limit};
 use linkweir_plane::echoes::Echoes;
 use linkweir_plane::feedback::{Feedback, Message, Reporter, Sent, MESSAGE_BYTES};
 use linkweir_plane::link::{Link, Next};
-use linkweir_plane::setup::{Bounds, Capacity, Class, LinkSetup, Scheduler, Wire};
+use linkweir_plane::setup::{Bounds, Capacity, Class, LinkSetup, Scheduler, Uses, Wire};
 use linkweir_sim::tcp::{Ack, Algorithm, Config, Profile, Receiver, Segment, Sender};
 use rand_pcg::rand_core::SeedableRng;
 use rand_pcg::Pcg64;
@@ -192,6 +192,9 @@ impl<'t> Path<'t> {
                 ..Limit::NONE
             },
             flows: None,
+            uses: Uses::Best,
+            reorder_ns: None,
+            resend: false,
         });
         let capacity = Capacity {
             offered: Offered::Rate(Signal::Constant(begin_bps as f64)),
@@ -210,6 +213,7 @@ impl<'t> Path<'t> {
                 capacity: &capacity,
                 measured: false,
                 shared: false,
+                paths: &[],
             },
         )
         .expect("the parameters are sound");
