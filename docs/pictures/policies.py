@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 VALUES = HERE / "values"
 PAGES = HERE.parent / "reference" / "policies"
 BEGIN, END = "<!-- picture, written by make pictures -->", "<!-- end of the picture -->"
-HOW = "`make pictures` makes the picture from [docs/pictures/policy_cases.py](../../pictures/policy_cases.py)."
+HOW = "[How this was measured](../../pictures/policy_cases.py)."
 WIDTH = 140
 
 

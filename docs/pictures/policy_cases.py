@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pictures of the policies' pages, as data: what is run, varied and measured, and what the page says of it."""
+"""The pictures of the policies' pages, as data: what is run, varied and measured, and what the page says of it.
+
+`make pictures` measures and draws them.
+"""
 
 from __future__ import annotations
 
@@ -844,7 +847,40 @@ FQ_CODEL = Case(
     ],
 )
 
+
+def dual(rate_mbps: int) -> Scenario:
+    """A stream of L4S packets at a tenth of the link beside four downloads with classic ECN."""
+    classes = [{"name": "classic"}, {"name": "l4s", "l4s": "yes"}]
+    flows = [
+        {"class": "classic", "kind": "tcp", "cc": "cubic", "ecn": True, "count": 4, "stagger": "100ms"},
+        {"class": "l4s", "kind": "poisson", "rate": f"{rate_mbps / 10}Mbit", "packet": "1200B"},
+    ]
+    return scenario("dualpi2", {"rate": f"{rate_mbps}Mbit", "delay": "10ms"}, classes, flows, 60, 10)
+
+
+DUALPI2 = Case(
+    "dualpi2",
+    "Cumulative distributions of the delays of L4S and of classic packets at 20 and at 100 Mbit/s: the L4S packets hardly wait.",
+    "A stream of L4S packets has a tenth of the link beside four downloads. At 20 Mbit/s 99 % of the L4S packets wait for "
+    "{l4s_20:.1f} ms or less, 99 % of the classic ones for {classic_20:.0f} ms; at 100 Mbit/s it is {l4s_100:.1f} and {classic_100:.0f} ms.",
+    {
+        f"{name}_{rate}": (lambda v, name=name, panel=panel: v.rises_to(name, 99.0, panel))
+        for panel, rate in enumerate((20, 100))
+        for name in ("l4s", "classic")
+    },
+    [
+        Sketch(
+            f"{rate} Mbit/s",
+            "delay in the queue (ms)",
+            "packets with at most this (%)",
+            [Plot(name, [(None, dual(rate))], over(measure.cumulative, name)) for name in ("l4s", "classic")],
+            {"log_x": True, "kind": "steps", "labels": "middle"},
+        )
+        for rate in (20, 100)
+    ],
+)
+
 CASES = [
-    *(PSS, STRICT, FIFO, RR, WRR, DRR, PDS, PF, CODES, MLWDF, EXP_RULE, EXP_PF, CODEL, FQ_CODEL),
+    *(PSS, STRICT, FIFO, RR, WRR, DRR, PDS, PF, CODES, MLWDF, EXP_RULE, EXP_PF, CODEL, FQ_CODEL, DUALPI2),
     *(TAURAN_PF, TAURAN_CODES, UBMT_LIKE, BBS_LIKE, BPS_LIKE),
 ]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sphinx' configuration of the site; docs/site/stage.py puts together what it reads."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,10 @@ from docutils import nodes
 from docutils.utils.math import latex2mathml
 
 import linkweir
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import playground
 
 project = "Linkweir"
 author = "The Linkweir maintainers"
@@ -66,8 +71,18 @@ redirects = _redirects()
 
 
 def setup(app: Any) -> None:
-    """Formulas are MathML, which browsers show without a script from another host."""
+    """Formulas are MathML, which browsers show without a script from another host; one page has scripts of its own."""
     app.add_html_math_renderer("mathml", (_formula, None), (_displayed_formula, None))
+    app.connect("html-page-context", _with_playground)
+
+
+def _with_playground(app: Any, page: str, *_: Any) -> None:
+    """The playground's own scripts and styles."""
+    if page == playground.PAGE:
+        for name in playground.SCRIPTS:
+            app.add_js_file(name, loading_method="defer")
+        for name in playground.STYLES:
+            app.add_css_file(name)
 
 
 def _formula(self: Any, node: nodes.math) -> None:

@@ -22,6 +22,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import playground
 import reference
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -72,7 +73,8 @@ def main() -> None:
     reference.write(into / "api")
     reference.write_policies(into / reference.POLICY_PAGES)
     shutil.copytree(OWN / "static", into / "static")
-    for name in ("conf.py", "moved.toml", "addresses.txt"):
+    playground.write(into / "static")
+    for name in ("conf.py", "playground.py", "moved.toml", "addresses.txt"):
         shutil.copy(OWN / name, into)
     for page, words in MADE.items():
         with (into / page).open("a", encoding="utf-8") as end:

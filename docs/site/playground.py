@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the playground loads: the simulator as WebAssembly, scenarios with their files, and the script of reports.
+
+The simulator is `crates/linkweir-web`. Without its toolchain the site is made without it, and says what is missing.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import shutil
+import subprocess
+from importlib import resources
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TARGET = "wasm32-unknown-unknown"
+PAGE = "docs/playground"
+"""The page that has these scripts and styles, in this order; the others do not load them."""
+SCRIPTS = (
+    "playground-data.js",
+    "simulator.js",
+    "playground.js",
+    "uPlot.notice.js",
+    "uPlot.iife.min.js",
+    "report.js",
+)
+STYLES = ("uPlot.min.css", "report.css", "playground.css")
+_OF_REPORTS = ("uPlot.notice.js", "uPlot.iife.min.js", "uPlot.min.css", "report.js", "report.css")
+_SCENARIOS = REPOSITORY / "scenarios"
+_MUST = ("cargo", "rustc", "clang", "llvm-ar")
+_CURE = "./setup.sh playground installs it, or names its package"
+_LAST_LINES = 20
+
+
+class MissingError(Exception):
+    """Why the simulator is not built, and what helps."""
+
+
+def write(into: Path) -> None:
+    """Writes the files into a folder. Without a toolchain it prints what is missing, and the page says so, too."""
+    module, missing = None, None
+    try:
+        module = base64.b64encode(gzip.compress(built().read_bytes(), 9, mtime=0)).decode()
+    except MissingError as error:
+        missing = str(error)
+        print(f"site: NOT BUILT: the playground's simulator: {missing}", flush=True)
+    shipped = {path.stem: path.read_text(encoding="utf-8") for path in sorted(_SCENARIOS.glob("*.toml"))}
+    made = {"geo-strict": strict(shipped["geo-dwrr"])}
+    data = {
+        "module": module,
+        "missing": missing,
+        "scenarios": {**shipped, **made},
+        "made": dict.fromkeys(made, True),
+        "files": {
+            path.relative_to(_SCENARIOS).as_posix(): path.read_text(encoding="utf-8")
+            for path in sorted(_SCENARIOS.rglob("*.csv"))
+        },
+    }
+    (into / "playground-data.js").write_text(f"window.linkweirPlayground = {json.dumps(data)};\n", encoding="utf-8")
+    shutil.copy(REPOSITORY / "crates/linkweir-web/page/simulator.js", into)
+    for name in _OF_REPORTS:
+        (into / name).write_bytes((resources.files("linkweir.report") / name).read_bytes())
+
+
+def strict(text: str) -> str:
+    """The scenario `geo-dwrr` with strict priorities: no quanta, and CS0 below AF."""
+    lines = [line for line in text.split("\n") if not line.startswith(("quantum", "# "))]
+    before, _, after = (
+        "\n".join(lines).replace('"drr"', '"strict"').replace("DWRR", "Strict priority").partition('name = "cs0"')
+    )
+    return f'{before}name = "cs0"{after.replace("level = 1", "level = 2", 1)}'
+
+
+def built() -> Path:
+    """Compiles the simulator; the module.
+
+    Raises:
+        MissingError: a part of the toolchain is missing, or the compiler fails.
+    """
+    for program in _MUST:
+        if shutil.which(program) is None:
+            raise MissingError(f"{program} is missing; {_CURE}")
+    linkers = (_rust("sysroot") / "lib/rustlib").glob("*/bin/rust-lld")
+    if shutil.which("wasm-ld") is None and not any(linkers):
+        raise MissingError(f"wasm-ld is missing; {_CURE}")
+    command = ["cargo", "rustc", "--locked", "--release", "--quiet", "--package", "linkweir-web", "--lib"]
+    command += ["--crate-type", "cdylib", "--target", TARGET]
+    environment = dict(os.environ)
+    if not _has_std():
+        if not (_rust("sysroot") / "lib/rustlib/src/rust/library/std/Cargo.toml").exists():
+            raise MissingError(f"Rust's standard library for {TARGET} is missing; {_CURE}")
+        command += ["-Z", "build-std=std,panic_abort"]
+        environment["RUSTC_BOOTSTRAP"] = "1"
+    # names of functions are a third of the file
+    command += ["--", "-C", "strip=symbols"]
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        end = "\n".join(done.stderr.splitlines()[-_LAST_LINES:])
+        raise MissingError(f"cargo failed with exit code {done.returncode}:\n{end}")
+    folder = REPOSITORY / os.environ.get("CARGO_TARGET_DIR", "target")
+    return folder / TARGET / "release/linkweir_web.wasm"
+
+
+def _has_std() -> bool:
+    return any(_rust("target-libdir", "--target", TARGET).glob("libstd-*.rlib"))
+
+
+def _rust(what: str, *more: str) -> Path:
+    answer = subprocess.run(
+        ["rustc", "--print", what, *more], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    if answer.returncode:
+        raise MissingError(f"rustc --print {what} failed: {answer.stderr.strip()}")
+    return Path(answer.stdout.strip())

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The playground: experiments with knobs, whose runs are computed in a worker of this page and drawn by report.js.
+// `linkweirPlayground`, which the site's build writes, has the simulator, scenarios and files.
+"use strict";
+
+(() => {
+  const { module, missing, scenarios, made: madeHere, files } = window.linkweirPlayground;
+  const SOURCE_FOLDER = "scenarios/";
+  const mbit = (bps) => (bps / 1e6).toFixed(2);
+  const percent = (part) => (100 * part).toFixed(1);
+  const forShell = (word) => (/^[\w.][\w.-]*$/.test(word) ? word : `'./${word.replaceAll("'", "'\\''")}'`);
+  const MOST_TRACE_MIB = 64; // a day with a capacity each second has 2
+
+  // --- the experiments ---------------------------------------------------------------------------------------------------
+  //
+  // A knob sets `keys` of the scenario to `written(value)`; a knob with `scenarios` chooses one. `numbers` makes a table of an
+  // answer: its headings and rows, whose cells are texts or [text, whether a promise was kept].
+
+  const seconds = (value) => `"${value}s"`;
+  const megabits = (value) => `"${value}Mbit"`;
+
+  // What classes got of the rates that they are promised: by the policy itself, or else by `promises`, bit/s. A class whose flows
+  // send less than that need only get what they offer. In a network another link may be what holds a class back: no verdict.
+  function ratesOf(names, promises = {}) {
+    return ({ classes, promised, open_loop: openLoop, outcome }) => {
+      const window_s = outcome.simulated_s - outcome.warmup_s;
+      const rowOf = (name, at) => {
+        const link = classes.link?.[at];
+        const begin = link === undefined ? [name] : [link, name];
+        const got_bps = classes.rate_bps[at];
+        const promise_bps = promised[begin.join(": ")] ?? promises[name];
+        if (promise_bps === undefined) return [...begin, "–", mbit(got_bps)];
+        const offered_bps = openLoop.includes(name) ? 8 * classes.arrived_bytes[at] / window_s : Infinity;
+        const isJudged = link === undefined && offered_bps > 0;
+        const isKept = isJudged ? got_bps >= 0.995 * Math.min(promise_bps, offered_bps) : undefined;
+        return [...begin, mbit(promise_bps), [mbit(got_bps), isKept]];
+      };
+      const all = classes.class.map((name, at) => ({ name, at })).filter(({ name }) => names.includes(name));
+      const headings = ["class", "promised (Mbit/s)", "got (Mbit/s)"];
+      return {
+        headings: classes.link ? ["link", ...headings] : headings,
+        rows: all.map(({ name, at }) => rowOf(name, at)),
+      };
+    };
+  }
+
+  // Losses and delays of classes, as multiples of those of the first, and what the coefficients of the scenario promise.
+  function ratiosOf({ classes, text }) {
+    const coefficients = (key) => [...text.matchAll(new RegExp(`^${key} = (\\d+)`, "gm"))].map(([, value]) => Number(value));
+    const [losses, delays] = [coefficients("loss"), coefficients("delay")];
+    const times = (value) => `× ${value.toFixed(2)}`;
+    return {
+      headings: ["class", "loss (%)", "promised", "got", "delay (ms)", "promised", "got"],
+      rows: classes.class.map((name, at) => [
+        name,
+        percent(classes.loss[at]), times(losses[0] / losses[at]), times(classes.loss[at] / classes.loss[0]),
+        (1e3 * classes.delay_mean_s[at]).toFixed(2), times(delays[0] / delays[at]), times(classes.delay_mean_s[at] / classes.delay_mean_s[0]),
+      ]),
+    };
+  }
+
+  // All classes of a scenario, with what is promised, if anything is.
+  const allOf = (answer) => ratesOf(answer.classes.class)(answer);
+
+  const PIECES = [
+    {
+      name: "memory",
+      title: "Memory over a fade",
+      words: "The link fades from 20 to 3 Mbit/s for 10 s. AF is promised 5 Mbit/s, which the fade cannot carry. The memory of its "
+        + "credit decides how much of that AF gets back afterwards.",
+      scenario: "pss-fade",
+      knobs: [{ name: "memory", label: "memory of AF", unit: "s", least: 0, most: 10, step: 0.1, value: 2, keys: ["class.af.memory"], written: seconds }],
+      charts: ["rates", "levels-credit_bits"],
+      numbers: ratesOf(["af"]),
+    },
+    {
+      name: "voice",
+      title: "Voice grows",
+      words: "On a GEO link of 20 Mbit/s voice (EF) goes first, and AF is promised 5 Mbit/s. Let voice grow: which policy keeps the promise?",
+      scenario: "geo",
+      knobs: [
+        {
+          name: "policy", label: "policy", options: ["pss", "drr", "strict"], value: "pss",
+          names: { pss: "PSS", drr: "DWRR", strict: "strict priority" },
+          scenarios: { pss: "geo", drr: "geo-dwrr", strict: "geo-strict" },
+        },
+        { name: "voice", label: "voice", unit: "Mbit/s", least: 1, most: 19, step: 0.5, value: 10, keys: ["flow.voice.rate"], written: megabits },
+      ],
+      charts: ["rates", "delays"],
+      numbers: ratesOf(["ef", "af", "cs0"], { af: 5e6 }),
+    },
+    {
+      name: "overload",
+      title: "Overload in fixed ratios",
+      words: "Eight classes send at the same rate into a link of 100 Mbit/s. Proportional differentiation (PDS) promises ratios, not "
+        + "rates: under any load c8 waits longest and loses least.",
+      scenario: "pds",
+      knobs: [{
+        name: "load", label: "rate of each class", unit: "Mbit/s", least: 12.5, most: 18, step: 0.5, value: 13.5,
+        keys: ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"].map((name) => `flow.${name}.rate`), written: megabits,
+      }],
+      charts: ["delays", "drops"],
+      numbers: ratiosOf,
+    },
+    {
+      name: "trace",
+      title: "Your own trace",
+      words: "Ten calls, telemetry (AF) and downloads (CS0) on a link that a trace describes: an LTE drive, until you choose a file of "
+        + "yours or drop it here. The file stays on your computer.",
+      scenario: "lte-drive",
+      knobs: [{ name: "memory", label: "memory of AF", unit: "s", least: 0, most: 60, step: 1, value: 10, keys: ["class.af.memory"], written: seconds }],
+      charts: ["rates", "delays"],
+      numbers: allOf,
+      takesTrace: true,
+    },
+    {
+      name: "edit",
+      title: "Any scenario",
+      words: "Choose one of the shipped scenarios, change its text and run it.",
+      scenario: "fade",
+      knobs: [{ name: "scenario", label: "scenario", options: Object.keys(scenarios), value: "fade", scenarios: Object.fromEntries(Object.keys(scenarios).map((name) => [name, name])) }],
+      charts: null,
+      numbers: allOf,
+      isEdited: true,
+    },
+  ];
+
+  // --- the page ----------------------------------------------------------------------------------------------------------
+
+  function made(tag, attributes = {}, ...children) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (name in element && name !== "list") element[name] = value;
+      else element.setAttribute(name, value);
+    }
+    element.append(...children);
+    return element;
+  }
+
+  const root = document.getElementById("knobs");
+  const tabs = made("div", { className: "pieces" });
+  const words = made("p");
+  const knobs = made("div", { className: "knobs" });
+  const chooser = made("input", { id: "trace-file", type: "file" });
+  const traceRow = made("div", { className: "knob" }, made("label", { htmlFor: "trace-file" }, "trace"), chooser);
+  const editor = made("textarea", { id: "scenario-text", spellcheck: false });
+  editor.setAttribute("aria-label", "text of the scenario");
+  const runIt = made("button", { type: "button", className: "does" }, "Run");
+  const stopIt = made("button", { type: "button", className: "does" }, "Stop");
+  const editRow = made("div", {}, editor, made("div", { className: "knob" }, runIt, stopIt));
+  const state = made("p", { className: "state" });
+  state.setAttribute("role", "status");
+  const fault = made("p", { className: "fault", hidden: true });
+  fault.setAttribute("role", "alert");
+  const numbers = made("div", { className: "numbers", tabIndex: 0 });
+  const toml = made("pre", { className: "toml", tabIndex: 0 });
+  const saveIt = made("p");
+  const command = made("pre", { className: "command" });
+  const link = made("a", {}, "Link to this setting");
+  const download = made("a", {}, "Download the scenario");
+  const charts = made("div", {},
+    made("div", { id: "legend", className: "legend" }),
+    made("div", { id: "over-time" }),
+    made("section", { hidden: true }, made("div", { id: "distributions" })));
+  const home = made("div", {},
+    made("h2", {}, "The scenario"), toml,
+    made("h2", {}, "At home"), saveIt, command,
+    made("p", {}, download, " · ", link));
+  root.replaceChildren(tabs, words, knobs, traceRow, editRow, fault, numbers, state, charts, home);
+
+  let piece = PIECES[0];
+  let values = {};
+  let simulator = null;
+  let trace = null;
+  let address = null;
+
+  const valueOf = (knob, from) => {
+    const value = from.get(knob.name);
+    if (value === null || value === "") return knob.value;
+    if (knob.options) return knob.options.includes(value) ? value : knob.value;
+    return Number.isFinite(Number(value)) ? Math.min(knob.most, Math.max(knob.least, Number(value))) : knob.value;
+  };
+
+  // The experiment and the knobs that the address names.
+  function fromAddress() {
+    const given = new URLSearchParams(location.hash.slice(1));
+    piece = PIECES.find(({ name }) => name === given.get("piece")) ?? PIECES[0];
+    values = Object.fromEntries(piece.knobs.map((knob) => [knob.name, valueOf(knob, given)]));
+    lay();
+  }
+
+  function choose(chosen) {
+    piece = chosen;
+    values = Object.fromEntries(piece.knobs.map((knob) => [knob.name, knob.value]));
+    remember();
+    lay();
+  }
+
+  function remember() {
+    const hash = `#${new URLSearchParams({ piece: piece.name, ...values })}`;
+    link.href = hash;
+    history.replaceState(null, "", hash);
+  }
+
+  // The page of an experiment.
+  function lay() {
+    tabs.replaceChildren(...PIECES.map((each) => {
+      const button = made("button", { type: "button", onclick: () => choose(each) }, each.title);
+      button.setAttribute("aria-pressed", String(each === piece));
+      return button;
+    }));
+    words.textContent = piece.words;
+    knobs.replaceChildren(...piece.knobs.map(laid));
+    traceRow.hidden = !piece.takesTrace;
+    editRow.hidden = !piece.isEdited;
+    if (piece.isEdited) editor.value = scenarios[scenarioOf()];
+    link.href = `#${new URLSearchParams({ piece: piece.name, ...values })}`;
+    run();
+  }
+
+  function laid(knob) {
+    const id = `knob-${knob.name}`;
+    const label = made("label", { htmlFor: id }, knob.label);
+    if (knob.options) {
+      const list = made("select", { id }, ...knob.options.map((option) => new Option(knob.names?.[option] ?? option, option)));
+      list.value = values[knob.name];
+      list.addEventListener("change", () => turned(knob, list.value));
+      return made("div", { className: "knob" }, label, list);
+    }
+    const shown = made("output", { htmlFor: id }, `${values[knob.name]} ${knob.unit}`);
+    const slider = made("input", { id, type: "range", min: knob.least, max: knob.most, step: knob.step });
+    slider.value = values[knob.name];
+    slider.setAttribute("aria-valuetext", shown.textContent);
+    slider.addEventListener("input", () => {
+      shown.textContent = `${slider.value} ${knob.unit}`;
+      slider.setAttribute("aria-valuetext", shown.textContent);
+      turned(knob, Number(slider.value));
+    });
+    return made("div", { className: "knob" }, label, slider, shown);
+  }
+
+  function turned(knob, value) {
+    values[knob.name] = value;
+    if (piece.isEdited) editor.value = scenarios[scenarioOf()];
+    remember();
+    run();
+  }
+
+  // --- runs ----------------------------------------------------------------------------------------------------------------
+
+  const scenarioOf = () => piece.knobs.map((knob) => knob.scenarios?.[values[knob.name]]).find(Boolean) ?? piece.scenario;
+
+  async function run() {
+    if (!simulator) return;
+    const name = scenarioOf();
+    const file = `${SOURCE_FOLDER}${name}.toml`;
+    const source = piece.isEdited ? editor.value : scenarios[name];
+    const parts = ["scenario", file, source, "want", "charts"];
+    for (const knob of piece.knobs) {
+      for (const key of knob.keys ?? []) parts.push("key", key, knob.written(values[knob.name]));
+    }
+    for (const [path, content] of Object.entries(files)) parts.push("file", SOURCE_FOLDER + path, content);
+    if (piece.takesTrace && trace) parts.push("trace", trace.name, trace.content);
+    const begun_ms = performance.now();
+    const of = piece;
+    let answer;
+    try {
+      answer = await simulator.ask(parts, (simulatedS) => { state.textContent = `simulated ${simulatedS.toFixed(0)} s`; });
+    } catch (error) {
+      show(`The simulator failed; the next run begins with a fresh one. ${error.message}`);
+      return;
+    }
+    if (!answer || of !== piece) return;
+    show(answer.fault?.sentence ?? "");
+    if (answer.text !== undefined) describe(name, answer);
+    if (answer.fault) {
+      if (piece.isEdited) select(answer.fault.line);
+      return;
+    }
+    const { headings, rows } = piece.numbers(answer);
+    numbers.replaceChildren(...(rows.length ? [table(headings, rows)] : []));
+    if (answer.charts) draw(answer.charts);
+    const took_ms = performance.now() - begun_ms;
+    const notes = answer.charts ? "" : " Charts of several links are in the report that linkweir run writes.";
+    state.textContent = `${answer.outcome.simulated_s} s simulated in ${took_ms.toFixed(0)} ms, ${answer.outcome.packets.toLocaleString("en")} packets.${notes}`;
+  }
+
+  // Shows a line of the edited text.
+  function select(line) {
+    if (!line) return;
+    const lines = editor.value.split("\n");
+    const begin = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+    editor.setSelectionRange(begin, begin + (lines[line - 1] ?? "").length);
+  }
+
+  function show(sentence) {
+    fault.textContent = sentence;
+    fault.hidden = !sentence;
+    if (sentence) state.textContent = "";
+  }
+
+  function draw(report) {
+    const named = piece.charts?.map((name) => report.panels.find((panel) => panel.name === name)).filter(Boolean);
+    const panels = named ?? report.panels;
+    window.linkweirReport.update({ ...report, panels });
+  }
+
+  function table(headings, rows) {
+    const head = made("tr", {}, ...headings.map((heading) => made("th", { scope: "col" }, heading)));
+    const lines = rows.map((row) => made("tr", {}, ...row.map((cell) => {
+      if (!Array.isArray(cell)) return made("td", {}, cell);
+      const [text, kept] = cell;
+      if (kept === undefined) return made("td", {}, text);
+      return made("td", { className: kept ? "kept" : "missed", title: kept ? "the promise is kept" : "the promise is missed" }, text);
+    })));
+    return made("table", {}, made("thead", {}, head), made("tbody", {}, ...lines));
+  }
+
+  // The scenario with its changed lines marked, and how to run it elsewhere.
+  function describe(name, { text, fault: wrong }) {
+    const before = scenarios[name].split("\n");
+    const after = text.split("\n");
+    const isLonger = after.length > before.length;
+    let at = 0;
+    const lines = after.map((line, number) => {
+      const isSame = line === before[at];
+      const isAdded = !isSame && isLonger && after[number + 1] === before[at];
+      if (!isAdded) at += 1;
+      const isWrong = wrong?.line === number + 1;
+      return isSame && !isWrong ? `${line}\n` : made("mark", { className: isWrong ? "missed" : "" }, `${line}\n`);
+    });
+    toml.replaceChildren(...lines);
+    const isShipped = text === scenarios[name] && !(name in madeHere);
+    const file = isShipped ? `${SOURCE_FOLDER}${name}.toml` : `${SOURCE_FOLDER}${name}-changed.toml`;
+    const withTrace = piece.takesTrace && trace ? ` --trace ${forShell(trace.name)}` : "";
+    saveIt.textContent = isShipped ? "" : `Download the scenario and save it as ${file}, where the paths in it lead to its files.`;
+    command.textContent = `linkweir run ${file}${withTrace}`;
+    if (address) URL.revokeObjectURL(address);
+    address = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+    download.href = address;
+    download.download = file.replace(SOURCE_FOLDER, "");
+  }
+
+  // --- files and the editor -------------------------------------------------------------------------------------------------
+
+  async function takeTrace(file) {
+    if (file.size > MOST_TRACE_MIB * 2 ** 20) {
+      show(`${file.name} has ${(file.size / 2 ** 20).toFixed(1)} MiB; a trace has at most ${MOST_TRACE_MIB} MiB here: run it with linkweir run --trace`);
+      return;
+    }
+    trace = { name: file.name, content: new Uint8Array(await file.arrayBuffer()) };
+    run();
+  }
+  chooser.addEventListener("change", () => { if (chooser.files[0]) takeTrace(chooser.files[0]); });
+  root.addEventListener("dragover", (event) => {
+    if (!piece.takesTrace) return;
+    event.preventDefault();
+    root.classList.add("dropped");
+  });
+  root.addEventListener("dragleave", () => root.classList.remove("dropped"));
+  root.addEventListener("drop", (event) => {
+    if (!piece.takesTrace) return;
+    event.preventDefault();
+    root.classList.remove("dropped");
+    if (event.dataTransfer.files[0]) takeTrace(event.dataTransfer.files[0]);
+  });
+  runIt.addEventListener("click", run);
+  stopIt.addEventListener("click", () => {
+    simulator?.stop();
+    state.textContent = "stopped";
+  });
+
+  // --- the theme, which the site's menu may set -----------------------------------------------------------------------------
+
+  function follow() {
+    const chosen = document.body.dataset.theme;
+    if (chosen === "dark" || chosen === "light") document.documentElement.dataset.theme = chosen;
+    else delete document.documentElement.dataset.theme; // the style follows the system
+    window.linkweirReport?.recolour();
+  }
+  follow();
+  addEventListener("afterprint", follow);
+  new MutationObserver(follow).observe(document.body, { attributes: true, attributeFilter: ["data-theme"] });
+
+  addEventListener("DOMContentLoaded", async () => {
+    if (!module) {
+      root.replaceChildren(made("p", { className: "fault" }, `This copy of the site has no simulator: ${missing}`));
+      return;
+    }
+    fromAddress();
+    addEventListener("hashchange", fromAddress);
+    state.textContent = "loading the simulator";
+    try {
+      simulator = new window.linkweirSimulator.Simulator(await window.linkweirSimulator.compiled(module));
+    } catch (error) {
+      show(`This browser cannot run the simulator, which needs WebAssembly and DecompressionStream: ${error.message}`);
+      return;
+    }
+    run();
+  });
+})();
