@@ -8,10 +8,11 @@
 # make lint-rust  the same of Rust alone (PACKAGES="-p linkweir-sim" for some of its crates)
 # make check   format, lint and the fast tests (minutes)
 # make site    the documentation as a site in build/site, checked in a browser (minutes)
+# make playground  installs what compiles the simulator for browsers, and makes the site with the playground
 # make notebooks  runs the notebooks of the documentation and keeps what they show
 # make pictures  draws the plots of the documentation again; as root also the picture of the gateway's page
 # make bench   speed, compared with other programs, in one run
-# make fuzz    fuzz the core, the reader of measured series, and those of other files (SECONDS=60 each)
+# make fuzz    fuzz the core, readers of files, and a link that a program drives (SECONDS=60 each)
 # make prove   prove the core's guarantees with Rocq, and the absence of run-time errors with Frama-C
 # make mutate  mutation tests of the core
 # make format  format all sources
@@ -34,7 +35,7 @@
 # make ns3-dist  the module as a tarball for contrib/ of ns-3's tree, in build/ns3-dist
 # make bpf     the policies as BPF programs in Debian 13's backported kernel in QEMU; what cannot be had is named and skipped
 # make imported   compares what import reads of random configurations of tc with the classes of a kernel
-# make agreement  compares theory, simulator, qdisc, gateway and ns-3 over eight figures, and their decisions, as root; records it
+# make agreement  compares theory, simulator, qdisc, gateway and ns-3 over eight figures, and decisions, in BPF too, as root; records it
 # make coverage  how often verdicts of compare are wrong, in 240,000 short runs whose truth is known, and records it
 # make robust  tests and scenarios in kernels that check memory accesses, locks and data races (KASAN, KCSAN, lockdep)
 
@@ -52,7 +53,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long quick lint lint-rust check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site pictures manuals notebooks keys names ns3 ns3-dist bpf
+.PHONY: help demo test test-long quick lint lint-rust check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site playground pictures manuals notebooks keys names ns3 ns3-dist bpf
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -145,6 +146,10 @@ site: $(VENV)/.built $(VENV)/.site-packages
 	$(PYTHON) docs/site/stage.py build/site-source
 	$(PYTHON) -m sphinx --quiet --fail-on-warning --keep-going --fresh-env --jobs 2 build/site-source build/site
 	$(PYTHON) docs/site/check.py build/site
+
+playground:
+	./setup.sh build playground
+	$(MAKE) site
 
 manuals: $(VENV)/.built
 	$(PYTHON) python/manual.py
@@ -252,9 +257,11 @@ imported: $(VENV)/.built
 coverage: $(VENV)/.built
 	$(PYTHON) python/tests/verdict_coverage.py docs/records/compare-coverage.md
 
-# what is stored in runs/agreement is not run again; exit code 3 of a program: something is outside its bound
+# what is stored in runs/agreement is not run again; exit code 3 of a program: something is outside its bound; without the tools
+# of BPF that place is left out
 agreement: $(VENV)/.built
 	./setup.sh lab ns3
+	./setup.sh bpf || echo "agreement: BPF is left out, for the reason above"
 	cargo build --locked --release --quiet -p linkweir-gateway
 	$(PYTHON) lab/agreement/agreement.py --into docs/records/agreement.md || test $$? = 3
 	$(PYTHON) lab/agreement/decisions.py --into docs/records/agreement.md || test $$? = 3
@@ -287,7 +294,7 @@ fuzz:
 	RUSTFLAGS="$(COVERAGE)" cargo build --locked --release --quiet --target "$(HOST)" --target-dir build/fuzz/target \
 		--manifest-path crates/linkweir-config/fuzz/Cargo.toml
 	python3 crates/linkweir-config/fuzz/seeds.py build/fuzz/seeds
-	set -e; for target in read files; do \
+	set -e; for target in read files link tunnel; do \
 		mkdir -p build/fuzz/corpus/$$target build/fuzz/tmp; \
 		TMPDIR=build/fuzz/tmp build/fuzz/target/$(HOST)/release/$$target -max_len=4096 -max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=1024 \
 			-print_final_stats=1 -artifact_prefix=build/fuzz/$$target- build/fuzz/corpus/$$target build/fuzz/seeds/$$target; \

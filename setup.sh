@@ -6,7 +6,7 @@
 # As root it installs Debian packages with apt-get; it never calls sudo. Without root it names the packages and the use of
 # each, and fails only if a tool is missing without which the purpose cannot run at all.
 #
-# Purposes: build check test bench site deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install kernel-series bpf lab ns3
+# Purposes: build check test bench site playground deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install kernel-series bpf lab ns3
 set -eu
 
 sources=$(dirname "$0")
@@ -49,6 +49,25 @@ have_std() { # have_std TARGET: Rust's standard library for it
 
 std_package() {
 	echo "libstd-rust$(rust_suffix)-dev:arm64"
+}
+
+have_wasm() { # Rust's standard library for WebAssembly, or its sources
+	have_std wasm32-unknown-unknown || test -e "$(rustc --print sysroot)/lib/rustlib/src/rust/library/std/Cargo.toml"
+}
+
+wasm_packages() { # Debian 12's Rust for browsers has sources instead of the library
+	case $(rust_suffix) in
+	-web) echo rust-web-src ;;
+	*) echo libstd-rust-dev-wasm32 ;;
+	esac
+}
+
+have_wasm_linker() {
+	command -v wasm-ld || ls "$(rustc --print sysroot)"/lib/rustlib/*/bin/rust-lld
+}
+
+compiles_wasm() {
+	echo 'int one(void){return 1;}' | clang --target=wasm32-unknown-unknown -x c -c -o /dev/null -
 }
 
 headers_of() { # headers_of SERIES: headers of a Debian cloud kernel of this series
@@ -166,6 +185,7 @@ probe() {
 			need may clang "the core with a second compiler" command -v clang
 			need may gcc-multilib "the core for 32 bits" compiles_m32
 			need may "$(clang_runtime)" "libFuzzer's runtime" clang_sanitizes
+			need must cbindgen "compares the link's C header with its sources" command -v cbindgen
 			need may iproute2 "network namespaces for the gateway's tests" command -v ip
 			need may util-linux "ends the processes that the gateway's tests start" command -v setpriv
 			need may wireguard-go "another WireGuard implementation as the gateway's peer" command -v wireguard-go
@@ -179,6 +199,13 @@ probe() {
 		site)
 			need may chromium "checks the pages in a browser" command -v chromium
 			need may util-linux "ends the browser with its check" command -v setpriv ;;
+		playground)
+			if command -v rustup >/dev/null 2>&1; then rustup --quiet target add wasm32-unknown-unknown || true; fi
+			need must "$(wasm_packages)" "Rust's standard library for WebAssembly" have_wasm
+			need must clang "compiles the core" compiles_wasm
+			need must llvm "archives the core" command -v llvm-ar
+			need must lld "links the simulator" have_wasm_linker
+			need may nodejs "tests the simulator without a browser" command -v node ;;
 		bench)
 			need may ns2 "peer simulator" command -v ns
 			need may libns3-dev "peer simulator" test -e /usr/include/ns3.37/ns3/core-module.h -o -d /usr/include/ns3
@@ -276,7 +303,8 @@ probe() {
 			need must iproute2 "tc" have_sbin tc
 			need must xz-utils "unpacks modules" command -v xz
 			need may debootstrap "a bare Debian 13" have_sbin debootstrap
-			need may e2fsprogs "its disk" have_sbin mke2fs ;;
+			need may e2fsprogs "its disk" have_sbin mke2fs
+			need may bpftool "registers the kernel's own example" have_sbin bpftool ;;
 		kernel-series)
 			need must gcc "compiles what reads the parameters" command -v gcc
 			need must libc6-dev "C headers" sh -c 'echo "#include <string.h>" | gcc -fsyntax-only -x c -'
@@ -306,7 +334,7 @@ probe() {
 			need may busybox-static "user space of that kernel" command -v busybox
 			need may dash "shell of that kernel" command -v dash
 			need may iproute2 "tc" have_sbin tc ;;
-		*) echo "setup: unknown purpose '$purpose'; one of: build check test bench site deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install kernel-series bpf lab" >&2; exit 2 ;;
+		*) echo "setup: unknown purpose '$purpose'; one of: build check test bench site playground deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install kernel-series bpf lab" >&2; exit 2 ;;
 		esac
 	done
 }
