@@ -9,17 +9,22 @@
  * AVX-512. A host with AMX has more and refuses to set only a part (EFAULT). So this sets the registers that user-mode Linux does not
  * save to their initial state; programs inside never use them, as they have not requested the permission that AMX needs. It also
  * skips setting registers that have not changed since they were read, which would take most of the time of a system call inside.
+ * And it lets no process outlive a kernel that is killed just after it began it, before the host knows that both belong together:
+ * such a process would stay, stopped, for ever.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 ssize_t getrandom(void *buffer, size_t bytes, unsigned int flags)
 {
@@ -48,6 +53,21 @@ ssize_t getrandom(void *buffer, size_t bytes, unsigned int flags)
 #ifdef __x86_64__
 enum { LARGEST = 65536, COMPONENTS_AT = 512 };
 #define AMX (UINT64_C(3) << 17)
+
+static pid_t kernel;
+
+__attribute__((constructor)) static void begin(void)
+{
+	kernel = getpid();
+}
+
+/* For a process that the kernel has just begun. */
+static void end_with_kernel(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != kernel) /* it has ended already */
+		_exit(1);
+}
 
 static long call(int request, pid_t pid, void *address, void *data)
 {
@@ -97,6 +117,8 @@ long ptrace(enum __ptrace_request request, ...)
 	address = va_arg(rest, void *);
 	data = va_arg(rest, void *);
 	va_end(rest);
+	if (request == PTRACE_TRACEME)
+		end_with_kernel();
 	mine = known_of(pid);
 	if ((request != PTRACE_GETREGSET && request != PTRACE_SETREGSET) || (uintptr_t)address != NT_X86_XSTATE) {
 		if (mine->pid == pid && request != PTRACE_GETREGS && request != PTRACE_SETREGS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -514,6 +515,35 @@ host.start(guest.prepare(kernel.build("fast")), {"run": b"while :; do sleep 1; d
     finally:
         started.kill()
         started.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seen", [False, True], ids=["before it knows of it", "after"])
+def test_what_the_kernel_begins_ends_with_it(laboratory: Laboratory, seen: bool) -> None:
+    """Its processes are traced by it; it may be killed before it has said that they shall end with it."""
+    program = f"""
+import ctypes, os, signal, time
+kernel, begun = os.getpid(), os.fork()
+if begun:
+    if {seen}:
+        os.waitpid(begun, os.WUNTRACED)
+    os.kill(kernel, signal.SIGKILL)
+print(os.getpid(), flush=True)
+while not {seen} and os.getppid() == kernel:
+    time.sleep(0.01)
+ctypes.CDLL(None).ptrace(0, 0, 0, 0)
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
+    environment = {**os.environ, "LD_PRELOAD": str(laboratory.guest.preload)}
+    kernel = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE)
+    assert kernel.stdout is not None
+    begun = int(kernel.stdout.readline())
+    kernel.wait()
+    with kernel.stdout as held:  # by what was begun, while it is there
+        ended, _, _ = select.select([held], [], [], 30)
+    if not ended:
+        os.kill(begun, signal.SIGKILL)
+    assert ended
 
 
 @pytest.mark.slow
