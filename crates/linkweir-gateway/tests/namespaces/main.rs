@@ -334,7 +334,7 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_device_that_was_down_has_its_addresses_and_routes_again,
     }
     outage {
-        voice_after_an_outage_is_fresh_and_waits_no_longer_than_before,
+        voice_after_an_outage_is_fresh_and_no_bulk_overtakes_it,
         a_class_that_a_fade_starves_is_told_and_a_least_share_ends_that,
     }
     page {

@@ -35,6 +35,7 @@ const MAX_AGE: Duration = Duration::from_millis(200);
 /// Voice: 40 calls of 50 packets/s.
 const PACKETS_PER_SECOND: u64 = 2000;
 const VOICE_BYTES: usize = 172;
+const BULK_BYTES: usize = 1200;
 const TO: &str = "10.77.0.2:2000";
 /// A window of delays, and where the first begins after the link's return.
 const WINDOW: Duration = Duration::from_secs(10);
@@ -75,6 +76,54 @@ fn keep_sending(
     }
 }
 
+/// Sends voice, and bulk that with voice is more than the link carries, from one thread, so that their order is known. A
+/// datagram has its time after `begun`, and how many of voice were sent before it.
+fn send_voice_and_bulk(voice: &UdpSocket, bulk: &UdpSocket, begun: Instant, stop: &AtomicBool) {
+    let every = Duration::from_secs(1) / PACKETS_PER_SECOND as u32;
+    let bulk_every = Duration::from_micros(400); // 24 Mbit/s
+    let (mut voice_at, mut bulk_at) = (begun.elapsed(), begun.elapsed());
+    let mut voice_before = 0_u64;
+    let mut datagram = [0; BULK_BYTES];
+    while !stop.load(Ordering::Relaxed) {
+        let now = begun.elapsed();
+        while voice_at.min(bulk_at) <= now {
+            let ns = begun.elapsed().as_nanos() as u64;
+            datagram[..8].copy_from_slice(&ns.to_be_bytes());
+            datagram[8..16].copy_from_slice(&voice_before.to_be_bytes());
+            if voice_at <= bulk_at {
+                let _ = voice.send_to(&datagram[..VOICE_BYTES], TO);
+                voice_before += 1;
+                voice_at += every;
+            } else {
+                let _ = bulk.send_to(&datagram, TO);
+                bulk_at += bulk_every;
+            }
+        }
+        thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// A datagram as it comes out of the tunnel.
+struct Came {
+    at: Duration,
+    delay: Duration,
+    voice_before: u64,
+    is_voice: bool,
+}
+
+/// How many datagrams of voice came after bulk that was sent later: the machine's other work delays both, so what counts here
+/// is the order alone.
+fn overtaken(came: &[Came]) -> usize {
+    let mut passed = 0;
+    let late = |one: &&Came| {
+        if !one.is_voice {
+            passed = passed.max(one.voice_before);
+        }
+        one.is_voice && one.voice_before < passed
+    };
+    came.iter().filter(late).count()
+}
+
 /// The 99th percentile.
 fn p99(delays: &mut [Duration]) -> Option<Duration> {
     delays.sort_unstable();
@@ -82,13 +131,13 @@ fn p99(delays: &mut [Duration]) -> Option<Duration> {
     delays.get(at.checked_sub(1)?).copied()
 }
 
-pub fn voice_after_an_outage_is_fresh_and_waits_no_longer_than_before() {
-    // A machine with other work may keep a gateway waiting for longer than is allowed, but not each time.
+pub fn voice_after_an_outage_is_fresh_and_no_bulk_overtakes_it() {
+    // A machine with other work may keep programs waiting for longer than a packet may be old, but not each time.
     assert!((0..3).any(|_| is_fresh_after_an_outage()));
 }
 
-/// Whether the first packet after an outage is younger than its class lets it be, and voice soon is complete and its delays as
-/// before.
+/// Whether the first packet after an outage is younger than its class lets it be, and from then on voice is complete, and bulk,
+/// which needs more than there is, gets through without overtaking voice.
 fn is_fresh_after_an_outage() -> bool {
     // LINKWEIR_OUTAGE_S=60 LINKWEIR_OUTAGE_QUIET=1 for its long form on a machine without other work.
     let outage = Duration::from_secs(environment("LINKWEIR_OUTAGE_S", 3));
@@ -104,17 +153,18 @@ fn is_fresh_after_an_outage() -> bool {
     let stop = &AtomicBool::new(false);
     thread::scope(|scope| {
         let _stop = Stop(stop);
-        let every = Duration::from_secs(1) / PACKETS_PER_SECOND as u32;
-        scope.spawn(move || keep_sending(voice, begun, every, VOICE_BYTES, stop));
-        // 24 Mbit/s: with voice more than the link carries.
-        let every = Duration::from_micros(400);
-        scope.spawn(move || keep_sending(bulk, begun, every, 1200, stop));
+        scope.spawn(move || send_voice_and_bulk(voice, bulk, begun, stop));
         let mut buffer = [0; 2000];
         let mut next = || {
             let (bytes, _) = there.recv_from(&mut buffer).unwrap();
-            let sent = u64::from_be_bytes(buffer[..8].try_into().unwrap());
-            let sent = Duration::from_nanos(sent);
-            (bytes == VOICE_BYTES).then(|| (begun.elapsed(), begun.elapsed() - sent))
+            let number = |at: usize| u64::from_be_bytes(buffer[at..at + 8].try_into().unwrap());
+            let at = begun.elapsed();
+            Came {
+                at,
+                delay: at - Duration::from_nanos(number(0)),
+                voice_before: number(8),
+                is_voice: bytes == VOICE_BYTES,
+            }
         };
         while begun.elapsed() < Duration::from_secs(1) {
             next();
@@ -131,7 +181,7 @@ fn is_fresh_after_an_outage() -> bool {
         let mut shown = Vec::new();
         let mut look_at = back + SETTLED + WINDOW;
         while begun.elapsed() < back + watched {
-            came.extend(next());
+            came.push(next());
             if begun.elapsed() >= look_at {
                 look_at += Duration::from_millis(250);
                 let show = gateway.show();
@@ -141,35 +191,39 @@ fn is_fresh_after_an_outage() -> bool {
         let show = gateway.show();
         stop.store(true, Ordering::Relaxed);
 
-        let first = came[0].1;
-        let oldest = came.iter().map(|(_, delay)| *delay).max().unwrap();
+        let overtaken = overtaken(&came);
+        let (voice, bulk): (Vec<_>, Vec<_>) = came.iter().partition(|one| one.is_voice);
+        let first = voice[0].delay;
+        let oldest = voice.iter().map(|one| one.delay).max().unwrap();
         let (mut worst, mut complete) = (Duration::ZERO, true);
         let mut begins = back + SETTLED;
         while begins + WINDOW <= back + watched {
-            let window = came
-                .iter()
-                .filter(|(at, _)| (begins..begins + WINDOW).contains(at));
-            let mut delays: Vec<_> = window.map(|(_, delay)| *delay).collect();
+            let within = |one: &&&Came| (begins..begins + WINDOW).contains(&one.at);
+            let mut delays: Vec<_> = voice.iter().filter(within).map(|one| one.delay).collect();
             complete &= delays.len() as u64 > 9 * PACKETS_PER_SECOND;
             worst = worst.max(p99(&mut delays).unwrap_or(Duration::MAX));
             begins += Duration::from_millis(100);
         }
         let class = &show.peers[0].classes[0];
         println!(
-            "outage {outage:?}: first packet {first:?} old, oldest {oldest:?}; worst p99 of 10 s: {worst:?} from host to host, all of voice: {complete}, {:?} in the queue; {} too old, {} dropped at the limit",
+            "outage {outage:?}: first packet {first:?} old, oldest {oldest:?}; worst p99 of 10 s: {worst:?} from host to host, all of voice: {complete}, overtaken by {} of bulk: {overtaken} of {}, {:?} in the queue; {} too old, {} dropped at the limit",
+            bulk.len(),
+            voice.len(),
             shown.iter().max(),
             class.dropped_age_pkts,
             class.dropped_limit_pkts
         );
-        let bound = Duration::from_millis(5);
-        let sound = complete && first < MAX_AGE && shown.iter().all(|p99| *p99 < bound);
         assert!(!shown.is_empty());
         let lost = class.dropped_age_pkts + class.dropped_limit_pkts;
         let sent_in_outage = outage.as_secs() * PACKETS_PER_SECOND;
         assert!(lost > sent_in_outage / 2, "{class:?}");
-        // From host to host the machine's other work counts as well, so this is only looked at where that is asked for.
+        // Two processors of a busy machine may swap neighbours on the way.
+        let ordered = overtaken * 1000 <= voice.len() && bulk.len() > voice.len() / 10;
+        // How long packets wait depends on the machine's other work, so it is only looked at where that is asked for.
         let quiet = environment("LINKWEIR_OUTAGE_QUIET", 0) > 0;
-        sound && (!quiet || worst < bound)
+        let bound = Duration::from_millis(5);
+        let soon = || worst < bound && shown.iter().all(|p99| *p99 < bound);
+        complete && first < MAX_AGE && ordered && (!quiet || soon())
     })
 }
 
