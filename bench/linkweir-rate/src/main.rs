@@ -3,9 +3,10 @@
 //!
 //! Each row is one link and load, made from a seed: the rule of this tree, an oracle that knows the capacity one report late,
 //! and the same packets without a gateway, in the link's own queue. `used` is the part of the link's capacity that carried
-//! packets. `EF` is the 99th percentile of how much longer voice takes than with the same trace without load; `in all` is that
-//! of the whole delay.
+//! packets. `EF` is the 99th percentile of how much longer voice takes than with the same trace without load; `after` is that of
+//! voice in the 2 s after a change of the level, and `in all` that of the whole delay.
 
+mod autorate;
 mod before;
 mod path;
 mod trace;
@@ -24,6 +25,7 @@ const BEGIN_BPS: u64 = 10_000_000;
 const AGAIN_S: f64 = 3.0;
 const STEADY: Kind = Kind {
     levels: false,
+    stalls: false,
     ripple: 0.0,
     ends_only: false,
     further_ns: 0,
@@ -53,6 +55,10 @@ fn cases() -> Vec<Case> {
     let rough = Kind {
         jitter_ns: 15 * MS,
         loss: 0.01,
+        ..ripple
+    };
+    let slots = Kind {
+        stalls: true,
         ..ripple
     };
     // As over a geostationary satellite.
@@ -102,6 +108,8 @@ fn cases() -> Vec<Case> {
             (0.0, f64::MAX),
         ),
         case("c cubic", rough, Load::Cubic, (0.0, f64::MAX)),
+        case("slots", slots, Load::Cubic, (0.0, f64::MAX)),
+        case("slots above", slots, ABOVE, (0.0, f64::MAX)),
         case("far", far, ABOVE, (0.0, f64::MAX)),
         case("far cubic", far, Load::Cubic, (0.0, f64::MAX)),
         case("far levels", far_levels, ABOVE, (0.0, f64::MAX)),
@@ -123,45 +131,53 @@ fn run(trace: &Trace, ends: (Rule, Far), load: Load) -> Outcome {
     Path::new(trace, ends, load, (bounds, BEGIN_BPS)).run()
 }
 
+/// A percentile; not a number if there is no value.
 fn percentile(mut values: Vec<f64>, part: f64) -> f64 {
+    if values.is_empty() {
+        return f64::NAN;
+    }
     values.sort_by(f64::total_cmp);
     let at = (part * values.len() as f64).ceil() as usize;
     values[at.clamp(1, values.len()) - 1]
 }
 
-/// The part used, %; how much longer voice takes than without load, ms; how long it takes in all, ms.
+/// How long after a change of the level voice counts as after it, ns.
+const AFTER_NS: u64 = 2 * S;
+
+/// The part used, %; how much longer voice takes than without load, ms, and in the 2 s after a change; how long it takes in all, ms.
 fn figures(trace: &Trace, outcome: &Outcome, empty: &Outcome) -> [f64; 4] {
     let used = 100.0 * outcome.carried.iter().sum::<f64>() / trace.bits(0, trace.end_ns);
-    let mut longer = Vec::new();
+    let (mut longer, mut after) = (Vec::new(), Vec::new());
+    let mut changes = trace.changes_ns.iter().peekable();
     let mut without = empty.ef.iter().peekable();
     for (sent_ns, took_ns) in &outcome.ef {
         while without.peek().is_some_and(|(ns, _)| ns < sent_ns) {
             without.next();
         }
         if let Some((_, empty_ns)) = without.peek().filter(|(ns, _)| ns == sent_ns) {
-            longer.push((*took_ns as f64 - *empty_ns as f64) / 1e6);
+            let longer_ms = (*took_ns as f64 - *empty_ns as f64) / 1e6;
+            longer.push(longer_ms);
+            while changes.peek().is_some_and(|ns| **ns + AFTER_NS <= *sent_ns) {
+                changes.next();
+            }
+            if changes.peek().is_some_and(|ns| **ns <= *sent_ns) {
+                after.push(longer_ms);
+            }
         }
     }
-    let all = |outcome: &Outcome| {
-        percentile(
-            outcome.ef.iter().map(|(_, ns)| *ns as f64 / 1e6).collect(),
-            0.99,
-        )
-    };
-    [
-        used,
-        percentile(longer, 0.99),
-        all(outcome) - all(empty),
-        all(outcome),
-    ]
+    let all = outcome.ef.iter().map(|(_, ns)| *ns as f64 / 1e6);
+    let [longer, after, all] =
+        [longer, after, all.collect()].map(|values| percentile(values, 0.99));
+    [used, longer, after, all]
 }
 
-const COLUMNS: [(&str, Rule, Far); 7] = [
+const COLUMNS: [(&str, Rule, Far); 8] = [
     ("feedback", Rule::Feedback, Far::Today),
     ("before", Rule::Before, Far::Before),
     ("echoes", Rule::Echoes, Far::Today),
     ("today to before", Rule::Feedback, Far::Before),
     ("before to today", Rule::Before, Far::Today),
+    ("autorate", Rule::Autorate, Far::Today),
     ("oracle", Rule::Oracle, Far::Today),
     ("FIFO", Rule::Fifo, Far::Today),
 ];
@@ -181,9 +197,9 @@ fn main() -> ExitCode {
         .collect();
     print!("| case | seed |");
     for (name, ..) in &columns {
-        print!(" {name}: used, % | EF, ms | in all |");
+        print!(" {name}: used, % | EF, ms | after | in all |");
     }
-    println!("\n|---|---|{}", "---|".repeat(3 * columns.len()));
+    println!("\n|---|---|{}", "---|".repeat(4 * columns.len()));
     let mut holds = true;
     for case in cases() {
         if only.is_some_and(|only| only != case.name) {
@@ -195,11 +211,11 @@ fn main() -> ExitCode {
             print!("| {} | {seed} |", case.name);
             for (_, rule, far) in columns.iter().copied() {
                 let outcome = run(&trace, (rule, far), case.load);
-                let [used, longer, _, all] = figures(&trace, &outcome, &empty);
+                let [used, longer, after, all] = figures(&trace, &outcome, &empty);
                 let (least, most) = case.wanted;
                 holds &= (rule, far) != (Rule::Feedback, Far::Today)
                     || (used >= least && longer <= most);
-                print!(" {used:.1} | {longer:.1} | {all:.1} |");
+                print!(" {used:.1} | {longer:.1} | {after:.1} | {all:.1} |");
                 if log {
                     dump(&trace, &outcome);
                     break;
@@ -357,5 +373,28 @@ mod tests {
         }
         assert_eq!(trace.ends_ns(9_500_000, 1000.0), 30_500_000);
         assert_eq!(trace.ends_ns(15 * MS, 1000.0), 31 * MS);
+    }
+
+    #[test]
+    fn a_stalled_link_is_interrupted_at_times_of_its_seed() {
+        let kind = Kind {
+            levels: true,
+            stalls: true,
+            ripple: 0.17,
+            ..STEADY
+        };
+        let traces = [1, 2].map(|seed| Trace::new(kind, seed, 60 * S));
+        assert_ne!(
+            traces[0].changes_ns[0] % (15 * S),
+            traces[1].changes_ns[0] % (15 * S)
+        );
+        for trace in &traces {
+            assert!(trace.steps.is_sorted_by_key(|step| step.from_ns));
+            for ns in &trace.changes_ns {
+                assert!(trace.at(ns - 1).bps > 0.0);
+                assert_eq!(trace.at(ns + 50 * MS - 1).bps, 0.0);
+                assert!(trace.at(ns + 150 * MS).bps > 0.0);
+            }
+        }
     }
 }

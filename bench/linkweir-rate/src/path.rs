@@ -14,6 +14,7 @@ use linkweir_sim::tcp::{Ack, Algorithm, Config, Profile, Receiver, Segment, Send
 use rand_pcg::rand_core::SeedableRng;
 use rand_pcg::Pcg64;
 
+use crate::autorate::{Autorate, Rates, ACHIEVED_NS, PROBE_NS};
 use crate::before;
 use crate::trace::{between, Trace, MS, S};
 
@@ -50,6 +51,8 @@ pub enum Rule {
     Echoes,
     /// The rule before that.
     Before,
+    /// A model of cake-autorate's rule.
+    Autorate,
     /// A rule that knows the capacity one report late.
     Oracle,
     /// Nobody: packets wait in the link's own queue.
@@ -80,6 +83,8 @@ enum Pkt {
     Load,
     Tcp(usize, Segment),
     Mark(u64),
+    /// A probe of cake-autorate: its number, and when it was sent.
+    Probe(u64, u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +102,10 @@ enum What {
     Turn,
     Report,
     Echo(u64),
+    /// A probe of cake-autorate: to be sent, and answered with how long it took there.
+    Probe(u64),
+    Answer(u64, u64),
+    Achieved(u64),
 }
 
 struct Event(u64, u64, What);
@@ -143,6 +152,7 @@ pub struct Path<'t> {
     feedback: Feedback,
     echoes: Echoes,
     before: before::Feedback,
+    autorate: Autorate,
     far: Far,
     /// When a far end of before may report again, ns.
     report_ns: u64,
@@ -217,6 +227,11 @@ impl<'t> Path<'t> {
             },
         )
         .expect("the parameters are sound");
+        let rates = Rates {
+            least: trace.range_bps().0,
+            base: trace.bits(0, trace.end_ns) / (trace.end_ns as f64 * 1e-9),
+            greatest: trace.range_bps().1,
+        };
         let config = Config::new(Algorithm::Cubic, Profile::Linux);
         let flows = if load == Load::Cubic { FLOWS } else { 0 };
         let mut path = Path {
@@ -231,6 +246,7 @@ impl<'t> Path<'t> {
             feedback: Feedback::new(bounds, begin_bps),
             echoes: Echoes::new(bounds, begin_bps, 1),
             before: before::Feedback::new(bounds, begin_bps),
+            autorate: Autorate::new(rates),
             far,
             report_ns: 0,
             reporter: Reporter::default(),
@@ -265,6 +281,11 @@ impl<'t> Path<'t> {
                         What::Told(step.bps),
                     );
                 }
+            }
+            Rule::Autorate => {
+                path.link.set_capacity(0, path.autorate.bps() as u64);
+                path.at(0, What::Probe(0));
+                path.at(ACHIEVED_NS, What::Achieved(0));
             }
             Rule::Fifo => {}
         }
@@ -372,6 +393,25 @@ impl<'t> Path<'t> {
                     self.serve();
                 }
             }
+            What::Probe(number) => {
+                self.link.occupy(now_ns, PROBE_BYTES);
+                let probe = self.keep(Pkt::Probe(number, now_ns), PROBE_BYTES);
+                self.put_below(probe);
+                self.at(now_ns + PROBE_NS, What::Probe(number + 1));
+            }
+            What::Answer(number, took_ns) => {
+                self.autorate.answered(now_ns, number, took_ns);
+                let bps = self.autorate.bps();
+                self.link.set_capacity(now_ns, bps as u64);
+                self.outcome.log.push((now_ns, bps, 0.0));
+                self.serve();
+            }
+            What::Achieved(before_bytes) => {
+                let bits = 8 * (self.sent.bytes - before_bytes);
+                self.autorate
+                    .achieved(bits as f64 / (ACHIEVED_NS as f64 * 1e-9));
+                self.at(now_ns + ACHIEVED_NS, What::Achieved(self.sent.bytes));
+            }
         }
     }
 
@@ -382,7 +422,7 @@ impl<'t> Path<'t> {
             Rule::Feedback => self.feedback.due_ns(self.sent.pkts),
             Rule::Echoes => self.echoes.due_ns(self.sent.pkts),
             Rule::Before => self.before.due_ns(self.sent.pkts),
-            Rule::Oracle | Rule::Fifo => return,
+            Rule::Autorate | Rule::Oracle | Rule::Fifo => return,
         };
         if due_ns > now_ns
             || self
@@ -518,7 +558,7 @@ impl<'t> Path<'t> {
         };
         let now_ns = self.now_ns;
         let (pkt, wire_bytes) = self.slab[at];
-        if !matches!(pkt, Pkt::Mark(_)) {
+        if !matches!(pkt, Pkt::Mark(_) | Pkt::Probe(..)) {
             self.reporter.count((wire_bytes - OVERHEAD_BYTES) as usize);
         }
         match pkt {
@@ -529,6 +569,10 @@ impl<'t> Path<'t> {
                     self.at(now_ns + self.trace.back_ns, What::Ack(flow, ack));
                 }
                 self.arm_receiver(flow);
+            }
+            Pkt::Probe(number, sent_ns) => {
+                let answer = What::Answer(number, now_ns - sent_ns);
+                self.at(now_ns + self.trace.back_ns, answer);
             }
             Pkt::Mark(sent_ns) if self.rule == Rule::Echoes => {
                 self.at(now_ns + self.trace.back_ns, What::Echo(sent_ns));

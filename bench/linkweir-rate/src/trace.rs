@@ -19,6 +19,8 @@ const RIPPLE_NS: u64 = S / 2;
 pub struct Kind {
     /// Whether the capacity and the delay change every 15 s.
     pub levels: bool,
+    /// Whether these changes begin at a time that the seed gives, and interrupt the link for 50 to 150 ms.
+    pub stalls: bool,
     /// By what part of its level the capacity varies every 0.5 s.
     pub ripple: f64,
     /// Whether it varies between the two ends of that range only.
@@ -47,6 +49,8 @@ pub struct Step {
 #[derive(Clone, Debug)]
 pub struct Trace {
     pub steps: Vec<Step>,
+    /// When the level changes, ns.
+    pub changes_ns: Vec<u64>,
     pub back_ns: u64,
     pub jitter_ns: u64,
     pub loss: f64,
@@ -57,6 +61,25 @@ pub struct Trace {
 pub fn between(random: &mut Pcg64, least: f64, most: f64) -> f64 {
     let unit = (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
     least + unit * (most - least)
+}
+
+/// The same steps, later by less than 15 s, and the link interrupted where the level changes: a terminal is given another
+/// satellite at times that it shares with its neighbours, and that nobody outside knows.
+fn stalled(steps: Vec<Step>, phase_ns: u64, random: &mut Pcg64, end_ns: u64) -> Vec<Step> {
+    let mut later: Vec<Step> = Vec::new();
+    for mut step in steps {
+        if step.from_ns > 0 {
+            let changes = step.from_ns % LEVEL_NS == 0;
+            step.from_ns += phase_ns;
+            if changes {
+                later.push(Step { bps: 0.0, ..step });
+                step.from_ns += (between(random, 50.0, 150.0) * MS as f64) as u64;
+            }
+        }
+        later.push(step);
+    }
+    later.retain(|step| step.from_ns < end_ns);
+    later
 }
 
 impl Trace {
@@ -108,13 +131,29 @@ impl Trace {
             });
             steps.sort_by_key(|step| step.from_ns);
         }
+        let mut phase_ns = 0;
+        if kind.stalls {
+            phase_ns = between(&mut random, 0.0, LEVEL_NS as f64) as u64;
+            steps = stalled(steps, phase_ns, &mut random, end_ns);
+        }
+        let changes = (LEVEL_NS + phase_ns..end_ns).step_by(LEVEL_NS as usize);
         Trace {
             steps,
+            changes_ns: changes.filter(|_| kind.levels).collect(),
             back_ns: kind.back_ns,
             jitter_ns: kind.jitter_ns,
             loss: kind.loss,
             end_ns,
         }
+    }
+
+    /// The least capacity but for interruptions, and the greatest, bit/s.
+    pub fn range_bps(&self) -> (f64, f64) {
+        let rates = self.steps.iter().map(|step| step.bps);
+        let rates = rates.filter(|bps| *bps > 0.0);
+        rates.fold((f64::MAX, 0.0), |(least, most), bps| {
+            (bps.min(least), bps.max(most))
+        })
     }
 
     /// The step that holds at a time.
