@@ -307,39 +307,72 @@ def lte_drive(seed: int = 1, duration_s: float = 300.0, *, mean_mbit: float = 5.
     return _scaled(values, interval_s, mean_mbit, origin)
 
 
-def starlink(seed: int = 1, duration_s: float = 600.0, *, mean_mbit: float = 150.0, interval_s: float = 1.0) -> Trace:
+_SLOT_S = 15.0
+"""How long a satellite serves a Starlink terminal."""
+
+
+def starlink(
+    seed: int = 1,
+    duration_s: float = 600.0,
+    *,
+    mean_mbit: float = 150.0,
+    interval_s: float = 1.0,
+    phase_s: float | None = 0.0,
+    stall_s: float = 0.0,
+) -> Trace:
     """The down-link of a Starlink terminal on the road.
 
     Every 15 s another satellite serves and the level changes; around it the rate scatters within seconds, and now and
     then an obstruction cuts the link for 1 to 4 s.
 
-    Args and errors are those of `lte_drive`.
+    Args and errors are those of `lte_drive`, and:
+
+    Args:
+        phase_s: when the satellite first changes, in seconds, 0 up to below 15. A real terminal's changes come at times
+            that its owner does not choose: None draws the phase from the seed.
+        stall_s: for how long such a change cuts the link, in seconds; each takes half to one and a half times as long.
+            0: not at all. Otherwise `interval_s` is at most half of it, so that the shortest stall has a value.
 
     >>> trace = starlink(seed=7, duration_s=60)
     >>> len(trace.times_s), round(trace.mean_bps / 1e6)
     (60, 150)
+    >>> stalled = starlink(seed=7, duration_s=60, interval_s=0.05, phase_s=None, stall_s=0.1)
+    >>> min(stalled.capacity_bps)
+    0
     """
     count = _count(duration_s, interval_s)
     if not mean_mbit > 0:
         raise ValueError("mean_mbit must be above 0")
+    if phase_s is not None and not 0 <= phase_s < _SLOT_S:
+        raise ValueError(f"phase_s must be 0 up to below {_SLOT_S:g}, or None")
+    if stall_s and not 2 * interval_s <= stall_s < _SLOT_S / 2:
+        raise ValueError(f"stall_s must be 0, or at least twice interval_s and below {_SLOT_S / 2:g}")
     draw = random.Random(f"starlink {seed}")
-    level = _Correlated(draw, spread=0.40, memory=15.0 / 60.0)
+    of_slots = random.Random(f"starlink slots {seed}")  # of its own: the rest of the trace does not depend on the slots
+    first_s = of_slots.uniform(0.0, _SLOT_S) if phase_s is None else phase_s
+    level = _Correlated(draw, spread=0.40, memory=_SLOT_S / 60.0)
     scatter = _Correlated(draw, spread=0.30, memory=interval_s / 5.0)
     values: list[float] = []
-    slot, height, cut_left = -1, 1.0, 0.0
+    slot: int | None = None
+    height, cut_left, stall_left = 1.0, 0.0, 0.0
     for i in range(count):
-        now_slot = int(i * interval_s // 15.0)
+        now_slot = int((i * interval_s - first_s) // _SLOT_S)
         if now_slot != slot:
+            if slot is not None:
+                stall_left = stall_s * of_slots.uniform(0.5, 1.5)
             slot, height = now_slot, math.exp(level.step())
         if cut_left <= 0.0 and draw.random() < interval_s / 120.0:
             cut_left = draw.uniform(1.0, 4.0)
         rate = height * max(1.0 + scatter.step(), 0.1)
-        if cut_left > 0.0:
+        if cut_left > 0.0 or stall_left > 0.0:
             rate = 0.0
-            cut_left -= interval_s
+        cut_left -= interval_s
+        stall_left -= interval_s
         values.append(rate)
-    origin = f"Starlink on the road, generated: linkweir.traces.starlink(seed={seed}, duration_s={duration_s:g})"
-    return _scaled(values, interval_s, mean_mbit, origin)
+    told = f"seed={seed}, duration_s={duration_s:g}"
+    told += "" if phase_s == 0 else f", phase_s={phase_s}"
+    told += f", stall_s={stall_s:g}" if stall_s else ""
+    return _scaled(values, interval_s, mean_mbit, f"Starlink on the road, generated: linkweir.traces.starlink({told})")
 
 
 class _Correlated:

@@ -191,6 +191,39 @@ def test_generators_keep_to_their_word() -> None:
             make(mean_mbit=0)
 
 
+def stalls(trace: linkweir.traces.Trace) -> list[tuple[float, float]]:
+    """When the capacity becomes 0, and for how long, in seconds."""
+    found = []
+    begun: float | None = None
+    for time_s, rate in zip(trace.times_s, trace.capacity_bps, strict=True):
+        if rate == 0 and begun is None:
+            begun = time_s
+        elif rate and begun is not None:
+            found.append((begun, time_s - begun))
+            begun = None
+    return found
+
+
+def test_a_satellite_changes_every_15_s_from_a_phase_on_and_stalls_the_link() -> None:
+    def at_changes(first_s: float | None, seed: int) -> list[float]:
+        trace = linkweir.traces.starlink(seed, 300.0, interval_s=0.05, phase_s=first_s, stall_s=0.2)
+        short = [(at_s, long_s) for at_s, long_s in stalls(trace) if long_s < 0.5]  # the others are obstructions
+        assert all(0.05 < long_s < 0.35 for _, long_s in short)
+        assert len(short) >= 15
+        return [at_s % 15.0 for at_s, _ in short]
+
+    assert at_changes(4.0, 3) == pytest.approx([4.0] * len(at_changes(4.0, 3)), abs=0.051)
+    phases = {round(at_changes(None, seed)[0], 1) for seed in range(1, 6)}
+    assert len(phases) == 5
+    faults: list[dict[str, Any]] = [
+        *({"phase_s": phase_s} for phase_s in (-1.0, 15.0)),
+        *({"stall_s": stall_s} for stall_s in (-0.1, 1.0, 8.0)),
+    ]
+    for keys in faults:
+        with pytest.raises(ValueError, match=f"{next(iter(keys))} must be"):
+            linkweir.traces.starlink(**keys)
+
+
 @pytest.mark.parametrize(
     "name",
     [
