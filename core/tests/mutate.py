@@ -469,6 +469,20 @@ class Bench:
                 self.plain.compile_test("property")
 
 
+def verdicts(mutants, benches, seen):
+    """(mutant, how it was found) of each mutant in turn, as many at a time as there are benches in the queue."""
+
+    def run(mutant):
+        bench = benches.get()
+        try:
+            return mutant, bench.run(mutant, seen)
+        finally:
+            benches.put(bench)
+
+    with concurrent.futures.ThreadPoolExecutor(benches.qsize()) as pool:
+        yield from pool.map(run, mutants)
+
+
 def explanations():
     """{name of a mutant: why it may survive}; an entry may list several replacements of one line."""
     why = {}
@@ -612,23 +626,14 @@ def main():
     for number in range(1, arguments.workers):
         benches.put(Bench(number, known, first))
     seen, faulty = set(), set()
-
-    def run(mutant):
-        bench = benches.get()
-        try:
-            return mutant, bench.run(mutant, seen)
-        finally:
-            benches.put(bench)
-
-    with concurrent.futures.ThreadPoolExecutor(arguments.workers) as pool:
-        for mutants in filter(None, files):
-            file, why = mutants[0].file, explanations()
-            count, explained = judge(file, pool.map(run, mutants), len(mutants), why, known)
-            print(file, dict(sorted(count.items())), flush=True)
-            if explained:
-                report(sources, paths, {file: count}, why)
-            else:
-                faulty.add(file)
+    for mutants in filter(None, files):
+        file, why = mutants[0].file, explanations()
+        count, explained = judge(file, verdicts(mutants, benches, seen), len(mutants), why, known)
+        print(file, dict(sorted(count.items())), flush=True)
+        if explained:
+            report(sources, paths, {file: count}, why)
+        else:
+            faulty.add(file)
     return 1 if faulty else 0
 
 
