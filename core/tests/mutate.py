@@ -432,11 +432,12 @@ class Bench:
         return "sanitizers" if failed else "survived"
 
     def run(self, mutant, seen):
+        """(how the mutant was found, hash of its object code), remembered or tried out."""
         how, code = self.known.recall(mutant) or self.try_out(mutant, seen)
         if code:
             seen.add(code)
         self.known.keep(mutant, how, code)
-        return how
+        return how, code
 
     def try_out(self, mutant, seen):
         """(how it was found, hash of its object code)"""
@@ -470,17 +471,24 @@ class Bench:
 
 
 def verdicts(mutants, benches, seen):
-    """(mutant, how it was found) of each mutant in turn, as many at a time as there are benches in the queue."""
+    """(mutant, how it was found) of each mutant in turn, as many at a time as there are benches in the queue.
+
+    `seen` saves trying a mutant whose object code was tried before. It does not know of those that are being tried at
+    the moment, so the codes are compared again here, where one verdict comes after the other.
+    """
+    counted = set()
 
     def run(mutant):
         bench = benches.get()
         try:
-            return mutant, bench.run(mutant, seen)
+            return mutant, *bench.run(mutant, seen)
         finally:
             benches.put(bench)
 
     with concurrent.futures.ThreadPoolExecutor(benches.qsize()) as pool:
-        yield from pool.map(run, mutants)
+        for mutant, how, code in pool.map(run, mutants):
+            yield mutant, "repeated" if code in counted else how
+            counted.update({code} - {""})
 
 
 def explanations():
