@@ -143,14 +143,18 @@ def main() -> int:
     asked = parser.parse_args()
     paths = changed(asked.since)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each run compiles the tests again
+    commands = (*lints(paths), *tests(paths))
     begun, failed = time.monotonic(), []
-    for command in (*lints(paths), *tests(paths)):
+    for command in commands:
         print(" ".join(Path(word).name if word.startswith("/") else word for word in command), flush=True)
         if not asked.list and not passes(command):
             failed.append(command)
     for path in paths:
         if not covered(path):
             print(f"quick: NOT CHECKED: {path}")
+    if asked.list or not commands:
+        print(f"quick: nothing was run{' (--list)' if asked.list else ''}; {len(paths)} files changed")
+        return 0
     took = f"{len(paths)} files changed, {time.monotonic() - begun:.0f} s"
     print(f"quick: FAILED: {len(failed)} of the commands above; {took}" if failed else f"quick: all passed; {took}")
     return 1 if failed else 0

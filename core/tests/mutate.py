@@ -432,11 +432,12 @@ class Bench:
         return "sanitizers" if failed else "survived"
 
     def run(self, mutant, seen):
+        """(how the mutant was found, hash of its object code), remembered or tried out."""
         how, code = self.known.recall(mutant) or self.try_out(mutant, seen)
         if code:
             seen.add(code)
         self.known.keep(mutant, how, code)
-        return how
+        return how, code
 
     def try_out(self, mutant, seen):
         """(how it was found, hash of its object code)"""
@@ -467,6 +468,27 @@ class Bench:
                 build.restore(sources)
             if tested_inline:
                 self.plain.compile_test("property")
+
+
+def verdicts(mutants, benches, seen):
+    """(mutant, how it was found) of each mutant in turn, as many at a time as there are benches in the queue.
+
+    `seen` saves trying a mutant whose object code was tried before. It does not know of those that are being tried at
+    the moment, so the codes are compared again here, where one verdict comes after the other.
+    """
+    counted = set()
+
+    def run(mutant):
+        bench = benches.get()
+        try:
+            return mutant, *bench.run(mutant, seen)
+        finally:
+            benches.put(bench)
+
+    with concurrent.futures.ThreadPoolExecutor(benches.qsize()) as pool:
+        for mutant, how, code in pool.map(run, mutants):
+            yield mutant, "repeated" if code in counted else how
+            counted.update({code} - {""})
 
 
 def explanations():
@@ -612,23 +634,14 @@ def main():
     for number in range(1, arguments.workers):
         benches.put(Bench(number, known, first))
     seen, faulty = set(), set()
-
-    def run(mutant):
-        bench = benches.get()
-        try:
-            return mutant, bench.run(mutant, seen)
-        finally:
-            benches.put(bench)
-
-    with concurrent.futures.ThreadPoolExecutor(arguments.workers) as pool:
-        for mutants in filter(None, files):
-            file, why = mutants[0].file, explanations()
-            count, explained = judge(file, pool.map(run, mutants), len(mutants), why, known)
-            print(file, dict(sorted(count.items())), flush=True)
-            if explained:
-                report(sources, paths, {file: count}, why)
-            else:
-                faulty.add(file)
+    for mutants in filter(None, files):
+        file, why = mutants[0].file, explanations()
+        count, explained = judge(file, verdicts(mutants, benches, seen), len(mutants), why, known)
+        print(file, dict(sorted(count.items())), flush=True)
+        if explained:
+            report(sources, paths, {file: count}, why)
+        else:
+            faulty.add(file)
     return 1 if faulty else 0
 
 

@@ -8,8 +8,9 @@ Each mutant is the module with one text replaced, run with the script that must 
 those scripts first. This program fails if a mutant passes or does not build, or if its text is no longer found.
 With --debug these are the mutants that only such a kernel notices for sure.
 
-Results are kept in build/broken/noticed.json, so that an interrupted run can continue; they are valid while the module,
-the suite and the kernel stay the same.
+A NAME is that of a mutant, or of a script for all mutants that it must notice. Results are kept in
+build/broken/noticed.json, so that an interrupted run can continue; they are valid while the module, the suite and the
+kernel stay the same.
 """
 
 from __future__ import annotations
@@ -454,16 +455,25 @@ def digest(kernel: Kernel, mutants: list[Mutant], fault: bool) -> str:
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
 
+def chosen(names: list[str], on: str) -> list[Mutant]:
+    """The mutants of such a kernel: all, or those of the names of mutants and scripts."""
+    mutants = [mutant for mutant in MUTANTS if mutant.on == on]
+    for name in names:
+        if not any(name in (mutant.name, mutant.script) for mutant in mutants):
+            sys.exit(f"broken: no fault for a {on} kernel and no script is called {name!r}; see {__file__}")
+    return [mutant for mutant in mutants if not names or {mutant.name, mutant.script} & {*names}]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Breaks the module on purpose and checks that the suite notices.")
     parser.add_argument("release")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of mutants; all unless given")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of mutants or guest scripts; all unless given")
     parser.add_argument("--debug", default="stock", choices=("kasan", "kcsan"), help="the mutants of such a kernel")
     parser.add_argument("--headers", type=Path, help="what its modules are built against")
     parser.add_argument("--image", type=Path, help="its image")
     args = parser.parse_args()
     kernel = Kernel(args.release, args.headers or Path(f"/lib/modules/{args.release}/build"), args.image)
-    mutants = [m for m in MUTANTS if m.on == args.debug and (not args.names or m.name in args.names)]
+    mutants = chosen(args.names, args.debug)
     (BUILD / "broken").mkdir(parents=True, exist_ok=True)
     store = BUILD / "broken" / "noticed.json"
     known: dict[str, str] = json.loads(store.read_text()) if store.exists() else {}
@@ -474,8 +484,9 @@ def main() -> int:
 
     if (key := digest(kernel, mutants, fault=False)) not in known:
         module = build(kernel, None)
-        scripts = list(dict.fromkeys(mutant.script for mutant in mutants if mutant.script != "stress"))
-        for several in filter(None, (scripts, ["stress"])):
+        scripts = list(dict.fromkeys(mutant.script for mutant in mutants))
+        others = [script for script in scripts if script != "stress"]
+        for several in filter(None, (others, ["stress"] if "stress" in scripts else [])):
             code, first_line = run(kernel, module, several)
             if code:
                 sys.exit(f"broken: without any fault: {first_line}")

@@ -47,6 +47,33 @@ def test_each_planted_fault_fits_one_place_of_the_module(suite: ModuleType, tmp_
     assert [name for name, number in places.items() if number != 1] == []
 
 
+@pytest.mark.parametrize("suite", ["broken"], indirect=True)
+def test_planted_faults_are_chosen_by_name_and_by_script(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried = []
+
+    def run(_: object, fault: str, *__: object) -> tuple[int, str]:
+        tried.append(fault)
+        return int(fault != "none"), "a check failed"
+
+    monkeypatch.setattr(suite, "BUILD", tmp_path)
+    monkeypatch.setattr(suite, "build", lambda _, mutant: mutant.name if mutant else "none")
+    monkeypatch.setattr(suite, "run", run)
+
+    def main(*names: str) -> int:
+        monkeypatch.setattr("sys.argv", ["broken.py", "6.12", *names])
+        return int(suite.main())
+
+    of_queues = [mutant.name for mutant in suite.MUTANTS if mutant.script == "queues"]
+    assert main("queues", "memory is not counted") == 0
+    assert tried == ["none", *of_queues, "memory is not counted"]
+    assert capsys.readouterr().out.endswith(f"{len(of_queues) + 1} of {len(of_queues) + 1} faults noticed\n")
+    for name in ("memory", "settings are used after they are freed"):  # the second is for another kernel
+        with pytest.raises(SystemExit, match=f"broken: no fault for a stock kernel and no script is called '{name}'"):
+            main("queues", name)
+
+
 @pytest.mark.parametrize("suite", ["run"], indirect=True)
 def test_a_name_that_the_kernel_has_is_refused(suite: ModuleType, tmp_path: Path) -> None:
     folder = tmp_path / "lib/modules/6.1"
