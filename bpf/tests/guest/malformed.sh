@@ -42,7 +42,7 @@ for n in $(seq 1000); do
 		traffic send 10.0.0.2 5003 0 1 158 0
 		waits "it drains" is_empty
 		look
-		linkweir-bpf settings v0 | cmp -s - /tmp/mutated/"$n" || fault "after mutation $n" "other settings are in force"
+		witness settings "$pins" | cmp -s - /tmp/mutated/"$n" || fault "after mutation $n" "other settings are in force"
 		grep -q " $accepted changes" /tmp/show || fault "after mutation $n" "$accepted were accepted: $(head -1 /tmp/show)"
 		grep FAULT /tmp/show && fault "after mutation $n" "$(cat /tmp/show)"
 		after=$(witness memory "$pins")
@@ -50,9 +50,12 @@ for n in $(seq 1000); do
 		before=$after ;;
 	2)
 		refused=$((refused + 1))
-		[ -s /tmp/message ] || fault "mutation $n" "refused without a message"
-		# of these the file is right by itself
-		if grep -q 'del and add' /tmp/message; then compared=$((compared + 1)); fi
+		message=
+		read -r message </tmp/message
+		case $message in
+		*"del and add"*) compared=$((compared + 1)) ;; # the file is right by itself
+		"") fault "mutation $n" "refused without a message" ;;
+		esac
 		after=$(witness memory "$pins")
 		[ "$after" = "$before" ] || fault "after mutation $n" "refused, but memory is another: $before, $after" ;;
 	*) fault "mutation $n" "exit code $code: $(cat /tmp/message)" ;;
@@ -66,6 +69,7 @@ if [ $accepted -gt 20 ] && [ $refused -gt 500 ] && [ $compared -gt 0 ]; then
 else
 	fault "of all kinds" "$accepted, $refused, $compared"
 fi
+same "settings" "$(linkweir-bpf settings v0)" "$(witness settings "$pins")"
 same "settings that are not applied yet" "$(linkweir-bpf change v0 /tmp/drr.toml && linkweir-bpf show v0 | grep -c 'waits for the next packet')" 1
 holds "del" linkweir-bpf del v0
 unwire
