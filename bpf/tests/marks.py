@@ -9,12 +9,13 @@ the object files are compared byte by byte: C on this machine (programs, the gat
 WebAssembly (the browser), and all objects of the kernel module.
 
 Exit codes: 0, all hosts get the same; 1, object files differ, a file cannot be compiled, or nothing was compared; 3,
-those compared are the same, but a compiler or the kernel's headers are missing here. The last line has the hosts that
-this was shown for, and those that it was not shown for.
+those compared are the same, but a compiler or the kernel's headers are missing here. The last line has their number,
+and the hosts that this was not shown for.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -55,7 +56,14 @@ def makers(folder: Path) -> dict[str, Maker]:
     marks = folder / "marks.h"
     marks.write_text("".join(MARKS))
     found: dict[str, Maker] = {host: partial(objects, compiler, marks) for host, compiler in HOSTS.items()}
-    return {**found, "the kernel module": partial(module, folder / "tree")}
+    release = newest()
+    return {**found, f"the kernel module for {release or 'no kernel'}": partial(module, folder / "tree", release)}
+
+
+def newest() -> str | None:
+    """The newest kernel whose headers are here, if any."""
+    releases = [path.parent.name for path in MODULES.glob("*/build")]
+    return max(releases, key=lambda release: [int(number) for number in re.findall(r"\d+", release)], default=None)
 
 
 def compiled(compiler: tuple[str, ...], source: Path, out: Path) -> str | None:
@@ -92,8 +100,8 @@ def objects(compiler: tuple[str, ...], marks: Path, source: Path) -> dict[str, b
     return found
 
 
-def module(tree: Path, source: Path) -> dict[str, bytes]:
-    """The object files of the module for the newest kernel whose headers are here.
+def module(tree: Path, release: str | None, source: Path) -> dict[str, bytes]:
+    """The object files of the module for a kernel.
 
     An object of the module may have its path, so both are built in one place, a copy of what the module is built from.
     Kernels are built with debugging information, which has the columns of the source; it is left out.
@@ -102,10 +110,8 @@ def module(tree: Path, source: Path) -> dict[str, bytes]:
         MissingError: there are no headers.
         RefusedError: the module cannot be built.
     """
-    kernels = sorted(MODULES.glob("*/build"))
-    if not kernels:
+    if release is None:
         raise MissingError(f"there are no headers in {MODULES}: ./setup.sh kernel")
-    release = kernels[-1].parent.name
     shutil.rmtree(tree, ignore_errors=True)
     for name in ("core", "kernel"):
         shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=shutil.ignore_patterns("build", ".random-*"))
@@ -157,8 +163,8 @@ def main() -> int:
                 result = f"{len(before)} object files, {verdict}"
             print(f"{host}: {result}", flush=True)
     print(
-        f"marks: the same for {', '.join(same) or 'no host'}; not the same for {', '.join(wrong) or 'none'}; "
-        f"not compared, because something is missing here: {', '.join(missing) or 'none'}"
+        f"marks: {len(same)} hosts get the same; not the same: {'; '.join(wrong) or 'none'}; "
+        f"not compared, because something is missing here: {'; '.join(missing) or 'none'}"
     )
     if wrong or not same or not texts[0]:
         return 1

@@ -33,12 +33,17 @@ def marks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
 @pytest.mark.parametrize(
     ("hosts", "zero", "code", "last"),
     [
-        (GCC, "lw_zero()", 0, "the same for gcc, the kernel module; not the same for none;"),
+        (
+            GCC,
+            "lw_zero()",
+            0,
+            "2 hosts get the same; not the same: none; not compared, because something is missing here: none",
+        ),
         ({**GCC, **ABSENT}, "lw_zero()", 3, "because something is missing here: another"),
         ({**GCC, **NO_HEADERS}, "lw_zero()", 3, "because something is missing here: gcc for little"),
-        (GCC, "lw_zero() + 1", 1, "not the same for gcc;"),
-        (GCC, "lw_zero() +", 1, "not the same for gcc;"),
-        (GCC, "0", 1, "the same for gcc,"),
+        (GCC, "lw_zero() + 1", 1, "1 hosts get the same; not the same: gcc;"),
+        (GCC, "lw_zero() +", 1, "1 hosts get the same; not the same: gcc;"),
+        (GCC, "0", 1, "2 hosts get the same;"),
     ],
 )
 def test_success_means_that_all_hosts_were_compared(
@@ -53,7 +58,7 @@ def test_success_means_that_all_hosts_were_compared(
 ) -> None:
     (tmp_path / "marked/sum.c").write_text(PLAIN.replace("i = 0", f"i = {zero}"))
     monkeypatch.setattr(marks, "HOSTS", hosts)
-    monkeypatch.setattr(marks, "module", lambda _tree, _source: {"module": b"the same"})
+    monkeypatch.setattr(marks, "module", lambda _tree, _release, _source: {"module": b"the same"})
     assert marks.main() == code
     assert last in capsys.readouterr().out.splitlines()[-1]
 
