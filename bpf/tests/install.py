@@ -20,6 +20,8 @@ from suite import BAD_LOG, BPF, HERE, SUITE, bare
 
 WORK = BPF / "build/install"
 DISK_KB = 3 << 20
+SECONDS = 7200
+"""After which the guest is ended: long enough to end only one that hangs."""
 PACKAGES = ["ca-certificates", "dbus", "iproute2", "kmod", "systemd-sysv", "udev"]
 UNIT = """\
 [Unit]
@@ -80,9 +82,9 @@ def boot(system: Path, log: Path) -> str:
     disk.unlink(missing_ok=True)
     subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", system, disk, f"{DISK_KB}k"], check=True)
     release = max(path.name for path in (system / "lib/modules").iterdir())
-    command = ["timeout", "1800", "qemu-system-x86_64", "-machine", "q35", "-cpu", "max", "-m", "1024", "-nodefaults"]
+    command = ["timeout", str(SECONDS), "qemu-system-x86_64", "-machine", "q35", "-cpu", "max", "-m", "1024"]
     command += ["-accel", "tcg", "-icount", "shift=0,sleep=off", "-no-reboot", "-display", "none", "-serial", "stdio"]
-    command += ["-drive", f"file={disk},format=raw,if=virtio"]
+    command += ["-nodefaults", "-drive", f"file={disk},format=raw,if=virtio"]
     command += [
         "-kernel",
         str(system / f"boot/vmlinuz-{release}"),

@@ -6,14 +6,16 @@
 The Makefile here marks a copy of core/src, CORE: lw_zero() is the 0 that a loop begins with, lw_below(i, n) is i.
 All files are compiled from core/src and from CORE, with these words for the marks and the compilers of the hosts, and
 the object files are compared byte by byte: C on this machine (programs, the gateway), 32 bits, C++ (ns-3), Clang,
-WebAssembly (the browser), and the kernel module.
+WebAssembly (the browser), and all objects of the kernel module.
 
-Exit codes: 0, all are the same; 1, some differ, or nothing was compared. A compiler that is missing is named and left
-out.
+Exit codes: 0, all hosts get the same; 1, object files differ, a file cannot be compiled, or nothing was compared; 3,
+those compared are the same, but a compiler or the kernel's headers are missing here. The last line has their number,
+and the hosts that this was not shown for.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +25,8 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+MODULES = Path("/lib/modules")
+"""Where headers of kernels are found."""
 FREESTANDING = ROOT / "crates/linkweir-core/src/freestanding"
 MARKS = ("#define lw_zero() 0\n", "#define lw_below(place, end) (place)\n")
 C = ("-std=c11", "-O2")
@@ -36,44 +40,78 @@ HOSTS: dict[str, tuple[str, ...]] = {
 }
 
 
-Maker = Callable[[Path], dict[str, bytes] | None]
+Maker = Callable[[Path], dict[str, bytes]]
+
+
+class MissingError(Exception):
+    """A compiler or headers are not on this machine."""
+
+
+class RefusedError(Exception):
+    """A file cannot be compiled."""
 
 
 def makers(folder: Path) -> dict[str, Maker]:
-    """What compiles the C files of a folder for each host, into object files by name, or None where it cannot."""
+    """What compiles the C files of a folder for each host, into object files by name."""
     marks = folder / "marks.h"
     marks.write_text("".join(MARKS))
     found: dict[str, Maker] = {host: partial(objects, compiler, marks) for host, compiler in HOSTS.items()}
-    return {**found, "the kernel module": partial(module, folder / "tree")}
+    release = newest()
+    return {**found, f"the kernel module for {release or 'no kernel'}": partial(module, folder / "tree", release)}
 
 
-def objects(compiler: tuple[str, ...], marks: Path, source: Path) -> dict[str, bytes] | None:
-    """The object files of a compiler, or None, after its message."""
-    found = {}
+def newest() -> str | None:
+    """The newest kernel whose headers are here, if any."""
+    releases = [path.parent.name for path in MODULES.glob("*/build")]
+    return max(releases, key=lambda release: [int(number) for number in re.findall(r"\d+", release)], default=None)
+
+
+def compiled(compiler: tuple[str, ...], source: Path, out: Path) -> str | None:
+    """The first error of a compiler, or None."""
+    command = [*compiler, "-c", source.name, "-o", str(out)]
+    done = subprocess.run(command, cwd=source.parent, capture_output=True, text=True)
+    if done.returncode == 0:
+        return None
+    return next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
+
+
+def objects(compiler: tuple[str, ...], marks: Path, source: Path) -> dict[str, bytes]:
+    """The object files of a compiler.
+
+    Raises:
+        MissingError: it is not here, or lacks the headers of a host.
+        RefusedError: it refuses a file of the core.
+    """
     out = marks.with_name("out.o")
+    least = marks.with_name("least.c")
+    least.write_text("#include <stdint.h>\n#include <string.h>\n")
+    try:
+        error = compiled(compiler, least, out)
+    except FileNotFoundError:
+        raise MissingError(f"{compiler[0]} is missing") from None
+    if error:
+        raise MissingError(error)
+    with_core = (*compiler, f"-I{ROOT / 'core/include'}", "-include", str(marks))
+    found = {}
     for path in sorted(source.glob("*.c")):
-        command = [*compiler, f"-I{ROOT / 'core/include'}", "-include", str(marks), "-c", path.name, "-o", str(out)]
-        try:
-            done = subprocess.run(command, cwd=source, capture_output=True, text=True)
-        except FileNotFoundError:
-            return None
-        if done.returncode:
-            print(f"  {path.name}: {done.stderr.strip()[:300]}")
-            return None
+        if error := compiled(with_core, path, out):
+            raise RefusedError(f"{path.name}: {error}")
         found[path.stem] = out.read_bytes()
     return found
 
 
-def module(tree: Path, source: Path) -> dict[str, bytes] | None:
-    """The policies' object files in the module for the newest kernel whose headers are here, or None.
+def module(tree: Path, release: str | None, source: Path) -> dict[str, bytes]:
+    """The object files of the module for a kernel.
 
     An object of the module may have its path, so both are built in one place, a copy of what the module is built from.
     Kernels are built with debugging information, which has the columns of the source; it is left out.
+
+    Raises:
+        MissingError: there are no headers.
+        RefusedError: the module cannot be built.
     """
-    kernels = sorted(Path("/lib/modules").glob("*/build"))
-    if not kernels:
-        return None
-    release = kernels[-1].parent.name
+    if release is None:
+        raise MissingError(f"there are no headers in {MODULES}: ./setup.sh kernel")
     shutil.rmtree(tree, ignore_errors=True)
     for name in ("core", "kernel"):
         shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=shutil.ignore_patterns("build", ".random-*"))
@@ -88,12 +126,15 @@ def module(tree: Path, source: Path) -> dict[str, bytes] | None:
         ["make", "-C", tree / "kernel", f"KERNELS={release}", "VECTORS=", "modules"], capture_output=True, text=True
     )
     if done.returncode:
-        print(f"  module for {release}: {done.stderr.strip()[-300:]}")
-        return None
-    built = sorted(tree.rglob("kind_*.o"))
-    for path in built:
-        subprocess.run(["strip", "--strip-debug", path], check=True)
-    return {path.stem: path.read_bytes() for path in built}
+        raise RefusedError(f"module for {release}: {done.stderr.strip()[-300:]}")
+    built = tree / "kernel/build" / release
+    found = {}
+    for path in sorted(built.rglob("*.o")):
+        name = str(path.relative_to(built))
+        if "vectors" not in name:
+            subprocess.run(["strip", "--strip-debug", path], check=True)
+            found[name] = path.read_bytes()
+    return found
 
 
 def main() -> int:
@@ -102,19 +143,32 @@ def main() -> int:
     plain = ROOT / "core/src"
     texts = [sum(path.read_text().count(mark) for path in marked.glob("*.[ch]")) for mark in ("lw_zero()", "lw_below(")]
     print(f"marks: {texts[0]} of lw_zero, {texts[1]} of lw_below")
-    differ = compared = 0
+    same: list[str] = []
+    missing: list[str] = []
+    wrong: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         for host, make in makers(Path(name)).items():
-            before, after = make(plain), make(marked)
-            if before is None or after is None:
-                print(f"{host}: NOT COMPARED", flush=True)
-                continue
-            other = [stem for stem in before if before[stem] != after.get(stem)]
-            differ += len(other)
-            compared += len(before)
-            result = f"these differ: {', '.join(other)}" if other else "all the same"
-            print(f"{host}: {len(before)} object files, {result}", flush=True)
-    return 0 if compared and not differ and texts[0] else 1
+            try:
+                before, after = make(plain), make(marked)
+            except MissingError as error:
+                missing.append(host)
+                result = f"NOT COMPARED: {error}"
+            except RefusedError as error:
+                wrong.append(host)
+                result = f"NOT COMPARED: {error}"
+            else:
+                other = sorted(stem for stem in before.keys() | after.keys() if before.get(stem) != after.get(stem))
+                (wrong if other or not before else same).append(host)
+                verdict = f"these differ: {', '.join(other)}" if other else "all the same"
+                result = f"{len(before)} object files, {verdict}"
+            print(f"{host}: {result}", flush=True)
+    print(
+        f"marks: {len(same)} hosts get the same; not the same: {'; '.join(wrong) or 'none'}; "
+        f"not compared, because something is missing here: {'; '.join(missing) or 'none'}"
+    )
+    if wrong or not same or not texts[0]:
+        return 1
+    return 3 if missing else 0
 
 
 if __name__ == "__main__":

@@ -33,8 +33,11 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SUITE = "trixie-backports"
 MODULES = ("veth", "dummy", "sch_tbf", "sch_fq", "sch_codel", "sch_ingress", "cls_matchall", "act_skbedit")
 TOOLS = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+SECONDS = {"malformed": 7200, "loaders": 3600}
 SECONDS_EACH = 1800
-"""After which a guest is ended, for each script."""
+"""After which a guest is ended, for each script: long enough to end only one that hangs."""
+GUEST = ("traffic", "witness")
+"""Programs of the guest."""
 COMPARISONS = ("cost", "speed-real")
 """Scripts that need what modules.py builds."""
 OTHERS = ("bpf", "costs", *COMPARISONS, "decisions", "install")
@@ -122,7 +125,8 @@ def make_initramfs(release: str, modroot: Path, scripts: list[str], out: Path, m
                 (root / "bin" / applet).symlink_to("busybox")
         loader = BPF / "build/linkweir-bpf"
         (root / "bin/sh").symlink_to("dash")  # busybox's own shell would prefer its own ip
-        tools = [loader, Path("/bin/dash"), Path("/sbin/tc"), Path("/sbin/ip"), BPF / "build/guest/traffic"]
+        tools = [loader, Path("/bin/dash"), Path("/sbin/tc"), Path("/sbin/ip")]
+        tools += [BPF / "build/guest" / tool for tool in GUEST]
         compares = not set(COMPARISONS).isdisjoint(scripts)
         if compares and (bpftool := shutil.which("bpftool", path=TOOLS)):
             tools.append(Path(bpftool))
@@ -167,7 +171,7 @@ def run_guest(release: str, root: Path, image: Path, scripts: list[str], process
     name = "-".join(scripts) if len(scripts) < 4 else "suite"
     initramfs, log = BPF / f"build/{name}.cpio", BPF / f"build/{name}.log"
     make_initramfs(release, root, scripts, initramfs, {})
-    text = boot(image, initramfs, log, SECONDS_EACH * len(scripts), "all", processors)
+    text = boot(image, initramfs, log, sum(SECONDS.get(script, SECONDS_EACH) for script in scripts), "all", processors)
     initramfs.unlink()
     held = len(re.findall(r"^ok - ", text, re.M))
     wrong = re.findall(r"^not ok - .*$", text, re.M) + [line for line in text.splitlines() if BAD_LOG.search(line)]

@@ -99,7 +99,8 @@ def prepare(policies: Sequence[str]) -> Made:
         LaboratoryError: something cannot be built, or the kernel cannot be obtained.
     """
     objects = [f"build/record/{policy}.bpf.o" for policy in policies]
-    make = ["make", "-s", "-C", str(ROOT / "bpf"), "loader", "objects", "build/guest/traffic", *objects]
+    programs = [f"build/guest/{tool}" for tool in suite.GUEST]
+    make = ["make", "-s", "-C", str(ROOT / "bpf"), "loader", "objects", *programs, *objects]
     done = subprocess.run(make, capture_output=True, text=True)
     if done.returncode:
         raise LaboratoryError(f"the programs in BPF cannot be built: {done.stderr.strip()[-500:]}")
