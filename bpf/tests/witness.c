@@ -117,8 +117,10 @@ static uint64_t hash(uint64_t of, const uint64_t *words, size_t bytes)
 {
 	size_t i;
 
-	for (i = 0; i < bytes / 8; i++)
+	for (i = 0; i < bytes / 8; i++) {
 		of = (of ^ words[i]) * 0x100000001b3ull;
+		of ^= of >> 32; /* so that highest bits of two words do not cancel */
+	}
 	return of;
 }
 
