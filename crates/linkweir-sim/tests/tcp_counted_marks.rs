@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Senders that count congestion marks, TCP Prague and DCTCP, over a queue that marks.
+
+mod tcp_link;
+
+use linkweir_sim::tcp::{Ack, Algorithm, Config, Profile, Segment, Sender};
+use tcp_link::{run, Draw, Observer, Path};
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000_000_000;
+const BOTH: [Algorithm; 2] = [Algorithm::Prague, Algorithm::Dctcp];
+
+/// A path whose queue never holds much.
+fn path(rate_bps: u64, round_trip_ns: u64) -> Path {
+    Path {
+        rate_bps,
+        buffer_segments: 2000,
+        forward_ns: round_trip_ns / 2,
+        reverse_ns: round_trip_ns / 2,
+    }
+}
+
+fn config(algorithm: Algorithm) -> Config {
+    Config {
+        ecn: true,
+        ..Config::new(algorithm, Profile::Linux)
+    }
+}
+
+/// Marks what finds so many segments waiting, and checks what RFC 9768 changes of RFC 3168.
+struct Step {
+    threshold: usize,
+    loses_every: Option<u64>,
+    arrived_marked: u64,
+    retransmissions: u64,
+}
+
+impl Observer for Step {
+    fn marks(&mut self, waiting: usize) -> bool {
+        waiting >= self.threshold
+    }
+
+    fn drops(&mut self, nth: u64, segment: &Segment) -> bool {
+        // draft-ietf-tcpm-generalized-ecn: all segments can carry a mark. RFC 9768, section 3.1: CWR has another meaning.
+        assert!(segment.ecn_capable && !segment.reduced);
+        self.retransmissions += u64::from(segment.retransmission);
+        self.loses_every
+            .is_some_and(|every| nth % every == every - 1)
+    }
+
+    fn on_receipt(&mut self, _now_ns: u64, segment: &Segment, ack: Option<&Ack>) {
+        // Of a SYN the answer says whether it was marked (RFC 9768, section 3.1.1), which no sender here uses.
+        self.arrived_marked += u64::from(segment.marked && segment.sequence > 0);
+        if let Some(ack) = ack {
+            assert!(!ack.echoes_mark);
+            assert_eq!(ack.marked, self.arrived_marked);
+        }
+    }
+}
+
+#[test]
+fn every_acknowledgement_has_the_number_of_marks() {
+    for algorithm in BOTH {
+        for loses_every in [None, Some(3000)] {
+            let mut step = Step {
+                threshold: 5,
+                loses_every,
+                arrived_marked: 0,
+                retransmissions: 0,
+            };
+            let outcome = run(
+                &config(algorithm),
+                path(20_000_000, 30 * MS),
+                20 * S,
+                &mut step,
+            );
+            assert!(outcome.marked > 100, "{algorithm:?} {}", outcome.marked);
+            assert_eq!(step.retransmissions > 0, loses_every.is_some());
+            let busy = outcome.delivered as f64 * 1500.0 * 8.0 / 20.0 / 20e6;
+            let least = if loses_every.is_none() { 0.9 } else { 0.5 };
+            assert!(busy > least, "{algorithm:?} {loses_every:?} {busy}");
+        }
+    }
+}
+
+/// Marks every segment from a time on, and notes the window at each acknowledgement.
+struct FromOn {
+    at_ns: u64,
+    windows: Vec<(u64, f64)>,
+}
+
+impl Observer for FromOn {
+    fn on_ack(&mut self, now_ns: u64, _ack: &Ack, sender: &Sender) {
+        self.windows.push((now_ns, sender.window().cwnd_segments));
+    }
+
+    fn marks(&mut self, _waiting: usize) -> bool {
+        self.windows.last().is_some_and(|last| last.0 >= self.at_ns)
+    }
+}
+
+/// Section 2.4.2 of the draft, and RFC 8257, section 3.3: marks shrink the window once per round trip, by at most half.
+#[test]
+fn marks_halve_the_window_at_most_once_per_round_trip() {
+    for algorithm in BOTH {
+        let mut all = FromOn {
+            at_ns: S,
+            windows: Vec::new(),
+        };
+        let mut config = config(algorithm);
+        config.max_window_segments = 200;
+        run(&config, path(1_000_000_000, 100 * MS), 3 * S, &mut all);
+        let at = |at_ns: u64| {
+            let found = all.windows.iter().rev().find(|(ns, _)| *ns <= at_ns);
+            found.unwrap().1
+        };
+        // The first mark is reported a round trip later, and the window shrinks during one more.
+        let before = at(S);
+        assert!(before >= 200.0, "{algorithm:?} {before}");
+        let mut last = before;
+        for round in 2..10 {
+            let now = at(S + round * 100 * MS + 20 * MS);
+            assert!(
+                now >= (last / 2.0).floor() - 1.0,
+                "{algorithm:?} {round} {last} {now}"
+            );
+            last = now;
+        }
+        assert!(last <= before / 8.0, "{algorithm:?} {before} {last}");
+    }
+}
+
+/// A sender that waits for its pace and not for the window does not let the window grow without end.
+#[test]
+fn a_window_that_the_receiver_does_not_let_be_used_stays() {
+    let mut none = FromOn {
+        at_ns: u64::MAX,
+        windows: Vec::new(),
+    };
+    let mut config = config(Algorithm::Prague);
+    config.max_window_segments = 200;
+    run(&config, path(1_000_000_000, 100 * MS), 10 * S, &mut none);
+    // In slow start a window of which half is used may grow.
+    let last = none.windows.last().unwrap().1;
+    assert!((200.0..=402.0).contains(&last), "{last}");
+}
+
+/// Marks each segment with a probability; the queue has no part in it.
+struct Random {
+    draw: Draw,
+    per_10000: u64,
+}
+
+impl Observer for Random {
+    fn marks(&mut self, _waiting: usize) -> bool {
+        self.draw.below(10_000) < self.per_10000
+    }
+}
+
+fn rate_mbit(algorithm: Algorithm, round_trip_ns: u64, per_10000: u64) -> f64 {
+    let mut random = Random {
+        draw: Draw(7),
+        per_10000,
+    };
+    let seconds = 120;
+    let path = path(1_000_000_000, round_trip_ns);
+    let outcome = run(&config(algorithm), path, seconds * S, &mut random);
+    assert_eq!(outcome.counters.timeouts, 0);
+    outcome.delivered as f64 * 1500.0 * 8.0 / seconds as f64 / 1e6
+}
+
+/// Segments in a round of Prague, of which a part `p` is marked: it grows by 1 - p per round and shrinks by p / 2 of itself in the
+/// first mark after a whole round without an answer, which takes a round and 1 / (p W) of one. So with x = p W,
+/// x / 2 = (1 - p) (1 + 1 / x).
+fn round_segments(p: f64) -> f64 {
+    let q = 1.0 - p;
+    (q + (q * q + 2.0 * q).sqrt()) / p
+}
+
+/// Sections 2.4.2 to 2.4.4: a round is a round trip, and at least 25 ms.
+#[test]
+fn the_rate_of_prague_follows_the_probability_of_marks_and_hardly_a_short_round_trip() {
+    for per_10000 in [200, 500, 2000] {
+        let p = per_10000 as f64 / 10_000.0;
+        for round_trip_ms in [5, 10, 25, 50, 100] {
+            let found = rate_mbit(Algorithm::Prague, round_trip_ms * MS, per_10000);
+            let wanted = round_segments(p) * 12.0 / (round_trip_ms as f64).max(25.0);
+            println!("p {p}, {round_trip_ms} ms: {found} of {wanted} Mbit/s");
+            assert!(
+                (0.8..1.25).contains(&(found / wanted)),
+                "{p} {round_trip_ms}: {found} {wanted}"
+            );
+        }
+    }
+}
+
+/// A loss halves Prague's window, marks or not (section 2.4.1).
+#[test]
+fn a_loss_halves_the_window() {
+    struct One(FromOn, bool);
+    impl Observer for One {
+        fn drops(&mut self, _nth: u64, segment: &Segment) -> bool {
+            segment.sent_ns >= self.0.at_ns && !std::mem::replace(&mut self.1, true)
+        }
+        fn on_ack(&mut self, now_ns: u64, ack: &Ack, sender: &Sender) {
+            self.0.on_ack(now_ns, ack, sender);
+        }
+    }
+    for algorithm in BOTH {
+        let noted = FromOn {
+            at_ns: S,
+            windows: Vec::new(),
+        };
+        let mut one = One(noted, false);
+        let mut config = config(algorithm);
+        config.max_window_segments = 100;
+        let outcome = run(
+            &config,
+            path(1_000_000_000, 50 * MS),
+            S + 300 * MS,
+            &mut one,
+        );
+        assert_eq!(outcome.counters.recoveries, 1);
+        let before = one.0.windows.iter().find(|(ns, _)| *ns >= S).unwrap().1;
+        let after = outcome.window.ssthresh_segments.unwrap();
+        assert!(
+            (after - before / 2.0).abs() <= 1.0,
+            "{algorithm:?} {before} {after}"
+        );
+        let now = outcome.window.cwnd_segments;
+        assert!(
+            (after - 1.0..after + 8.0).contains(&now),
+            "{algorithm:?} {after} {now}"
+        );
+    }
+}
