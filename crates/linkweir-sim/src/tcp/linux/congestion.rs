@@ -137,7 +137,7 @@ impl Sender {
         }
     }
 
-    /// Prague's part of an acknowledgement: its window changes, and the sender's goes one segment towards it.
+    /// Prague's part of an acknowledgement: its window changes, and `cwnd` moves one segment towards it.
     pub(super) fn control_by_marks(&mut self, now_ns: u64, acked: u64, marked: u64) {
         let of_prague = self.prague_view(now_ns);
         let grows =

@@ -13,8 +13,8 @@
 //!   Windows below two segments hold two, and the pace keeps them to their size, down to 100 kbit/s.
 //!
 //! The window is a fraction of segments here. The sender's is the next whole number, at least two, which it approaches by one
-//! segment per acknowledgement, in slow start and after a timeout faster. Not modelled: segments that get smaller at low rates, and the variation of the pace by 3 % where
-//! the window is four segments or less.
+//! segment per acknowledgement, in slow start and after a timeout faster. Not modelled: segments that get smaller at low rates, and
+//! the variation of the pace by 3 % where the window is four segments or less.
 
 use super::alpha::Alpha;
 
@@ -137,7 +137,7 @@ impl Prague {
         self.whole_window()
     }
 
-    /// The loss was none.
+    /// The loss was spurious.
     pub fn undo(&mut self) {
         self.window = self.window.max(self.prior.0);
         self.is_slow_start = self.prior.1;
