@@ -158,16 +158,19 @@ impl Observer for Random {
     }
 }
 
+/// The rate between the seconds 40 and 120. With 100 ms it takes up to 25 s after slow start until the window has grown.
 fn rate_mbit(algorithm: Algorithm, round_trip_ns: u64, per_10000: u64) -> f64 {
-    let mut random = Random {
-        draw: Draw(7),
-        per_10000,
+    let delivered = |seconds: u64| {
+        let mut random = Random {
+            draw: Draw(7),
+            per_10000,
+        };
+        let path = path(1_000_000_000, round_trip_ns);
+        let outcome = run(&config(algorithm), path, seconds * S, &mut random);
+        assert_eq!(outcome.counters.timeouts, 0);
+        outcome.delivered
     };
-    let seconds = 120;
-    let path = path(1_000_000_000, round_trip_ns);
-    let outcome = run(&config(algorithm), path, seconds * S, &mut random);
-    assert_eq!(outcome.counters.timeouts, 0);
-    outcome.delivered as f64 * 1500.0 * 8.0 / seconds as f64 / 1e6
+    (delivered(120) - delivered(40)) as f64 * 1500.0 * 8.0 / 80.0 / 1e6
 }
 
 /// Segments in a round of Prague, of which a part `p` is marked: it grows by 1 - p per round and shrinks by p / 2 of itself in the
@@ -178,17 +181,19 @@ fn round_segments(p: f64) -> f64 {
     (q + (q * q + 2.0 * q).sqrt()) / p
 }
 
-/// Sections 2.4.2 to 2.4.4: a round is a round trip, and at least 25 ms.
+/// Sections 2.4.2 to 2.4.4: a round is a round trip, and at least 25 ms. The equation takes the window for a number without steps
+/// and acknowledgements for single ones, so it needs windows of many segments: here 271, 134 and 52. With p = 0.2, 11 segments,
+/// the rate was 0.81 to 1.05 of the equation's, which is not tested.
 #[test]
 fn the_rate_of_prague_follows_the_probability_of_marks_and_hardly_a_short_round_trip() {
-    for per_10000 in [200, 500, 2000] {
+    for per_10000 in [100, 200, 500] {
         let p = per_10000 as f64 / 10_000.0;
         for round_trip_ms in [5, 10, 25, 50, 100] {
             let found = rate_mbit(Algorithm::Prague, round_trip_ms * MS, per_10000);
             let wanted = round_segments(p) * 12.0 / (round_trip_ms as f64).max(25.0);
             println!("p {p}, {round_trip_ms} ms: {found} of {wanted} Mbit/s");
             assert!(
-                (0.8..1.25).contains(&(found / wanted)),
+                (0.9..1.1).contains(&(found / wanted)),
                 "{p} {round_trip_ms}: {found} {wanted}"
             );
         }
