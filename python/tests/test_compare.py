@@ -149,12 +149,15 @@ def test_remarks_warn_of_what_is_not_what_it_seems() -> None:
     assert not any("one queue" in note for note in notes("dualpi2", {**plain, "class": [{"name": "a", "l4s": "yes"}]}))
 
 
-def test_classes_with_prague_are_l4s_classes() -> None:
-    flows = [*PSS["flow"], {"class": "cs0", "kind": "tcp", "cc": "prague"}]
+@pytest.mark.parametrize("cc", ["prague", "dctcp"])
+def test_classes_with_senders_that_count_marks_are_l4s_classes(cc: str) -> None:
+    flows = [*PSS["flow"], {"class": "cs0", "kind": "tcp", "cc": cc}]
     scenario = {**PSS, "flow": flows}
     assert changes("dualpi2", scenario)["class.cs0.l4s"] == "yes"
     assert "class.ef.l4s" not in changes("dualpi2", scenario)
-    assert notes("dualpi2", scenario)[-1] == 'L4S packets, by their cc = "prague": cs0'
+    assert notes("dualpi2", scenario)[-1] == (
+        'classes with L4S packets, because their flows have cc = "prague" or "dctcp": cs0'
+    )
     assert "class.cs0.l4s" not in changes("drr", scenario)
 
 

@@ -181,7 +181,7 @@ def _remarks(scenario: Scenario, policy: str, params: Mapping[str, Parameter]) -
         yield "each class is one of its flow queues; Linux's fq_codel has a queue for each flow"
     l4s = [name for (_, name, _), _ in _scalable(scenario, params)]
     if l4s:
-        yield f'L4S packets, by their cc = "prague": {_listed(l4s)}'
+        yield f'classes with L4S packets, because their flows have cc = "prague" or "dctcp": {_listed(l4s)}'
     elif "l4s" in params and not any(entry.get("l4s") == "yes" for entry in _classes(scenario)):
         yield f"no class has L4S packets, so all classes are one queue; {_cure(policy, 'l4s')}"
     if policy == _RESERVING:
@@ -192,11 +192,10 @@ def _remarks(scenario: Scenario, policy: str, params: Mapping[str, Parameter]) -
 
 
 def _scalable(scenario: Scenario, params: Mapping[str, Parameter]) -> Iterator[tuple[Key, str]]:
-    """Classes with packets of Prague, which carry ECT(1), become L4S classes of a policy that has them."""
+    """Classes with flows that answer each mark a little become L4S classes of a policy that has them."""
     if "l4s" in params:
-        for name in dict.fromkeys(
-            str(flow.get("class")) for flow in scenario.get("flow", []) if flow.get("cc") == "prague"
-        ):
+        flows = [flow for flow in scenario.get("flow", []) if flow.get("cc") in ("prague", "dctcp")]
+        for name in dict.fromkeys(str(flow.get("class")) for flow in flows):
             yield ("class", name, "l4s"), "yes"
 
 

@@ -552,7 +552,7 @@ pub(super) fn fits(
     Ok(())
 }
 
-/// Refuses TCP without ECN in the classes of L4S packets, which carry ECT(1), and Prague in the others.
+/// Refuses TCP without ECN in the classes of L4S packets, which carry ECT(1), and senders that count marks in the others.
 pub(super) fn carry_marks(
     l4s: &[bool],
     flows: &[Flow],
@@ -571,9 +571,9 @@ pub(super) fn carry_marks(
             );
             return Err(places[flow.class].fault_at("l4s", message));
         }
-        if l4s.get(flow.class) == Some(&false) && tcp.algorithm == tcp::Algorithm::Prague {
+        if l4s.get(flow.class) == Some(&false) && tcp.algorithm.counts_marks() {
             let message = format!(
-                "must be yes, as packets of flow {} carry ECT(1); or write another cc in the flow",
+                "must be yes, as flow {} answers each mark a little, and would starve classic flows; or write another cc in the flow",
                 flow.name
             );
             return Err(places[flow.class].fault_at("l4s", message));
