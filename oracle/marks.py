@@ -3,7 +3,11 @@
 
 It is written from RFC 8257 (section 3.3) and from draft-briscoe-iccrg-prague-congestion-control-04
 (section 2), in decimal numbers of 60 digits. It keeps the list of all acknowledgements of a round and looks at each of
-them when the round ends. `python oracle/marks.py` writes the lists in crates/linkweir-sim/tests/marks.
+them when the round ends. In two things it follows Linux instead of the RFC: it counts segments, not bytes, and a round
+begins with the next segment to send and ends when all before it is acknowledged (the RFC begins with the first
+unacknowledged byte, and waits for an acknowledgement beyond the last).
+
+`python oracle/marks.py` writes the lists in crates/linkweir-sim/tests/marks.
 
     begin NS NEXT WINDOW          the connection is established; NEXT is the first segment that was not sent
     ack NS UNA NEXT RTT_NS ACKED MARKED EVENT ALPHA WINDOW

@@ -3,7 +3,9 @@
 //! and losses halve it.
 //!
 //! The average begins at 1 (section 3.3). Marks are counted (RFC 9768) where RFC 8257, section 3.2, has a protocol of its own
-//! that tells the same with one bit. Fractions are numbers of double precision; Linux counts in 1024ths.
+//! that reports the same with one bit. Segments are counted, where the RFC has bytes. Fractions are numbers of double precision;
+//! Linux counts in 1024ths. A round is Linux's: it begins with the next segment to send, and ends when all before that is
+//! acknowledged. The RFC's begins with the first unacknowledged byte and ends with an acknowledgement beyond its last (section 3.3).
 
 use super::alpha::Alpha;
 
