@@ -14,7 +14,8 @@ unacknowledged byte, and waits for an acknowledgement beyond the last).
                                   an acknowledgement up to UNA reports so many segments; EVENT is what the sender
                                   answers in it: marks, loss, undo or none; then the average and the window, segments
 
-DCTCP's window is the threshold that a mark would give it; the sender has the rest in common with Reno.
+DCTCP's window is the threshold that a mark would give it; the sender has the rest in common with Reno. Here its window
+becomes that with each acknowledgement that has a mark, and grows by what any other acknowledges.
 """
 
 import random
@@ -61,10 +62,15 @@ class Dctcp:
         if una >= self.round.ends_at:
             self.alpha = averaged(self.alpha, self.round.fraction())
             self.round = Round(next_segment)
+        self.threshold = self.reduced()
+        self.window = self.threshold if event == "marks" else self.window + acked
 
-    def shown(self):
+    def reduced(self):
         """cwnd (1 - alpha / 2), section 3.3, with whole segments taken off and at least two left."""
         return max(Decimal(2), self.window - int(self.window * self.alpha / 2))
+
+    def shown(self):
+        return self.threshold
 
 
 class Prague:

@@ -240,3 +240,83 @@ fn a_loss_halves_the_window() {
         );
     }
 }
+
+/// Marks a segment after a time, and loses what follows it: one segment, or all.
+struct MarkThenLoss {
+    at_ns: u64,
+    loses_all: bool,
+    marks_now: bool,
+    is_marked: bool,
+    is_lost: bool,
+    before: f64,
+    /// Threshold of slow start when the loss was noticed.
+    after: Option<f64>,
+}
+
+impl Observer for MarkThenLoss {
+    fn drops(&mut self, _nth: u64, segment: &Segment) -> bool {
+        if segment.sent_ns < self.at_ns {
+            return false;
+        }
+        if !self.is_marked {
+            (self.is_marked, self.marks_now) = (true, true);
+            return false;
+        }
+        self.loses_all || !std::mem::replace(&mut self.is_lost, true)
+    }
+
+    fn marks(&mut self, _waiting: usize) -> bool {
+        std::mem::take(&mut self.marks_now)
+    }
+
+    fn on_ack(&mut self, now_ns: u64, _ack: &Ack, sender: &Sender) {
+        if now_ns < self.at_ns {
+            self.before = sender.window().cwnd_segments;
+        }
+        if sender.counters().recoveries > 0 && self.after.is_none() {
+            self.after = sender.window().ssthresh_segments;
+        }
+    }
+
+    fn on_timeout(&mut self, _now_ns: u64, sender: &Sender) {
+        if self.after.is_none() {
+            self.after = sender.window().ssthresh_segments;
+        }
+    }
+}
+
+/// A loss in the round trip of a mark shrinks the window as any loss does, by half, whether a timeout or later segments tell of it
+/// (the draft, section 2.4.1; RFC 8257, section 3.5).
+#[test]
+fn a_loss_after_a_mark_halves_the_window_still() {
+    for algorithm in BOTH {
+        for loses_all in [false, true] {
+            let mut observer = MarkThenLoss {
+                at_ns: 4 * S,
+                loses_all,
+                marks_now: false,
+                is_marked: false,
+                is_lost: false,
+                before: 0.0,
+                after: None,
+            };
+            let mut config = config(algorithm);
+            config.max_window_segments = 100;
+            let path = path(1_000_000_000, 50 * MS);
+            let counters = run(&config, path, 5 * S, &mut observer).counters;
+            assert_eq!(counters.timeouts > 0, loses_all, "{algorithm:?}");
+            let (before, after) = (observer.before, observer.after.unwrap());
+            assert!(before >= 100.0, "{algorithm:?} {before}");
+            // Prague's first mark halves, too. DCTCP's average is below 1/100 after 80 rounds without marks, and PRR has reduced
+            // its window to the 100 segments that the receiver lets be used, before the loss is noticed.
+            let (least, most) = match algorithm {
+                Algorithm::Prague => (before / 4.0 - 1.0, before / 4.0 + 1.0),
+                _ => (100.0 / 2.0 * 0.995 - 1.0, 100.0 / 2.0),
+            };
+            assert!(
+                (least..=most).contains(&after),
+                "{algorithm:?} {loses_all} {before} {after}"
+            );
+        }
+    }
+}
