@@ -3,7 +3,7 @@
 
 mod tcp_link;
 
-use linkweir_sim::tcp::{Ack, Algorithm, Config, Profile, Segment, Sender};
+use linkweir_sim::tcp::{Ack, Algorithm, Block, Config, Profile, Segment, Sender};
 use tcp_link::{run, Draw, Observer, Path};
 
 const MS: u64 = 1_000_000;
@@ -319,4 +319,44 @@ fn a_loss_after_a_mark_halves_the_window_still() {
             );
         }
     }
+}
+
+fn ack(cumulative: u64, marked: u64) -> Ack {
+    Ack {
+        cumulative,
+        sack: [Block::default(); 4],
+        nsack: 0,
+        window: 10_000,
+        echo_ns: None,
+        dsack: None,
+        echoes_mark: false,
+        marked,
+    }
+}
+
+/// A sender of DCTCP with its 1000 segments in the network.
+fn thousand_sent() -> Sender {
+    let mut config = config(Algorithm::Dctcp);
+    config.initial_window_segments = 1000;
+    config.bytes_to_send = Some(1000 * u64::from(config.mss_bytes));
+    let mut sender = Sender::new(&config);
+    while sender.next_segment(0).is_some() {}
+    sender.on_ack(50 * MS, &ack(1, 0));
+    let sent = std::iter::from_fn(|| sender.next_segment(50 * MS)).filter(|segment| !segment.bare);
+    assert_eq!(sent.count(), 1000);
+    sender
+}
+
+/// RFC 8257, section 3.3, in whole segments.
+fn reduced(cwnd: f64, alpha: f64) -> Option<f64> {
+    Some(cwnd - (cwnd * alpha / 2.0).floor())
+}
+
+/// Acknowledgements with 800 marks were lost: of a multiple of 8 three bits would tell nothing.
+#[test]
+fn marks_of_lost_acknowledgements_are_counted_later() {
+    let mut sender = thousand_sent();
+    sender.on_ack(100 * MS, &ack(1001, 800));
+    let alpha = 15.0 / 16.0 + 0.8 / 16.0;
+    assert_eq!(sender.window().ssthresh_segments, reduced(1000.0, alpha));
 }
