@@ -42,7 +42,7 @@ class Round:
         """Of the segments of this round that had marks."""
         acked = sum(acked for acked, _ in self.reports)
         marked = sum(marked for _, marked in self.reports)
-        return Decimal(min(marked, acked)) / acked if acked else Decimal(0)
+        return min(Decimal(1), Decimal(marked) / max(1, acked))
 
 
 def averaged(alpha, fraction):

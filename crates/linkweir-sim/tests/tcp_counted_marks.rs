@@ -3,7 +3,7 @@
 
 mod tcp_link;
 
-use linkweir_sim::tcp::{Ack, Algorithm, Block, Config, Profile, Segment, Sender};
+use linkweir_sim::tcp::{Ack, Algorithm, Block, Config, Profile, Receiver, Segment, Sender};
 use tcp_link::{run, Draw, Observer, Path};
 
 const MS: u64 = 1_000_000;
@@ -321,6 +321,26 @@ fn a_loss_after_a_mark_halves_the_window_still() {
     }
 }
 
+/// RFC 9768, section 3.2.1: all packets count but the SYN, also those without data.
+#[test]
+fn a_mark_of_the_handshakes_last_packet_is_counted() {
+    let mut receiver = Receiver::new(&config(Algorithm::Prague));
+    let marked = |sequence, bare| Segment {
+        sequence,
+        retransmission: false,
+        sent_ns: 0,
+        bare,
+        ecn_capable: true,
+        marked: true,
+        reduced: false,
+    };
+    let syn = receiver.on_segment(50 * MS, &marked(0, false));
+    assert_eq!(syn.unwrap().marked, 0);
+    assert_eq!(receiver.on_segment(100 * MS, &marked(0, true)), None);
+    let first = receiver.on_segment(101 * MS, &marked(1, false));
+    assert_eq!(first.unwrap().marked, 2);
+}
+
 fn ack(cumulative: u64, marked: u64) -> Ack {
     Ack {
         cumulative,
@@ -359,4 +379,21 @@ fn marks_of_lost_acknowledgements_are_counted_later() {
     sender.on_ack(100 * MS, &ack(1001, 800));
     let alpha = 15.0 / 16.0 + 0.8 / 16.0;
     assert_eq!(sender.window().ssthresh_segments, reduced(1000.0, alpha));
+}
+
+/// A segment came twice, the second time with a mark, and the acknowledgement of that reports nothing else: a round of marks only.
+#[test]
+fn a_mark_counts_while_nothing_is_outstanding() {
+    let mut sender = thousand_sent();
+    sender.on_ack(100 * MS, &ack(1001, 0));
+    let mut twice = ack(1001, 1);
+    twice.dsack = Some(1000);
+    sender.on_ack(101 * MS, &twice);
+    sender.supply(102 * MS, 1000);
+    while sender.next_segment(102 * MS).is_some() {}
+    let cwnd = sender.window().cwnd_segments;
+    sender.on_ack(150 * MS, &ack(2001, 2));
+    let averaged = |alpha: f64, fraction: f64| alpha + (fraction - alpha) / 16.0;
+    let alpha = averaged(averaged(averaged(1.0, 0.0), 1.0), 0.001);
+    assert_eq!(sender.window().ssthresh_segments, reduced(cwnd, alpha));
 }

@@ -66,6 +66,8 @@ impl Sender {
         news.rate.prior_in_flight = self.flight.in_flight();
         let sacked_ns = self.take_sacks(now_ns, ack, prior_una, &mut news);
         if prior_outstanding == 0 {
+            let acked = self.delivery.delivered - prior_delivered;
+            self.control_counts(now_ns, acked, news.marked);
             if news.dsack {
                 self.judge(now_ns, prior_una, &mut news);
             }

@@ -52,10 +52,10 @@ impl Alpha {
     }
 
     /// Takes in the fraction of this round, and begins the next one. Of segments received twice there can be more marks
-    /// than deliveries.
+    /// than deliveries, which count as all.
     pub fn update(&mut self, next: u64) {
-        let fraction = self.marked.min(self.acked) as f64 / self.acked.max(1) as f64;
-        self.value += GAIN * (fraction - self.value);
+        let fraction = self.marked as f64 / self.acked.max(1) as f64;
+        self.value += GAIN * (fraction.min(1.0) - self.value);
         self.begin(next);
     }
 }
@@ -80,6 +80,10 @@ mod tests {
         assert_eq!(alpha.value(), 1.0 / 16.0);
         alpha.update(0);
         assert_eq!(alpha.value(), 15.0 / 256.0, "nothing was acknowledged");
+        alpha.count(0, 1);
+        alpha.set(0.0);
+        alpha.update(0);
+        assert_eq!(alpha.value(), 1.0 / 16.0, "only one received twice");
     }
 }
 

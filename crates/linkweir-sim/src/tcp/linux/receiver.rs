@@ -139,6 +139,10 @@ impl Receiver {
     pub fn on_segment(&mut self, now_ns: u64, segment: &Segment) -> Option<Ack> {
         let sequence = segment.sequence;
         if segment.bare {
+            if self.counts {
+                // No acknowledgement answers it; the next one has the number.
+                self.count_mark(segment.marked);
+            }
             if !self.begun {
                 self.begin(now_ns, segment.sent_ns);
             }
