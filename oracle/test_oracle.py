@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import dualpi2
 import generate
+import marks
 import pss
 import pss_bits
 import pytest
@@ -463,3 +464,9 @@ def test_every_policy_has_a_model():
 def test_the_lives_of_bonds_are_those_of_the_model():
     for name, text in bond.lives().items():
         assert (bond.FOLDER / name).read_text() == text, "run: python oracle/bond.py"
+
+
+def test_the_lives_of_senders_that_count_marks_are_those_of_the_model():
+    for name, lines in marks.files():
+        written = (marks.FOLDER / name).read_text().splitlines()[2:]
+        assert written == list(lines), "run: python oracle/marks.py"

@@ -149,6 +149,18 @@ def test_remarks_warn_of_what_is_not_what_it_seems() -> None:
     assert not any("one queue" in note for note in notes("dualpi2", {**plain, "class": [{"name": "a", "l4s": "yes"}]}))
 
 
+@pytest.mark.parametrize("cc", ["prague", "dctcp"])
+def test_classes_with_senders_that_count_marks_are_l4s_classes(cc: str) -> None:
+    flows = [*PSS["flow"], {"class": "cs0", "kind": "tcp", "cc": cc}]
+    scenario = {**PSS, "flow": flows}
+    assert changes("dualpi2", scenario)["class.cs0.l4s"] == "yes"
+    assert "class.ef.l4s" not in changes("dualpi2", scenario)
+    assert notes("dualpi2", scenario)[-1] == (
+        'classes with L4S packets, because their flows have cc = "prague" or "dctcp": cs0'
+    )
+    assert "class.cs0.l4s" not in changes("drr", scenario)
+
+
 @pytest.mark.parametrize("name", ["lte-drive.toml", "geo.toml", "geo-dwrr.toml", "starlink.toml", "pds.toml"])
 def test_every_policy_can_be_compared_on_the_scenarios_of_the_repository(name: str) -> None:
     names = [policy.name for policy in package.policies() if (name, policy.name) != ("geo-dwrr.toml", "strict")]

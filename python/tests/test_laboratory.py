@@ -129,6 +129,8 @@ def fifo(**changes: Any) -> dict[str, Any]:
         (fifo(link={"mpu": "64B"}), "link.mpu"),
         (fifo(flow={"kind": "greedy", "rate": None}), "flow[0].kind"),
         (fifo(flow={"packet": "9kB"}), "flow cbr1: packet"),
+        (fifo(flow={"kind": "tcp", "rate": None, "cc": "prague"}), "flow[0].cc"),
+        (fifo(flow={"kind": "tcp", "rate": None, "cc": "dctcp"}), "flow[0].cc"),
         (fifo(scheduler={"policy": "rr"}), "scheduler.policy"),
         (fifo(scheduler={"policy": "fifo"}, **{"class": [{"name": "all"}, {"name": "other"}]}), "scheduler.policy"),
         (fifo(scheduler={"policy": "fq_codel"}), "class.limit"),

@@ -58,6 +58,14 @@ def test_a_program_has_the_parameters_of_the_scenario() -> None:
     )
 
 
+@pytest.mark.parametrize("cc", ["prague", "dctcp"])
+def test_senders_that_count_marks_are_refused(cc: str) -> None:
+    link = 'duration = "1s"\nlink.rate = "1Mbit"\nscheduler.policy = "fifo"\n[[class]]\nname = "all"\n'
+    scenario = Scenario.parse(f'{link}[[flow]]\nclass = "all"\nkind = "tcp"\ncc = "{cc}"\n')
+    with pytest.raises(ScenarioError, match=r"flow\[0\]\.cc.*must be one of cubic, reno, bbr, newreno in ns-3"):
+        ns3_program(scenario)
+
+
 def test_a_changing_capacity_is_in_the_program() -> None:
     text = ns3_program(Scenario.load(ROOT / "scenarios/pss-fade.toml")).text
     assert "{NanoSeconds(10000000000), DataRate(3000000)}," in text

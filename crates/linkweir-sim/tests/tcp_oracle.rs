@@ -366,7 +366,13 @@ fn path(seed: u64) -> Path {
     }
 }
 
-const ALGORITHMS: [Algorithm; 3] = [Algorithm::Reno, Algorithm::Cubic, Algorithm::Bbr];
+const ALGORITHMS: [Algorithm; 5] = [
+    Algorithm::Reno,
+    Algorithm::Cubic,
+    Algorithm::Bbr,
+    Algorithm::Prague,
+    Algorithm::Dctcp,
+];
 
 fn harm(seed: u64) -> Harm {
     let pick = |list: [u64; 5], shift: u64| list[(seed >> shift) as usize % 5];

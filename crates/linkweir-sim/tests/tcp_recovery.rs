@@ -90,6 +90,7 @@ fn ack(cumulative: u64, sacked: &[(u64, u64)], echo_ns: Option<u64>) -> Ack {
         echo_ns,
         dsack: None,
         echoes_mark: false,
+        marked: 0,
     }
 }
 

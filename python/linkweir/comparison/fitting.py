@@ -133,7 +133,7 @@ def fit(scenario: Scenario, policy: str, nominal_bps: float, brought: str | None
     elif own in _SHARING and policy == _RESERVING:
         derived = _reservations(scenario, own, nominal_bps)
     else:
-        derived = Fitted({}, tuple(_remarks(scenario, policy, after[1])))
+        derived = Fitted(dict(_scalable(scenario, after[1])), tuple(_remarks(scenario, policy, after[1])))
     return Fitted(changes | derived.changes, (*notes, *derived.notes))
 
 
@@ -179,13 +179,24 @@ def _remarks(scenario: Scenario, policy: str, params: Mapping[str, Parameter]) -
     levels = [entry.get("level") for entry in _classes(scenario)]
     if policy == "fq_codel":
         yield "each class is one of its flow queues; Linux's fq_codel has a queue for each flow"
-    if "l4s" in params and not any(entry.get("l4s") == "yes" for entry in _classes(scenario)):
+    l4s = [name for (_, name, _), _ in _scalable(scenario, params)]
+    if l4s:
+        yield f'classes with L4S packets, because their flows have cc = "prague" or "dctcp": {_listed(l4s)}'
+    elif "l4s" in params and not any(entry.get("l4s") == "yes" for entry in _classes(scenario)):
         yield f"no class has L4S packets, so all classes are one queue; {_cure(policy, 'l4s')}"
     if policy == _RESERVING:
         yield f"no class has a reservation, so it serves by level alone, as strict does; {_cure(policy, 'rate')}"
     elif policy in _SHARING and "level" in params and None not in levels and len(set(levels)) == len(levels) > 1:
         note = "each class keeps a level of its own, so it serves by level alone, as strict does"
         yield f"{note}; {_cure(policy, 'level')}"
+
+
+def _scalable(scenario: Scenario, params: Mapping[str, Parameter]) -> Iterator[tuple[Key, str]]:
+    """Classes with flows that answer each mark a little become L4S classes of a policy that has them."""
+    if "l4s" in params:
+        flows = [flow for flow in scenario.get("flow", []) if flow.get("cc") in ("prague", "dctcp")]
+        for name in dict.fromkeys(str(flow.get("class")) for flow in flows):
+            yield ("class", name, "l4s"), "yes"
 
 
 def _cure(policy: str, key: str) -> str:

@@ -20,7 +20,7 @@ from linkweir.scenarios.typed import Class, Flow, Link, Scheduler
 Table = Mapping[str, Any]
 """A table of a resolved scenario."""
 
-TCP = {"cubic": "TcpCubic", "reno": "TcpLinuxReno", "bbr": "TcpBbr", "newreno": "TcpNewReno", "dctcp": "TcpDctcp"}
+TCP = {"cubic": "TcpCubic", "reno": "TcpLinuxReno", "bbr": "TcpBbr", "newreno": "TcpNewReno"}
 """Congestion controls that ns-3 has, too."""
 _STEP_S = 0.01
 """Width of the steps that a rate along lines becomes."""
@@ -285,6 +285,11 @@ def _source(flow: Flow, queue: int, place: str, shown: Table, notes: list[str]) 
     path = table_of(flow["kind"])
     if flow["kind"] == "tcp":
         cc = flow["cc"]
+        if cc not in TCP:
+            message = (
+                f"must be one of {', '.join(TCP)} in ns-3: the program's sockets have no ECN, which the others need"
+            )
+            raise unfit(f"{place.split()[0]}.cc", cc, message)
         notes.append(f"{place}: " + _words(path, "cc").format(value=TCP[cc]))
         notes += [f"{place}: {words}" for _, words in told(path, "ns3", shown, "left_out")]
         size, mss = flow["bytes"] or 0, flow["mss_bytes"]

@@ -314,6 +314,9 @@ def check_sources(entries: Sequence[Mapping[str, Any]]) -> None:
             raise unfit(f"flow[{number}].kind", flow["kind"], words_of_kind)
         for key, words in told(table_of(flow["kind"]), "laboratory", flow, "refused"):
             raise unfit(f"flow[{number}].{key}", flow[key], words)
+        if flow.get("cc", "cubic") not in KERNEL_CC:
+            words = f"must be one of {', '.join(KERNEL_CC)} in the laboratory, whose kernel is built without the others"
+            raise unfit(f"flow[{number}].cc", flow["cc"], words)
 
 
 def left_out(keys: Mapping[str, Any]) -> Iterator[str]:

@@ -411,17 +411,19 @@ fn tcp_config(section: &mut Section<'_, '_>) -> Result<tcp::Config, Fault> {
         0 => tcp::Algorithm::Cubic,
         1 => tcp::Algorithm::Reno,
         2 => tcp::Algorithm::Bbr,
-        _ => tcp::Algorithm::NewReno,
+        3 => tcp::Algorithm::NewReno,
+        4 => tcp::Algorithm::Prague,
+        _ => tcp::Algorithm::Dctcp,
     };
     let profile = match section.take_or(&TCP_PROFILE, TCP_PROFILE.default.0)? {
         0 => tcp::Profile::Linux,
         _ => tcp::Profile::Ns2,
     };
-    use tcp::Algorithm::{Bbr, Reno};
-    if profile == tcp::Profile::Ns2 && matches!(algorithm, Reno | Bbr) {
+    use tcp::Algorithm::{Cubic, NewReno};
+    if profile == tcp::Profile::Ns2 && !matches!(algorithm, Cubic | NewReno) {
         return Err(section.fault_at(
             TCP_CC.name,
-            "must be cubic or newreno with profile = \"ns2\"; the linux profile has reno and bbr"
+            "must be cubic or newreno with profile = \"ns2\"; only the linux profile has the others"
                 .to_owned(),
         ));
     }
@@ -449,7 +451,14 @@ fn tcp_config(section: &mut Section<'_, '_>) -> Result<tcp::Config, Fault> {
     config.quick_ack_segments = section.take_or(&TCP_QUICK_ACKS, config.quick_ack_segments)?;
     config.hystart = section.take_or(&TCP_HYSTART, config.hystart)?;
     config.timestamps = section.take_or(&TCP_TIMESTAMPS, config.timestamps)?;
-    config.ecn = section.take_or(&TCP_ECN, config.ecn)?;
+    config.ecn = section.take_or(&TCP_ECN, algorithm.counts_marks())?;
+    if !config.ecn && algorithm.counts_marks() {
+        return Err(section.fault_at(
+            TCP_ECN.name,
+            "must be true with cc = \"prague\" or \"dctcp\", which count marks; without ECN choose reno, as Linux does"
+                .to_owned(),
+        ));
+    }
     if config.ecn && profile == tcp::Profile::Ns2 {
         return Err(section.fault_at(
             TCP_ECN.name,
@@ -543,7 +552,7 @@ pub(super) fn fits(
     Ok(())
 }
 
-/// Refuses TCP without ECN in the classes of L4S packets, which carry ECT(1).
+/// Refuses TCP without ECN in the classes of L4S packets, which carry ECT(1), and senders that count marks in the others.
 pub(super) fn carry_marks(
     l4s: &[bool],
     flows: &[Flow],
@@ -558,6 +567,13 @@ pub(super) fn carry_marks(
         if l4s.get(flow.class) == Some(&true) && !tcp.ecn {
             let message = format!(
                 "must be no, as packets of flow {} cannot carry a congestion mark; or write ecn = true in the flow",
+                flow.name
+            );
+            return Err(places[flow.class].fault_at("l4s", message));
+        }
+        if l4s.get(flow.class) == Some(&false) && tcp.algorithm.counts_marks() {
+            let message = format!(
+                "must be yes, as flow {} answers each mark a little, and would starve classic flows; or write another cc in the flow",
                 flow.name
             );
             return Err(places[flow.class].fault_at("l4s", message));

@@ -14,6 +14,17 @@ pub enum Algorithm {
     Cubic,
     /// Linux's BBR, version 1; only with [`Profile::Linux`].
     Bbr,
+    /// TCP Prague, which needs `ecn`; only with [`Profile::Linux`].
+    Prague,
+    /// DCTCP (RFC 8257), which needs `ecn`; only with [`Profile::Linux`].
+    Dctcp,
+}
+
+impl Algorithm {
+    /// It answers each congestion mark a little, and needs the number of them, not only an echo.
+    pub fn counts_marks(self) -> bool {
+        matches!(self, Algorithm::Prague | Algorithm::Dctcp)
+    }
 }
 
 /// The TCP implementation that is modelled.
@@ -58,7 +69,7 @@ pub struct Config {
     pub quick_ack_segments: u32,
     /// HyStart in slow start (`Linux` with CUBIC only).
     pub hystart: bool,
-    /// Explicit congestion notification (RFC 3168; `Linux` only).
+    /// Explicit congestion notification (RFC 3168, and RFC 9768 with algorithms that count marks; `Linux` only).
     pub ecn: bool,
     /// Seed of the random choices that BBR makes.
     pub random: u64,
@@ -73,6 +84,9 @@ pub const REQUEST_BYTES: u32 = 300;
 
 /// Most bytes that blocks of received segments add to an acknowledgement.
 const MOST_SACK_BYTES: u32 = 4 + 8 * 5;
+/// Options of a segment, at most, and that with the receiver's counts of marked and unmarked bytes (RFC 9768, section 3.2.3).
+const OPTION_BYTES: u32 = 40;
+const COUNTS_BYTES: u32 = 8;
 
 impl Config {
     /// The defaults of a profile.
@@ -180,15 +194,24 @@ impl Config {
         bytes.min(self.bytes_to_send.unwrap_or(u64::MAX))
     }
 
+    /// Marks are counted and reported as numbers (AccECN, RFC 9768), not echoed as one bit.
+    pub(super) fn has_accurate_ecn(&self) -> bool {
+        self.ecn && self.algorithm.counts_marks()
+    }
+
     /// Bytes of an acknowledgement on the wire: 8 for each SACK block, and the option's head with `Linux`, where a D-SACK is
-    /// one more block.
+    /// one more block. Counts of marks are left out where blocks leave no room for them.
     pub fn ack_wire_bytes(&self, ack: &Ack) -> u32 {
         let dsacks = u32::from(self.profile == Profile::Linux && ack.dsack.is_some());
-        match (self.profile, u32::from(ack.nsack) + dsacks) {
-            (_, 0) => self.ack_bytes,
-            (Profile::Linux, blocks) => self.ack_bytes + 4 + 8 * blocks,
-            (Profile::Ns2, blocks) => self.ack_bytes + 8 * blocks,
-        }
+        let sack_bytes = match (self.profile, u32::from(ack.nsack) + dsacks) {
+            (_, 0) => 0,
+            (Profile::Linux, blocks) => 4 + 8 * blocks,
+            (Profile::Ns2, blocks) => 8 * blocks,
+        };
+        let stamps_bytes = 12 * u32::from(self.timestamps);
+        let counts =
+            self.has_accurate_ecn() && stamps_bytes + sack_bytes + COUNTS_BYTES <= OPTION_BYTES;
+        self.ack_bytes + sack_bytes + COUNTS_BYTES * u32::from(counts)
     }
 
     /// Segments to send; `u64::MAX` without end.
@@ -224,6 +247,7 @@ mod tests {
             echo_ns: None,
             dsack: None,
             echoes_mark: false,
+            marked: 0,
         };
         let linux = Config::new(Algorithm::Cubic, Profile::Linux);
         assert_eq!(linux.segment_wire_bytes(&segment(0)), 60);
@@ -258,5 +282,30 @@ mod tests {
         // 20 IP, 20 TCP, 12 timestamps, 4 + 24 SACK: the 40 bytes of options are full.
         let sizes = [linux.ack_wire_bytes(&ack), ns2.ack_wire_bytes(&ack)];
         assert_eq!(sizes, [80, 64]);
+    }
+
+    /// RFC 9768, section 3.2.3: two heads and two counters of 3 bytes, if 40 bytes of options have room for them.
+    #[test]
+    fn counts_of_marks_take_eight_bytes_where_there_is_room() {
+        let mut ack = Ack {
+            cumulative: 1,
+            sack: [Block::default(); 4],
+            nsack: 0,
+            window: 0,
+            echo_ns: None,
+            dsack: None,
+            echoes_mark: false,
+            marked: 0,
+        };
+        let mut config = Config::new(Algorithm::Prague, Profile::Linux);
+        config.ecn = true;
+        assert_eq!(config.ack_wire_bytes(&ack), 60);
+        ack.nsack = 2;
+        assert_eq!(config.ack_wire_bytes(&ack), 60 + 20);
+        ack.nsack = 3;
+        assert_eq!(config.ack_wire_bytes(&ack), 52 + 28);
+        config.algorithm = Algorithm::Cubic;
+        ack.nsack = 0;
+        assert_eq!(config.ack_wire_bytes(&ack), 52);
     }
 }

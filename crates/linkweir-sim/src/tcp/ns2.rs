@@ -126,7 +126,11 @@ impl Sender {
             control: match config.algorithm {
                 Algorithm::Cubic => Control::Cubic(Ns2Cubic::new()),
                 // It has no other one.
-                Algorithm::NewReno | Algorithm::Reno | Algorithm::Bbr => Control::NewReno(0),
+                Algorithm::NewReno
+                | Algorithm::Reno
+                | Algorithm::Bbr
+                | Algorithm::Prague
+                | Algorithm::Dctcp => Control::NewReno(0),
             },
             rto: TickRto::new(config),
             timed: None,

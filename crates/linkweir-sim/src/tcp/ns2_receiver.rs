@@ -127,6 +127,7 @@ impl Receiver {
             echo_ns: self.timestamps.then_some(self.echo_ns),
             dsack,
             echoes_mark: false,
+            marked: 0,
         }
     }
 

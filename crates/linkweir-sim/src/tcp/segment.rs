@@ -28,6 +28,9 @@ pub struct Ack {
     pub dsack: Option<u64>,
     /// A congestion mark arrived that the sender has not answered yet (ECE, RFC 3168).
     pub echoes_mark: bool,
+    /// Segments with a congestion mark that arrived so far, if marks are counted (RFC 9768); else 0. On the wire there are
+    /// three bits of the number, and counts of bytes in an option if there is room; here the number is exact without it, too.
+    pub marked: u64,
 }
 
 /// A segment of the sender.

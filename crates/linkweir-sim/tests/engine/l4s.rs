@@ -52,3 +52,49 @@ fn l4s_packets_hardly_wait_and_classic_ones_for_the_target() {
         assert!(busy >= 0.9 * link_bps, "{busy} of {link_bps} bit/s");
     }
 }
+
+/// One download of each kind over the same round trip. Both classes hold more packets than ever wait.
+fn two_downloads(link_bps: f64, round_trip_ns: u64, l4s: tcp::Algorithm) -> Experiment {
+    let policy = scheduler("dualpi2", &[], &[&[], &[("l4s", 1)]]);
+    let mut e = experiment(rate(link_bps), link_bps as u64, policy, 2, 90 * S);
+    e.warmup_ns = 30 * S;
+    e.link.delay_s = Signal::Constant(round_trip_ns as f64 / 2e9);
+    e.link.return_delay_ns = round_trip_ns / 2;
+    for class in &mut e.classes {
+        class.limit_pkts = Some(10_000);
+    }
+    for (class, algorithm) in [(CLASSIC, tcp::Algorithm::Cubic), (L4S, l4s)] {
+        let mut config = tcp::Config::new(algorithm, tcp::Profile::Linux);
+        config.ecn = true;
+        e.flows.push(flow(class, Traffic::Tcp(config)));
+    }
+    e
+}
+
+/// RFC 9332, section 1.2: a scalable and a classic sender get about the same rates, and the scalable one's packets hardly
+/// wait. `bench/l4s.py` has more cells; there are those in which the rates differ more.
+#[test]
+fn prague_and_cubic_share_a_link_and_prague_hardly_waits() {
+    for (mbit, round_trip_ms) in [(12, 10), (12, 20), (40, 5), (40, 10), (120, 5)] {
+        let e = two_downloads(
+            f64::from(mbit) * 1e6,
+            round_trip_ms * MS,
+            tcp::Algorithm::Prague,
+        );
+        let found = tables(&e);
+        let of = |name: &str| found.numbers("classes", name);
+        let (rates, p99) = (of("rate_bps"), of("delay_p99_s"));
+        let (ratio, busy) = (rates[L4S] / rates[CLASSIC], rates[L4S] + rates[CLASSIC]);
+        println!("{mbit} Mbit/s, {round_trip_ms} ms: {ratio}, p99 {p99:?} s, {busy} bit/s");
+        assert!(
+            (0.5..=2.0).contains(&ratio),
+            "{mbit} {round_trip_ms}: {ratio}"
+        );
+        assert!(p99[L4S] <= 0.002, "{mbit} {round_trip_ms}: {} s", p99[L4S]);
+        assert!(
+            busy >= 0.9e6 * f64::from(mbit),
+            "{mbit} {round_trip_ms}: {busy}"
+        );
+        assert_eq!(of("dropped_policy_pkts"), [0.0, 0.0]);
+    }
+}

@@ -12,6 +12,7 @@ mod users;
 
 use std::path::Path;
 
+use linkweir_sim::experiment::Traffic;
 use linkweir_sim::scenario::{self, parse, Overrides};
 
 const BASE: &str = r#"duration = "10s"
@@ -105,12 +106,50 @@ fn tcp_without_ecn_is_refused_among_l4s_packets() {
         fault.to_string(),
         "geo.toml:8: class[0].l4s = \"yes\": must be no, as packets of flow load cannot carry a congestion mark; or write ecn = true in the flow"
     );
+    for cc in ["prague", "dctcp"] {
+        let fault = read("no", &format!("kind = \"tcp\"\ncc = \"{cc}\"")).unwrap_err();
+        assert_eq!(
+            fault.to_string(),
+            "geo.toml:8: class[0].l4s = \"no\": must be yes, as flow load answers each mark a little, and would starve classic flows; or write another cc in the flow"
+        );
+    }
     for (l4s, flow) in [
         ("yes", "kind = \"tcp\"\necn = true"),
+        ("yes", "kind = \"tcp\"\ncc = \"prague\""),
+        ("yes", "kind = \"tcp\"\ncc = \"dctcp\""),
         ("yes", "kind = \"cbr\"\nrate = \"100kbit\""),
         ("no", "kind = \"tcp\""),
     ] {
         assert!(read(l4s, flow).is_ok(), "{l4s} {flow}");
+    }
+}
+
+/// Algorithms that count marks have ECN without being asked, and need it.
+#[test]
+fn algorithms_that_count_marks_need_ecn_and_the_linux_profile() {
+    let read = |keys: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[link]\nrate = \"1Mbit\"\n[scheduler]\npolicy = \"fifo\"\n[[class]]\nname = \"all\"\n\
+             [[flow]]\nname = \"load\"\nclass = \"all\"\nkind = \"tcp\"\n{keys}\n"
+        );
+        parse(&text, Path::new("geo.toml"))
+    };
+    for cc in ["prague", "dctcp"] {
+        let found = read(&format!("cc = \"{cc}\"")).unwrap();
+        let Traffic::Tcp(config) = &found.experiment.flows[0].traffic else {
+            panic!("not TCP")
+        };
+        assert!(config.ecn);
+        let without = read(&format!("cc = \"{cc}\"\necn = false")).unwrap_err();
+        assert_eq!(
+            without.to_string(),
+            "geo.toml:13: flow[0].ecn = false: must be true with cc = \"prague\" or \"dctcp\", which count marks; without ECN choose reno, as Linux does"
+        );
+        let old = read(&format!("cc = \"{cc}\"\nprofile = \"ns2\"")).unwrap_err();
+        assert_eq!(
+            old.to_string(),
+            format!("geo.toml:12: flow[0].cc = \"{cc}\": must be cubic or newreno with profile = \"ns2\"; only the linux profile has the others")
+        );
     }
 }
 

@@ -91,18 +91,18 @@ keys! {
 keys! {
     /// TCP, also below applications.
     TCP "flow.tcp" {
-        TCP_CC "cc": Words { of: &["cubic", "reno", "bbr", "newreno"] }, twofold(0, 0), UNBOUNDED.in_ns3(Adapted("ns-3's {value}, whose states and timers differ from Linux's")),
+        TCP_CC "cc": Words { of: &["cubic", "reno", "bbr", "newreno", "prague", "dctcp"] }, twofold(0, 0), UNBOUNDED.in_ns3(Adapted("ns-3's {value}, whose states and timers differ from Linux's")),
             "congestion control; ns2 has cubic and newreno, and with linux `newreno` is the same as `reno`";
         TCP_PROFILE "profile": Words { of: &["linux", "ns2"] }, twofold(0, 1), WITH_ANOTHER,
             "which TCP implementation is modelled";
         TCP_ECN "ecn": Flag {}, twofold(false, false), UNBOUNDED.in_ns3(LeftOut("ecn is left out; the program's TCP does not negotiate it")),
-            "negotiates ECN (RFC 3168); off by default, as on a Linux sender; linux only";
+            "negotiates ECN (RFC 3168); prague and dctcp: always true; linux only";
         TCP_MSS "mss": Small { kind: Kind::Size, min: 1, max: 65_535 }, twofold(1_448, 1_000), SEGMENT,
             "payload of a segment";
         TCP_HEADER "header": Small { kind: Kind::Size, min: 0, max: 1_000 }, twofold(52, 40), SEGMENT.in_ns3(Silent),
             "IP and TCP headers of a segment; the SYN of linux has 8 bytes more";
         TCP_ACK "ack": Small { kind: Kind::Size, min: 1, max: 1_000 }, twofold(52, 40), WITH_ANOTHER,
-            "size of an acknowledgement, SACK blocks not counted";
+            "size of an acknowledgement without SACK blocks and mark counts (8 bytes)";
         TCP_WINDOW "window": Small { kind: Kind::Packets, min: 1, max: 1_000_000 }, twofold(50_000, 50_000), WITH_ANOTHER,
             "linux: largest receive window, which begins with 64 KiB; ns2: receive window; in segments";
         TCP_INITIAL_WINDOW "initial_window": Small { kind: Kind::Packets, min: 1, max: 1_000_000 }, twofold(10, 2), WITH_ANOTHER,

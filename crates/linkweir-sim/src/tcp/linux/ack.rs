@@ -2,6 +2,7 @@
 //! What an acknowledgement changes: which segments it reports, whether some are lost, the state and the window.
 
 use super::clock::stamp_ms;
+use super::control::Cause;
 use super::flight::{EVER, SACKED};
 use super::plan::Plan;
 use super::rate::Sample;
@@ -18,6 +19,8 @@ struct News {
     dsack: bool,
     dsack_of_probe: bool,
     echo: bool,
+    /// Marks reported, if they are counted.
+    marked: u64,
     lost_retransmission: bool,
     sets_timer: bool,
     echo_ms: Option<u64>,
@@ -45,9 +48,12 @@ impl Sender {
             return;
         }
         self.window_end = self.window_end.max(ack.cumulative + ack.window);
+        let marked = ack.marked.saturating_sub(self.ecn.marked);
+        self.ecn.marked += marked;
         let mut news = News {
             advances: ack.cumulative > prior_una,
-            echo: ack.echoes_mark && self.ecn.is_on,
+            echo: (ack.echoes_mark || marked > 0) && self.ecn.is_on,
+            marked,
             echo_ms: ack.echo_ns.map(stamp_ms),
             ..News::default()
         };
@@ -60,6 +66,8 @@ impl Sender {
         news.rate.prior_in_flight = self.flight.in_flight();
         let sacked_ns = self.take_sacks(now_ns, ack, prior_una, &mut news);
         if prior_outstanding == 0 {
+            let acked = self.delivery.delivered - prior_delivered;
+            self.control_counts(now_ns, acked, news.marked);
             if news.dsack {
                 self.judge(now_ns, prior_una, &mut news);
             }
@@ -77,6 +85,8 @@ impl Sender {
         self.rack
             .adapt(news.rate.prior_delivered, self.delivery.delivered);
         self.answer_probe(now_ns, ack.cumulative, &news);
+        let acked = self.delivery.delivered - prior_delivered;
+        self.control_counts(now_ns, acked, news.marked);
         let mut repair = Repair::Nothing;
         if self.state != State::Open || news.sacks || news.dsack || news.echo || !news.advances {
             repair = self.judge(now_ns, prior_una, &mut news);
@@ -312,7 +322,7 @@ impl Sender {
             self.probe = None;
         } else if cumulative > probe.end {
             // The tail was lost, and the probe repaired it.
-            self.begin_reduction();
+            self.begin_reduction(now_ns, Cause::Loss);
             self.state = State::Reduced;
             self.end_reduction(now_ns);
             self.keep_open();
@@ -348,14 +358,14 @@ impl Sender {
                     return Repair::Nothing;
                 }
                 if self.undo_by_dsack(now_ns) {
-                    self.try_to_open(news);
+                    self.try_to_open(now_ns, news);
                 }
                 self.find_losses(now_ns, news);
                 if self.state != State::Recovery {
                     if self.flight.lost() == 0 {
                         return Repair::Nothing;
                     }
-                    self.enter_recovery(news.echo);
+                    self.enter_recovery(now_ns, news.echo);
                 }
                 Repair::Lost
             }
@@ -379,10 +389,10 @@ impl Sender {
         }
         self.find_losses(now_ns, news);
         if self.flight.lost() == 0 {
-            self.try_to_open(news);
+            self.try_to_open(now_ns, news);
             return None;
         }
-        self.enter_recovery(news.echo);
+        self.enter_recovery(now_ns, news.echo);
         Some(Repair::Lost)
     }
 
@@ -401,12 +411,12 @@ impl Sender {
         news.lost_retransmission |= before > self.flight.retrans();
     }
 
-    fn try_to_open(&mut self, news: &News) {
+    fn try_to_open(&mut self, now_ns: u64, news: &News) {
         if !self.has_retransmitted() {
             self.undo.first_ms = None;
         }
         if news.echo {
-            self.enter_reduced();
+            self.enter_reduced(now_ns);
         }
         if self.state != State::Reduced {
             self.keep_open();
@@ -434,19 +444,19 @@ impl Sender {
 
     // Reductions.
 
-    pub(super) fn begin_reduction(&mut self) {
+    pub(super) fn begin_reduction(&mut self, now_ns: u64, cause: Cause) {
         self.high = self.flight.next();
         self.probe = None;
         self.cwnd_count = 0;
         self.prr.prior_cwnd = self.cwnd;
         self.prr.delivered = 0;
         self.prr.out = 0;
-        self.ssthresh = self.reduced_ssthresh();
-        self.ecn.queues_cwr = self.ecn.is_on;
+        self.ssthresh = self.reduced_ssthresh(now_ns, cause);
+        self.ecn.queues_cwr = self.ecn.echoes();
     }
 
     fn end_reduction(&mut self, now_ns: u64) {
-        if self.control.is_bbr() {
+        if self.control.sets_window() {
             return;
         }
         if self.ssthresh < INFINITE && (self.state == State::Reduced || self.undo.marker.is_some())
@@ -457,16 +467,16 @@ impl Sender {
     }
 
     /// A congestion mark was echoed; its reduction is never undone.
-    fn enter_reduced(&mut self) {
+    fn enter_reduced(&mut self, now_ns: u64) {
         self.undo.prior_ssthresh = 0;
         if self.state < State::Reduced {
             self.undo.marker = None;
-            self.begin_reduction();
+            self.begin_reduction(now_ns, Cause::Mark);
             self.state = State::Reduced;
         }
     }
 
-    pub(super) fn enter_recovery(&mut self, echo: bool) {
+    pub(super) fn enter_recovery(&mut self, now_ns: u64, echo: bool) {
         self.counters.recoveries += 1;
         if !self.has_retransmitted() {
             self.undo.first_ms = None;
@@ -477,7 +487,10 @@ impl Sender {
             if !echo {
                 self.undo.prior_ssthresh = self.current_ssthresh();
             }
-            self.begin_reduction();
+            self.begin_reduction(now_ns, Cause::Loss);
+        } else if self.ecn.counts {
+            // Marks alone had reduced it less.
+            self.ssthresh = self.reduced_ssthresh(now_ns, Cause::Loss);
         }
         self.state = State::Recovery;
     }
@@ -485,8 +498,9 @@ impl Sender {
     /// Lets the window follow from the acknowledgement.
     #[inline]
     fn set_window(&mut self, now_ns: u64, news: &News) {
-        if self.control.is_bbr() {
+        if self.control.sets_window() {
             self.control_by_rate(now_ns, &news.rate);
+            self.control_by_marks(now_ns, news.rate.acked, news.marked);
         } else if self.is_reducing() {
             let clean = news.advances && news.rate.losses == 0;
             self.reduce_in_proportion(news.rate.acked, clean);

@@ -2,8 +2,9 @@
 //! The sender's dealings with its congestion control.
 
 use super::bbr::{Outcome, Trouble, View};
-use super::control::Control;
+use super::control::{Cause, Control};
 use super::cubic::Round;
+use super::prague;
 use super::rate::Sample;
 use super::sender::{Sender, State};
 
@@ -25,21 +26,38 @@ impl Sender {
         }
     }
 
+    #[inline]
+    fn prague_view(&self, now_ns: u64) -> prague::View {
+        prague::View {
+            now_ns,
+            una: self.flight.una(),
+            next: self.flight.next(),
+            srtt_ns: self.rtt.srtt_ns(),
+        }
+    }
+
     pub(super) fn begin_control(&mut self, now_ns: u64) {
         let (view, least_ns) = (self.view(now_ns), self.rtt.least_ns());
+        let of_prague = self.prague_view(now_ns);
         match &mut self.control {
             Control::Reno => {}
             Control::Cubic(cubic) => cubic.begin(now_ns, self.flight.next()),
             Control::Bbr(bbr) => bbr.begin(&view, self.cwnd, least_ns),
+            Control::Prague(prague) => prague.begin(&of_prague, self.cwnd),
+            Control::Dctcp(dctcp) => dctcp.begin(self.flight.next()),
         }
     }
 
     /// The threshold after a congestion event.
-    pub(super) fn reduced_ssthresh(&mut self) -> u64 {
-        match &mut self.control {
-            Control::Reno => (self.cwnd >> 1).max(2),
-            Control::Cubic(cubic) => cubic.reduce(self.cwnd),
-            Control::Bbr(bbr) => {
+    pub(super) fn reduced_ssthresh(&mut self, now_ns: u64, cause: Cause) -> u64 {
+        let of_prague = self.prague_view(now_ns);
+        match (&mut self.control, cause) {
+            (Control::Prague(prague), Cause::Mark) => prague.answer_marks(&of_prague),
+            (Control::Prague(prague), Cause::Loss) => prague.answer_loss(&of_prague),
+            (Control::Dctcp(dctcp), Cause::Mark) => dctcp.reduced(self.cwnd),
+            (Control::Reno | Control::Dctcp(_), _) => (self.cwnd >> 1).max(2),
+            (Control::Cubic(cubic), _) => cubic.reduce(self.cwnd),
+            (Control::Bbr(bbr), _) => {
                 bbr.save_window(self.cwnd);
                 self.ssthresh
             }
@@ -54,6 +72,10 @@ impl Sender {
                 bbr.undo(&view);
                 self.cwnd
             }
+            Control::Prague(prague) => {
+                prague.undo();
+                self.cwnd.max(self.prr.prior_cwnd)
+            }
             _ => self.cwnd.max(self.prr.prior_cwnd),
         }
     }
@@ -61,7 +83,7 @@ impl Sender {
     pub(super) fn control_timed_out(&mut self, now_ns: u64) {
         let view = self.view(now_ns);
         match &mut self.control {
-            Control::Reno => {}
+            Control::Reno | Control::Prague(_) | Control::Dctcp(_) => {}
             Control::Cubic(cubic) => cubic.forget(now_ns, self.flight.next()),
             Control::Bbr(bbr) => bbr.timed_out(&view),
         }
@@ -99,6 +121,48 @@ impl Sender {
         if cubic.ends_slow_start(now_ns, rtt_ns, round) {
             self.ssthresh = self.cwnd;
         }
+    }
+
+    /// What algorithms that count marks learn from an acknowledgement, before the state follows from it.
+    #[inline]
+    pub(super) fn control_counts(&mut self, now_ns: u64, acked: u64, marked: u64) {
+        if !self.ecn.counts {
+            return;
+        }
+        let of_prague = self.prague_view(now_ns);
+        match &mut self.control {
+            Control::Prague(prague) => prague.count(&of_prague, acked, marked),
+            Control::Dctcp(dctcp) => dctcp.count(of_prague.una, of_prague.next, acked, marked),
+            _ => {}
+        }
+    }
+
+    /// Prague's part of an acknowledgement: its window changes, and `cwnd` moves one segment towards it.
+    pub(super) fn control_by_marks(&mut self, now_ns: u64, acked: u64, marked: u64) {
+        let of_prague = self.prague_view(now_ns);
+        let grows =
+            self.is_window_limited() && !matches!(self.state, State::Recovery | State::Loss);
+        let Control::Prague(prague) = &mut self.control else {
+            return;
+        };
+        if marked > 0 && self.state == State::Reduced {
+            self.ssthresh = prague.answer_marks(&of_prague);
+        }
+        let unmarked = acked.saturating_sub(marked);
+        if unmarked > 0 && grows {
+            prague.grow(&of_prague, unmarked);
+        }
+        let window = prague.whole_window();
+        let step = if self.cwnd < self.ssthresh {
+            unmarked.max(1)
+        } else {
+            1
+        };
+        self.cwnd = if self.cwnd <= window {
+            (self.cwnd + step).min(window)
+        } else {
+            self.cwnd - 1
+        };
     }
 
     /// BBR's part of an acknowledgement.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Congestion control of the `Linux` profile: what differs between Reno, CUBIC and BBR.
+//! Congestion control of the `Linux` profile: what differs between the algorithms.
 
 use super::bbr::Bbr;
 use super::clock::Clock;
 use super::cubic::Cubic;
+use super::dctcp::Dctcp;
+use super::prague::Prague;
 use crate::tcp::config::{Algorithm, Config};
 
 #[derive(Clone, Debug)]
@@ -11,6 +13,15 @@ pub enum Control {
     Reno,
     Cubic(Cubic),
     Bbr(Box<Bbr>),
+    Prague(Box<Prague>),
+    Dctcp(Dctcp),
+}
+
+/// What the window shrinks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    Mark,
+    Loss,
 }
 
 impl Control {
@@ -23,11 +34,13 @@ impl Control {
                 u64::from(config.mss_bytes),
                 config.random,
             ))),
+            Algorithm::Prague => Control::Prague(Box::new(Prague::new(config.mss_bytes))),
+            Algorithm::Dctcp => Control::Dctcp(Dctcp::new()),
         }
     }
 
-    /// It sets window and rate itself, in all states.
-    pub fn is_bbr(&self) -> bool {
-        matches!(self, Control::Bbr(_))
+    /// It sets window and pace itself, in all states.
+    pub fn sets_window(&self) -> bool {
+        matches!(self, Control::Bbr(_) | Control::Prague(_))
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The receiver of the `Linux` profile: cumulative and selective acknowledgements (RFC 2018), reports of segments received
-//! twice (RFC 2883), delayed, quick and compressed acknowledgements as in Linux 6.12, and the echo of congestion marks
-//! (RFC 3168, section 6.1.3).
+//! twice (RFC 2883), delayed, quick and compressed acknowledgements as in Linux 6.12, and congestion marks, echoed (RFC 3168,
+//! section 6.1.3) or counted (RFC 9768, section 3.2).
 //!
 //! Every second segment is acknowledged, or a single one after 40 to 200 ms, by the pace at which segments come. At once:
 //! the first segments of a connection, 16 after one received twice, two after a mark, a segment that fills the last gap,
@@ -20,6 +20,8 @@ const DELAYED_MAX_NS: u64 = 200_000_000;
 /// Acknowledgements at once after a segment received twice, and after a mark.
 const QUICK_AFTER_DUPLICATE: u32 = 16;
 const QUICK_AFTER_MARK: u32 = 2;
+/// Marks that one acknowledgement reports, where marks are counted.
+const MARKS_TOGETHER: u64 = 2;
 /// Acknowledgements at once while the same segment is missing.
 const DUPLICATES_AT_ONCE: u32 = 3;
 /// A compressed acknowledgement reports at most so many segments, after at most so long; the kernel's timer may be late by
@@ -79,6 +81,11 @@ pub struct Receiver {
     ecn: bool,
     ecn_seen: bool,
     echoes_mark: bool,
+    /// Marks are counted, not echoed: their number, that at the last acknowledgement, and whether the last segment had one.
+    counts: bool,
+    marked: u64,
+    marked_acked: u64,
+    last_marked: bool,
 }
 
 impl Receiver {
@@ -120,6 +127,10 @@ impl Receiver {
             ecn: config.ecn,
             ecn_seen: false,
             echoes_mark: false,
+            counts: config.has_accurate_ecn(),
+            marked: 0,
+            marked_acked: 0,
+            last_marked: false,
         }
     }
 
@@ -128,6 +139,10 @@ impl Receiver {
     pub fn on_segment(&mut self, now_ns: u64, segment: &Segment) -> Option<Ack> {
         let sequence = segment.sequence;
         if segment.bare {
+            if self.counts {
+                // No acknowledgement answers it; the next one has the number.
+                self.count_mark(segment.marked);
+            }
             if !self.begun {
                 self.begin(now_ns, segment.sent_ns);
             }
@@ -287,6 +302,9 @@ impl Receiver {
 
     /// Takes in the marks of a segment; true: they must be answered at once.
     fn see_mark(&mut self, segment: &Segment) -> bool {
+        if self.counts {
+            return self.count_mark(segment.marked);
+        }
         if segment.reduced {
             self.echoes_mark = false;
         }
@@ -303,6 +321,14 @@ impl Receiver {
             self.acknowledge_quickly(QUICK_AFTER_MARK);
         }
         segment.reduced
+    }
+
+    /// RFC 9768, section 3.2.2.5.1: the first mark after a segment without one is reported at once, and every second one.
+    fn count_mark(&mut self, marked: bool) -> bool {
+        let is_first = marked && !self.last_marked;
+        self.last_marked = marked;
+        self.marked += u64::from(marked);
+        is_first || self.marked - self.marked_acked >= MARKS_TOGETHER
     }
 
     fn acknowledge_quickly(&mut self, segments: u32) {
@@ -415,6 +441,7 @@ impl Receiver {
             self.acked_ns.push_back(now_ns);
         }
         self.last_acked = self.next;
+        self.marked_acked = self.marked;
         self.delay_fires_ns = u64::MAX;
         self.compressed = 0;
         self.compressed_fires_ns = u64::MAX;
@@ -432,6 +459,7 @@ impl Receiver {
             echo_ns: self.timestamps.then_some(self.echo_ns),
             dsack,
             echoes_mark: self.echoes_mark,
+            marked: self.marked,
         };
         if !self.held.is_empty() {
             self.report(&mut ack);
@@ -718,6 +746,47 @@ mod tests {
             echoed.push(receiver.on_segment(100 * MS, &segment).unwrap().echoes_mark);
         }
         assert_eq!(echoed, [false, true, true, true, false, false, true, true]);
+    }
+
+    /// RFC 9768, sections 3.2.1 and 3.2.2.5.1.
+    #[test]
+    fn marks_are_counted_and_a_first_one_is_reported_at_once() {
+        let mut config = config();
+        config.algorithm = Algorithm::Prague;
+        config.ecn = true;
+        let mut receiver = established(&config);
+        let mut reported = Vec::new();
+        // The last segment but one arrives above a gap; those are acknowledged at once, too.
+        for (n, marked) in [
+            (1, false),
+            (2, false),
+            (3, true),
+            (4, true),
+            (5, true),
+            (6, false),
+            (7, true),
+            (8, false),
+            (10, true),
+            (9, false),
+        ] {
+            let segment = Segment {
+                ecn_capable: true,
+                marked,
+                ..segment(n, 50 * MS)
+            };
+            let ack = receiver.on_segment(100 * MS, &segment);
+            assert!(ack.is_none_or(|ack| !ack.echoes_mark));
+            reported.push(ack.map(|ack| ack.marked));
+        }
+        let every_second = [None, Some(0), Some(1), None, Some(3), None, Some(4), None];
+        assert_eq!(reported[..8], every_second);
+        assert_eq!(reported[8..], [Some(5), Some(5)]);
+        // One received twice is a packet with a mark, too.
+        let again = Segment {
+            marked: true,
+            ..segment(10, 60 * MS)
+        };
+        assert_eq!(receiver.on_segment(100 * MS, &again).unwrap().marked, 6);
     }
 
     #[test]

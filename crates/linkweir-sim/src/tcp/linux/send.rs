@@ -49,7 +49,7 @@ impl Sender {
                         retransmission: false,
                         sent_ns: now_ns,
                         bare: true,
-                        ecn_capable: false,
+                        ecn_capable: self.ecn.is_on_all(),
                         marked: false,
                         reduced: false,
                     });
@@ -88,7 +88,7 @@ impl Sender {
             retransmission: false,
             sent_ns: now_ns,
             bare: false,
-            ecn_capable: false,
+            ecn_capable: self.ecn.is_on_all(),
             marked: false,
             reduced: false,
         }
@@ -129,7 +129,12 @@ impl Sender {
     /// No further new segment is sent now.
     fn end_new(&mut self, now_ns: u64) {
         let sent = std::mem::take(&mut self.burst);
-        let limited = self.flight.in_flight() >= self.cwnd;
+        // Prague's pace is that of its window, which it may keep from being quite filled.
+        let spared = match self.control {
+            Control::Prague(_) if self.waits_for_pace => (self.cwnd >> 3).max(2),
+            _ => 0,
+        };
+        let limited = self.flight.in_flight() + spared >= self.cwnd;
         if sent > 0 || limited {
             self.judge_usage(now_ns, limited);
         }
@@ -166,7 +171,7 @@ impl Sender {
         }
         self.usage.used = self.usage.used.max(outstanding);
         let unused_ticks = self.clock.ticks(now_ns) - self.clock.ticks(self.usage.stamp_ns);
-        if unused_ticks < self.rtt.rto_ticks() || self.control.is_bbr() {
+        if unused_ticks < self.rtt.rto_ticks() || self.control.sets_window() {
             return;
         }
         if self.state == State::Open {
@@ -212,7 +217,7 @@ impl Sender {
             retransmission: true,
             sent_ns: now_ns,
             bare: false,
-            ecn_capable: false,
+            ecn_capable: self.ecn.is_on_all(),
             marked: false,
             reduced: false,
         }
@@ -240,16 +245,22 @@ impl Sender {
         segment
     }
 
-    /// Accounts a segment that leaves now with the pace of BBR.
+    /// Accounts a segment that leaves now with the pace of BBR or Prague.
     #[inline]
     fn pace(&mut self, now_ns: u64) {
-        let Control::Bbr(bbr) = &self.control else {
-            return;
+        let length_ns = match &self.control {
+            Control::Bbr(bbr) => {
+                (self.mss_bytes * 1_000_000_000).checked_div(bbr.pacing_bytes_per_s)
+            }
+            Control::Prague(prague) => {
+                let in_flight = self.flight.in_flight();
+                Some(prague.gap_ns(self.rtt.srtt_ns(), in_flight))
+            }
+            _ => return,
         };
         let prior_ns = self.paced_ns;
         self.paced_ns = prior_ns.max(now_ns);
-        if bbr.pacing_bytes_per_s > 0 && self.counters.sent >= 10 {
-            let length_ns = self.mss_bytes * 1_000_000_000 / bbr.pacing_bytes_per_s;
+        if let Some(length_ns) = length_ns.filter(|_| self.counters.sent >= 10) {
             let credit_ns = self.paced_ns - prior_ns;
             self.paced_ns += length_ns - credit_ns.min(length_ns / 2);
         }
@@ -274,7 +285,7 @@ impl Sender {
 
     /// Idle for longer than the timeout: the window halves for each timeout, down to the initial window (RFC 2861).
     fn restart_after_idle(&mut self, now_ns: u64) {
-        if self.flight.outstanding() > 0 || self.control.is_bbr() {
+        if self.flight.outstanding() > 0 || self.control.sets_window() {
             return;
         }
         let rto = self.rtt.rto_ticks();

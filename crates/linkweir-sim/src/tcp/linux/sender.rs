@@ -119,8 +119,24 @@ pub struct Undo {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ecn {
     pub(super) is_on: bool,
+    /// Marks are counted (RFC 9768), not echoed: how many the receiver has reported.
+    pub(super) counts: bool,
+    pub(super) marked: u64,
     /// The next new segment tells that the window was reduced.
     pub(super) queues_cwr: bool,
+}
+
+impl Ecn {
+    /// The receiver echoes a mark until it is told that the window was reduced (RFC 3168).
+    pub(super) fn echoes(&self) -> bool {
+        self.is_on && !self.counts
+    }
+
+    /// Whether a segment other than new data can carry a mark. RFC 3168 leaves that out; senders that count marks do not
+    /// (draft-ietf-tcpm-generalized-ecn).
+    pub(super) fn is_on_all(&self) -> bool {
+        self.is_on && self.counts
+    }
 }
 
 impl Sender {
@@ -149,6 +165,8 @@ impl Sender {
             probe: None,
             ecn: Ecn {
                 is_on: config.ecn,
+                counts: config.has_accurate_ecn(),
+                marked: 0,
                 queues_cwr: false,
             },
             rtt: Rtt::new(config),

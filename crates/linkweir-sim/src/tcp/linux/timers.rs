@@ -2,6 +2,7 @@
 //! The one timer of a sender, which is at a time retransmission timeout (RFC 6298), tail loss probe (RFC 8985, section 7) or
 //! the time after which an overtaken segment counts as lost.
 
+use super::control::Cause;
 use super::plan::Plan;
 use super::sender::{Sender, State, REORDERING};
 use super::timer::Purpose;
@@ -138,8 +139,8 @@ impl Sender {
         self.detect_losses(now_ns);
         if before != self.flight.in_flight() {
             if self.state != State::Recovery {
-                self.enter_recovery(false);
-                if !self.control.is_bbr() {
+                self.enter_recovery(now_ns, false);
+                if !self.control.sets_window() {
                     self.reduce_in_proportion(1, false);
                 }
             }
@@ -184,10 +185,12 @@ impl Sender {
         if self.state <= State::Disorder
             || self.high <= una
             || (self.state == State::Loss && self.timeouts == 0)
+            // Counted marks alone had reduced it less.
+            || (self.state == State::Reduced && self.ecn.counts)
         {
             self.undo.prior_ssthresh = self.current_ssthresh();
             self.prr.prior_cwnd = self.cwnd;
-            self.ssthresh = self.reduced_ssthresh();
+            self.ssthresh = self.reduced_ssthresh(now_ns, Cause::Loss);
             self.begin_undo();
         }
         self.cwnd = self.flight.in_flight() + 1;
@@ -200,7 +203,7 @@ impl Sender {
         self.control_timed_out(now_ns);
         self.high = self.flight.next();
         self.probe = None;
-        self.ecn.queues_cwr = self.ecn.is_on;
+        self.ecn.queues_cwr = self.ecn.echoes();
         self.frto = is_new || self.timeouts > 0;
     }
 }

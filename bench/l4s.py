@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""One flow of TCP Prague or DCTCP and one of CUBIC with ECN share a link with `dualpi2`, for each round trip and rate.
+
+    bench/l4s.py [--cc prague|dctcp] [--step-packets N] [--seeds N] [--seconds N] [--json | --markdown] [--out FILE]
+
+For each cell: the ratio of the two rates, the 99th percentile of the delays in the L4S queue, and how busy the link is.
+The ratio is to be 0.5 to 2 and the percentile at most 2 ms; exits with 1 if a cell misses one of them. Each seed gives
+the policy other random numbers, and the flows other starts within 100 ms; a cell has the medians of its seeds, and the
+percentile of the worst. With --step-packets the step of `dualpi2` is raised from 1 ms to the time that so many packets
+of 1500 bytes take to leave, where that is longer. The results are on docs/records/l4s.md.
+"""
+
+import argparse
+import statistics
+import sys
+
+import linkweir
+import report
+
+ROUND_TRIPS_MS = (5, 10, 20, 50, 100)
+RATES_MBIT = (4, 12, 40, 120, 200)
+RATIOS = (0.5, 2.0)
+MOST_DELAY_S = 0.002
+STEP_S = 0.001
+PACKET_BITS = 8 * 1500
+COLUMNS = ("RTT, ms", "Mbit/s", "L4S / CUBIC", "of all seeds", "L4S p99, ms", "CUBIC mean, ms", "busy", "ratio", "p99")
+
+
+def scenario(options, round_trip_ms, rate_mbit, seed):
+    """A cell's scenario; the first third is not counted."""
+    seconds, cc = options.seconds, options.cc
+    step_s = max(STEP_S, options.step_packets * PACKET_BITS / (rate_mbit * 1e6))
+    return linkweir.Scenario.from_dict(
+        {
+            "duration": f"{seconds}s",
+            "warmup": f"{seconds / 3:.3f}s",
+            "interval": f"{seconds}s",
+            "seed": seed,
+            "link": {
+                "rate": f"{rate_mbit}Mbit",
+                "delay": f"{round_trip_ms / 2}ms",
+                "return_delay": f"{round_trip_ms / 2}ms",
+            },
+            "scheduler": {"policy": "dualpi2", "seed": seed, "step": f"{1e6 * step_s:.0f}us"},
+            "class": [{"name": "l4s", "l4s": "yes", "limit": "10000p"}, {"name": "classic", "limit": "10000p"}],
+            "flow": [
+                {"name": "l4s", "class": "l4s", "kind": "tcp", "cc": cc, "start": f"{37 * seed % 100}ms"},
+                {"name": "classic", "class": "classic", "kind": "tcp", "ecn": True, "start": f"{61 * seed % 100}ms"},
+            ],
+        }
+    )
+
+
+def measured(options, round_trip_ms, rate_mbit, seed):
+    """Ratio of the rates, 99th percentile of the L4S queue, mean of the classic one, s, and how busy the link is."""
+    rows = linkweir.run(scenario(options, round_trip_ms, rate_mbit, seed)).rows("classes")
+    l4s, classic = (next(row for row in rows if row["class"] == name) for name in ("l4s", "classic"))
+    busy = (l4s["rate_bps"] + classic["rate_bps"]) / (rate_mbit * 1e6)
+    return l4s["rate_bps"] / classic["rate_bps"], l4s["delay_p99_s"], classic["delay_mean_s"], busy
+
+
+def cell(options, round_trip_ms, rate_mbit):
+    """One cell of the grid."""
+    runs = [measured(options, round_trip_ms, rate_mbit, seed + 1) for seed in range(options.seeds)]
+    ratios, delays_s, classic_s, busy = zip(*runs, strict=True)
+    ratio, delay_s = statistics.median(ratios), max(delays_s)
+    return {
+        "round_trip_ms": round_trip_ms,
+        "rate_mbit": rate_mbit,
+        "ratio": ratio,
+        "ratios": sorted(ratios),
+        "l4s_p99_s": delay_s,
+        "classic_mean_s": statistics.median(classic_s),
+        "busy": statistics.median(busy),
+        "shares": RATIOS[0] <= ratio <= RATIOS[1],
+        "is_short": delay_s <= MOST_DELAY_S,
+    }
+
+
+def line(row):
+    """A cell's line of the table."""
+    return (
+        str(row["round_trip_ms"]),
+        str(row["rate_mbit"]),
+        f"{row['ratio']:.2f}",
+        f"{row['ratios'][0]:.2f} .. {row['ratios'][-1]:.2f}",
+        f"{1e3 * row['l4s_p99_s']:.2f}",
+        f"{1e3 * row['classic_mean_s']:.1f}",
+        f"{row['busy']:.3f}",
+        report.cell(row["shares"]),
+        report.cell(row["is_short"]),
+    )
+
+
+def sentences(grid):
+    """What holds in how many cells."""
+    for key, wanted in (
+        ("shares", f"ratio {RATIOS[0]:g} .. {RATIOS[1]:g}"),
+        ("is_short", f"p99 <= {1e3 * MOST_DELAY_S:g} ms"),
+    ):
+        held = sum(row[key] for row in grid)
+        yield f"{wanted}: {held} of {len(grid)} cells, {report.verdict(held == len(grid))}"
+    slow = [row for row in grid if not row["is_short"] and PACKET_BITS / row["rate_mbit"] / 1e6 > MOST_DELAY_S / 2]
+    if slow:
+        rates = sorted({row["rate_mbit"] for row in slow})
+        listed = ", ".join(map(str, rates))
+        yield f"at {listed} Mbit/s one packet takes up to {PACKET_BITS / rates[0] / 1e3:g} ms to leave"
+
+
+def main():
+    """Measures the grid."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cc", choices=("prague", "dctcp"), default="prague")
+    parser.add_argument("--step-packets", type=report.within(int, 0, 100), default=0)
+    parser.add_argument("--seeds", type=report.within(int, 1, 100), default=3)
+    parser.add_argument("--seconds", type=report.within(int, 10, 10_000), default=180, help="length of each run")
+    options = report.options_of(parser)
+    grid = [cell(options, round_trip, rate) for round_trip in ROUND_TRIPS_MS for rate in RATES_MBIT]
+    answer = {"cc": options.cc, "seconds": options.seconds, "seeds": options.seeds, "cells": grid}
+    report.write(
+        options, answer, lambda markdown: report.table(COLUMNS, map(line, grid), sentences(grid), markdown=markdown)
+    )
+    return 0 if all(row["shares"] and row["is_short"] for row in grid) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
