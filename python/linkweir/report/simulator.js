@@ -103,12 +103,15 @@
     return answer;
   }
 
-  // The module, from its bytes compressed by gzip, in base64.
-  async function compiled(base64) {
+  // Bytes, from base64 of what gzip made of them.
+  async function inflated(base64) {
     const packed = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return WebAssembly.compile(await new Response(stream).arrayBuffer());
+    return new Uint8Array(await new Response(stream).arrayBuffer());
   }
+
+  // The module, in the same form.
+  const compiled = async (base64) => WebAssembly.compile(await inflated(base64));
 
   // One worker, which runs the newest request. `ask` gives its answer, or null if a newer request or `stop` came first.
   class Simulator {
@@ -195,5 +198,5 @@
     }
   }
 
-  globalThis.linkweirSimulator = { Simulator, compiled, packed, run, unpacked, read };
+  globalThis.linkweirSimulator = { Simulator, compiled, inflated, packed, run, unpacked, read };
 })();
