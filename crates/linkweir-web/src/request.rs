@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What a page asks for.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ use crate::parts;
 /// | `key` | a key and the value that it gets, as TOML |
 /// | `file` | path of a file that the scenario names, its content |
 /// | `trace` | name of a trace in place of the link's rate, its content |
-/// | `want` | `charts` or `tables` |
+/// | `sent` | name of a class (of a network `link: class`), bytes that it sent in an earlier run: the order of many classes in charts |
+/// | `want` | `charts`, `tables` or `knobs` |
 #[derive(Debug, Default)]
 pub struct Request {
     /// Name of the scenario's file; paths in it are relative to its folder.
@@ -32,6 +34,10 @@ pub struct Request {
     pub charts: bool,
     /// The tables are wanted.
     pub tables: bool,
+    /// The keys that a page may change are wanted.
+    pub knobs: bool,
+    /// Bytes that classes sent in an earlier run.
+    pub sent: BTreeMap<String, f64>,
 }
 
 impl Request {
@@ -60,8 +66,15 @@ impl Request {
                     request.overrides.trace = Some(PathBuf::from(text(next()?)?));
                     request.overrides.trace_content = Some(next()?.to_vec());
                 }
+                b"sent" => {
+                    let class = text(next()?)?;
+                    let bytes = text(next()?)?.parse();
+                    let bytes = bytes.map_err(|_| format!("sent of {class:?} is no number"))?;
+                    request.sent.insert(class, bytes);
+                }
                 b"want" => match next()? {
                     b"charts" => request.charts = true,
+                    b"knobs" => request.knobs = true,
                     b"tables" => request.tables = true,
                     other => return Err(unknown("wish", other)),
                 },
