@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the playground loads: the simulator as WebAssembly, scenarios with their files, and the script of reports.
+"""What the playground loads: the simulator as WebAssembly, scenarios with their files, and the scripts of reports.
 
 The simulator is `crates/linkweir-web`. Without its toolchain the site is made without it, and says what is missing.
+As a program this compiles it and puts it into the Python package, for reports with knobs: `linkweir report --knobs`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from importlib import resources
 from pathlib import Path
 
@@ -22,13 +24,24 @@ PAGE = "docs/playground"
 SCRIPTS = (
     "playground-data.js",
     "simulator.js",
+    "shown.js",
     "playground.js",
     "uPlot.notice.js",
     "uPlot.iife.min.js",
     "report.js",
 )
-STYLES = ("uPlot.min.css", "report.css", "playground.css")
-_OF_REPORTS = ("uPlot.notice.js", "uPlot.iife.min.js", "uPlot.min.css", "report.js", "report.css")
+STYLES = ("uPlot.min.css", "report.css", "playground.css", "knobs.css")
+_OF_REPORTS = (
+    "uPlot.notice.js",
+    "uPlot.iife.min.js",
+    "uPlot.min.css",
+    "report.js",
+    "report.css",
+    "simulator.js",
+    "shown.js",
+    "knobs.css",
+)
+_IN_PACKAGE = REPOSITORY / "python/linkweir/report/simulator.wasm.gz"
 _SCENARIOS = REPOSITORY / "scenarios"
 _MUST = ("cargo", "rustc", "clang", "llvm-ar")
 _CURE = "./setup.sh playground installs it, or names its package"
@@ -43,7 +56,7 @@ def write(into: Path) -> None:
     """Writes the files into a folder. Without a toolchain it prints what is missing, and the page says so, too."""
     module, missing = None, None
     try:
-        module = base64.b64encode(gzip.compress(built().read_bytes(), 9, mtime=0)).decode()
+        module = base64.b64encode(packed()).decode()
     except MissingError as error:
         missing = str(error)
         print(f"site: NOT BUILT: the playground's simulator: {missing}", flush=True)
@@ -60,9 +73,17 @@ def write(into: Path) -> None:
         },
     }
     (into / "playground-data.js").write_text(f"window.linkweirPlayground = {json.dumps(data)};\n", encoding="utf-8")
-    shutil.copy(REPOSITORY / "crates/linkweir-web/page/simulator.js", into)
     for name in _OF_REPORTS:
         (into / name).write_bytes((resources.files("linkweir.report") / name).read_bytes())
+
+
+def packed() -> bytes:
+    """Compiles the simulator; the module as gzip packs it.
+
+    Raises:
+        MissingError: as of `built`.
+    """
+    return gzip.compress(built().read_bytes(), 9, mtime=0)
 
 
 def strict(text: str) -> str:
@@ -115,3 +136,11 @@ def _rust(what: str, *more: str) -> Path:
     if answer.returncode:
         raise MissingError(f"rustc --print {what} failed: {answer.stderr.strip()}")
     return Path(answer.stdout.strip())
+
+
+if __name__ == "__main__":
+    try:
+        _IN_PACKAGE.write_bytes(packed())
+    except MissingError as error:
+        sys.exit(f"playground: NOT BUILT: {error}")
+    print(f"playground: {_IN_PACKAGE.relative_to(REPOSITORY)}: {_IN_PACKAGE.stat().st_size / 1e3:.0f} kB")
