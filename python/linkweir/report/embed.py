@@ -11,14 +11,21 @@ from importlib import resources
 from linkweir.panels import SHOWN, Panels
 from linkweir.tables.run_tables import RunTables
 
-_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'{more}; style-src 'unsafe-inline'; img-src data:"
 """The browser itself refuses to fetch anything."""
+_OF_KNOBS = " 'wasm-unsafe-eval'; worker-src blob:"
+"""The simulator, and the worker that runs it, are made of what the page brings along."""
 
 
-def head() -> str:
-    """What the head of a page with charts holds, as HTML."""
+def head(*, knobs: bool = False) -> str:
+    """What the head of a page with charts holds, as HTML.
+
+    Args:
+        knobs: whether the page runs the simulator.
+    """
+    policy = _POLICY.format(more=_OF_KNOBS if knobs else "")
     return (
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         f"<style>{_file('uPlot.min.css')}\n{_file('report.css')}</style>"
     )
 

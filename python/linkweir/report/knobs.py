@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a report with knobs brings along: the simulator as WebAssembly, and the run's scenario with its files."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from linkweir.directories.provenance import PROVENANCE, SCENARIO, read_provenance
+from linkweir.fault import DirectoryError, unfit
+from linkweir.tables.run_tables import RunTables
+
+MODULE = "simulator.wasm.gz"
+"""The compiled crate `linkweir-web`, which is not in git; docs/site/playground.py makes it."""
+MOST_INPUT_BYTES = 8_000_000
+_SCRIPTS = ("simulator.js", "shown.js", "knobs.js")
+PLACE = """<h2>Knobs</h2><p class="below">Each computes the run again in this page, with another value; nothing leaves
+your computer. The charts follow. The tables below them stay those of the run.</p><div id="knobs"></div>"""
+"""Where the script puts the knobs, as HTML."""
+
+
+def refuse(run: RunTables, directory: Path) -> None:
+    """Refuses a run that a browser cannot repeat.
+
+    Args:
+        run: the run.
+        directory: its directory.
+
+    Raises:
+        ScenarioError: it has a policy of the user's own, or a file that is too large for a page.
+        DirectoryError: the simulator did not make it, or this package has no simulator for browsers.
+    """
+    host = read_provenance(directory).get("on")
+    if host is not None:
+        raise DirectoryError(
+            f"{directory}: was measured in the laboratory ({PROVENANCE}: on = {host}), and a page only has the "
+            "simulator; write its report without --knobs, or simulate its scenario with linkweir run"
+        )
+    written = run.scenario.native.written()
+    queues = [written, *(link for link in _tables(written.get("link")) if "scheduler" in link)]
+    for above in queues:
+        policy = above.get("scheduler", {}).get("policy")
+        if isinstance(policy, dict):
+            raise unfit(
+                "scheduler.policy",
+                json.dumps(policy),
+                "is a policy of your own, and a browser has neither a compiler nor Python; "
+                "write the report without --knobs, or run the scenario with a policy that linkweir policies lists",
+            )
+    for name, _, content in run.scenario.inputs:
+        if len(content) > MOST_INPUT_BYTES:
+            raise unfit(
+                name,
+                "",
+                f"has {len(content) / 1e6:.1f} MB; a report with knobs brings files of at most "
+                f"{MOST_INPUT_BYTES / 1e6:.0f} MB along; write it without --knobs, or shorten the file",
+            )
+    if not _module().is_file():
+        raise DirectoryError(
+            f"{_module()}: is missing, as this package was built without the simulator for browsers, which --knobs "
+            "needs; in Linkweir's sources `make playground` compiles it, and a package built after that has it"
+        )
+
+
+def head() -> str:
+    """The style of knobs, as HTML."""
+    return f"<style>{_file('knobs.css')}</style>"
+
+
+def scripts(run: RunTables, directory: Path) -> str:
+    """What the knobs take, as HTML at the end of the page.
+
+    Args:
+        run: a run that `refuse` accepts.
+        directory: its directory.
+    """
+    rows = run.table("classes").to_pylist()
+    brought: dict[str, Any] = {
+        "module": base64.b64encode(_module().read_bytes()).decode(),
+        "file": f"{directory.name}/{SCENARIO}",
+        "text": (directory / SCENARIO).read_text(encoding="utf-8"),
+        "files": {name: _packed(content) for name, _, content in run.scenario.inputs},
+        "classes": {_name(row): {key: row[key] for key in ("sent_bytes", "rate_bps")} for row in rows},
+        "events": read_provenance(directory)["events"],
+        "complete": run.status == "complete",
+    }
+    data = json.dumps(brought, ensure_ascii=False).replace("<", "\\u003c")
+    loaded = "\n".join(f"<script>{_file(name)}</script>" for name in _SCRIPTS)
+    return f'<script type="application/json" id="brought">{data}</script>\n{loaded}'
+
+
+def _name(row: dict[str, Any]) -> str:
+    return f"{row['link']}: {row['class']}" if "link" in row else str(row["class"])
+
+
+def _tables(value: Any) -> list[dict[str, Any]]:
+    return value if isinstance(value, list) else []
+
+
+def _packed(content: bytes) -> str:
+    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+
+
+def _module() -> Path:
+    return Path(str(resources.files("linkweir.report") / MODULE))
+
+
+def _file(name: str) -> str:
+    return (resources.files("linkweir.report") / name).read_text(encoding="utf-8")

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report with knobs: one file that runs the simulator from file://, asks for nothing, and refuses some runs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import MISSING, PROGRAM, Browser
+from command import SCENARIOS, SMALL, linkweir
+from test_playground import module  # noqa: F401
+
+import linkweir as package
+from linkweir import Scenario
+from linkweir.report import knobs
+
+MOST_BYTES = 1_200_000
+DONE = "/simulated in/.test(document.querySelector('#knobs .state').textContent)"
+FAULT = "document.querySelector('#knobs .fault')"
+CELLS = """Object.fromEntries([...document.querySelectorAll("#knobs .numbers tbody tr")].map((row) =>
+  [...row.cells].map((cell) => cell.innerText)).map(([name, ...others]) => [name, others]))"""
+ONE_CLASS = """\
+duration = "5s"
+link = { rate = "1Mbit" }
+scheduler = { policy = { python = "mine.py:Mine" } }
+class = [{ name = "all" }]
+flow = [{ class = "all", kind = "cbr", rate = "500kbit" }]
+"""
+
+
+@pytest.fixture
+def brought(module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    """The package with the compiled simulator."""
+    packed = tmp_path / "simulator.wasm.gz"
+    packed.write_bytes(gzip.compress(module.read_bytes(), 9, mtime=0))
+    monkeypatch.setattr(knobs, "_module", lambda: packed)
+
+
+@pytest.fixture
+def missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package as it is built without the toolchain."""
+    monkeypatch.setattr(knobs, "_module", lambda: tmp_path / "simulator.wasm.gz")
+
+
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    """A browser."""
+    if PROGRAM is None:
+        pytest.skip(f"NOT TESTED: a report with knobs in a browser: {MISSING}")
+    with Browser() as opened:
+        yield opened
+
+
+def ran(scenario: str | Path, folder: Path) -> Path:
+    """The directory of a run."""
+    loaded = Scenario.load(scenario) if isinstance(scenario, Path) else Scenario.parse(scenario)
+    directory = package.run(loaded, out=folder / "run").directory
+    assert directory is not None
+    return directory
+
+
+def with_knobs(scenario: str | Path, folder: Path) -> Path:
+    """The report of a run, with knobs."""
+    directory = ran(scenario, folder)
+    done = linkweir("report", directory, "--knobs")
+    assert done.returncode == 0, done.stderr
+    return directory / "report.html"
+
+
+def opened(browser: Browser, report: Path) -> dict[str, list[str]]:
+    """The numbers of the run that the page makes when it is opened."""
+    browser.open(report.as_uri())
+    browser.wait(DONE)
+    cells: dict[str, list[str]] = browser.value(CELLS)
+    return cells
+
+
+def turned(browser: Browser, key: str, value: str) -> None:
+    """Turns a knob to a value as people read it."""
+    browser.value(f"""(() => {{
+      document.querySelector("#knobs .state").textContent = "";
+      const row = document.querySelector("#knobs [data-key='{key}']");
+      const slider = row.querySelector("input");
+      for (let place = 0; place <= slider.max; place++) {{
+        slider.value = place;
+        slider.dispatchEvent(new Event("input", {{ bubbles: true }}));
+        if (row.querySelector("output").textContent === "{value}") return;
+      }}
+      throw new Error("no such value");
+    }})()""")
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("brought")
+def test_a_report_with_knobs_is_one_small_file_with_a_strict_policy(tmp_path: Path) -> None:
+    report = with_knobs(SCENARIOS / "geo.toml", tmp_path)
+    assert report.stat().st_size < MOST_BYTES
+    text = report.read_text()
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    assert policy == (
+        "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; worker-src blob:; "
+        "style-src 'unsafe-inline'; img-src data:"
+    )
+    assert not re.search(r"<(?:script|link|img)[^>]* (?:src|href)=", text)
+
+
+@pytest.mark.usefixtures("brought")
+def test_knobs_move_their_numbers_and_nothing_is_asked_for(tmp_path: Path, browser: Browser) -> None:
+    report = with_knobs(SCENARIOS / "pss-fade.toml", tmp_path)
+    rates = {name: cells[:3] for name, cells in opened(browser, report).items()}
+    assert rates["af"][0] == "5.00"
+    assert rates["af"][1] == rates["af"][2]  # of this run and of the report's
+    charts = "JSON.stringify(linkweirReport.data.links ?? linkweirReport.data.panels)"
+    before = browser.value(charts)
+    for memory, got in (("100ms", "4.02"), ("2s", "4.34"), ("10s", "5.00")):
+        turned(browser, "class.af.memory", memory)
+        browser.wait(DONE)
+        assert browser.value(CELLS)["af"][:2] == ["5.00", got]
+    turned(browser, "class.af.rate", "4Mbit")
+    browser.wait(DONE)
+    assert browser.value(CELLS)["af"][0] == "4.00"
+    assert browser.value(charts) != before
+    assert browser.requests()[0] == report.as_uri()
+    assert [address for address in browser.requests()[1:] if not address.startswith(("blob:", "data:"))] == []
+    assert browser.problems() == []
+
+
+@pytest.mark.usefixtures("brought")
+def test_the_changed_key_is_marked_and_can_be_run_at_home(tmp_path: Path, browser: Browser) -> None:
+    report = with_knobs(SCENARIOS / "pss-fade.toml", tmp_path)
+    opened(browser, report)
+    turned(browser, "class.af.memory", "2s")
+    browser.wait(DONE)
+    marks = "[...document.querySelectorAll('#knobs mark')].map((mark) => mark.textContent)"
+    assert browser.value(marks) == ['memory = "2s"\n']
+    assert browser.value("document.querySelector('#knobs .command').textContent") == (
+        "linkweir run run/scenario-changed.toml"
+    )
+    changed = browser.value("document.querySelector('#knobs .toml').textContent")
+    (report.parent / "scenario-changed.toml").write_text(changed)
+    home = package.run(Scenario.load(report.parent / "scenario-changed.toml"))
+    [af] = (row for row in home.classes.to_pylist() if row["class"] == "af")
+    assert browser.value(CELLS)["af"][1] == f"{af['rate_bps'] / 1e6:.2f}"
+    browser.value("document.querySelector('#knobs .does').click()")  # as it was run
+    browser.wait(f"{DONE} && document.querySelectorAll('#knobs mark').length === 0")
+    row = browser.value(CELLS)["af"]
+    assert row[1] == row[2]
+
+
+@pytest.mark.usefixtures("brought")
+def test_a_fault_shows_line_and_key_and_the_next_value_runs(tmp_path: Path, browser: Browser) -> None:
+    report = with_knobs(SCENARIOS / "pss-fade.toml", tmp_path)
+    opened(browser, report)
+    text = (report.parent / "scenario.toml").read_text()
+    level = Scenario.load(report.parent / "scenario.toml").native.written()["class"][0]["level"]
+    turned(browser, "class.af.low_level", str(level))
+    browser.wait(f"!{FAULT}.hidden")
+    sentence = browser.value(f"{FAULT}.textContent")
+    found = re.match(r"run/scenario\.toml:(\d+): class\[1\]\.(?:low_)?level = ", sentence)
+    assert found, sentence
+    assert "level" in text.splitlines()[int(found[1]) - 1]
+    assert browser.value("document.querySelectorAll('#knobs mark.missed').length") == 1
+    browser.value("document.querySelector('#knobs .does').click()")
+    browser.wait(f"{DONE} && {FAULT}.hidden")
+
+
+@pytest.mark.usefixtures("brought")
+def test_files_of_the_scenario_and_links_of_a_network_are_there(tmp_path: Path, browser: Browser) -> None:
+    for name in ("lte-drive", "household"):
+        report = with_knobs(SCENARIOS / f"{name}.toml", tmp_path / name)
+        browser.open(report.as_uri())
+        browser.wait(DONE)  # without the words about other numbers
+        assert browser.value(f"{FAULT}.hidden")
+        assert browser.problems() == []
+
+
+@pytest.mark.usefixtures("brought")
+def test_another_simulator_than_the_runs_is_noticed(tmp_path: Path, browser: Browser) -> None:
+    report = with_knobs(SMALL, tmp_path)
+    text = report.read_text()
+    [rate] = re.findall(r'"af": \{"sent_bytes": \d+, "rate_bps": ([\d.]+)', text)
+    report.write_text(text.replace(f'"rate_bps": {rate}', '"rate_bps": 1.5'))
+    browser.open(report.as_uri())
+    browser.wait("/built from other sources/.test(document.querySelector('#knobs .state').textContent)")
+
+
+@pytest.mark.usefixtures("brought")
+def test_it_fits_a_phone_and_moves_nothing_by_itself(tmp_path: Path, browser: Browser) -> None:
+    report = with_knobs(SCENARIOS / "geo.toml", tmp_path)
+    browser.resize(360, 740)
+    browser.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
+    opened(browser, report)
+    assert browser.value("matchMedia('(prefers-reduced-motion: reduce)').matches")
+    assert browser.value("document.getAnimations().length") == 0
+    assert browser.value("document.documentElement.scrollWidth") <= 360
+    slider = "document.querySelector(\"#knobs [data-key='class.af.memory'] input\")"
+    browser.value(f"{slider}.closest('details').open = true, {slider}.focus(), 0")
+    browser.value("document.querySelector('#knobs .state').textContent = '', 0")
+    for kind in ("keyDown", "keyUp"):
+        browser.ask("Input.dispatchKeyEvent", type=kind, key="End", code="End", windowsVirtualKeyCode=35)
+    browser.wait(DONE)
+    assert browser.value(f"{slider}.getAttribute('aria-valuetext')") == "100s"  # the scenario's duration
+    assert browser.value("document.getAnimations().length") == 0
+
+
+# --- what a browser cannot run ----------------------------------------------------------------------------------------
+
+
+def refused(directory: Path) -> str:
+    """The one line of a command that fails; the report that was there stays."""
+    before = (directory / "report.html").read_bytes()
+    done = linkweir("report", directory, "--knobs")
+    assert done.returncode != 0
+    assert (directory / "report.html").read_bytes() == before
+    return done.stderr
+
+
+@pytest.mark.usefixtures("missing")
+def test_a_package_without_the_simulator_says_how_to_build_it(tmp_path: Path) -> None:
+    said = refused(ran(SMALL, tmp_path))
+    assert "simulator.wasm.gz: is missing, as this package was built without the simulator for browsers" in said
+    assert "`make playground` compiles it" in said
+
+
+@pytest.mark.usefixtures("missing")
+def test_a_policy_of_the_users_own_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "class Mine:\n    def __init__(self, view, params, classes): ...\n    def pick(self, view):\n"
+        "        return 0 if view.queues[0].ready else None\n"
+    )
+    (tmp_path / "own.toml").write_text(ONE_CLASS)
+    said = refused(ran(tmp_path / "own.toml", tmp_path))
+    assert 'scheduler.policy = {"python": "inputs/mine.py:Mine"}: is a policy of your own' in said
+    assert "a browser has neither a compiler nor Python" in said
+
+
+@pytest.mark.usefixtures("missing")
+def test_a_large_file_is_refused(tmp_path: Path) -> None:
+    trace = tmp_path / "long.csv"
+    trace.write_text("t_s,capacity_bps\n" + "".join(f"{n / 100:.2f},{2_000_000 + n}\n" for n in range(600_000)))
+    scenario = tmp_path / "long.toml"
+    scenario.write_text(SMALL.replace('rate = "2Mbit"', 'trace = "long.csv"', 1))
+    assert "inputs/long.csv: has 9." in (said := refused(ran(scenario, tmp_path)))
+    assert "a report with knobs brings files of at most 8 MB along" in said
+
+
+@pytest.mark.usefixtures("missing")
+def test_a_measured_run_and_a_sweep_are_refused(tmp_path: Path) -> None:
+    directory = ran(SMALL, tmp_path)
+    provenance = json.loads((directory / "provenance.json").read_text())
+    (directory / "provenance.json").write_text(json.dumps(provenance | {"on": "qdisc", "where": "virtual"}))
+    assert "was measured in the laboratory (provenance.json: on = qdisc)" in refused(directory)
+    sweep = tmp_path / "sweep"
+    sweep.mkdir()
+    (sweep / "provenance.json").write_text(json.dumps(provenance | {"kind": "sweep"}))
+    done = linkweir("report", sweep, "--knobs")
+    assert done.returncode == 2
+    assert "are those of a run; this directory holds several" in done.stderr
