@@ -109,8 +109,8 @@ def built() -> Path:
         raise MissingError(f"wasm-ld is missing; {_CURE}")
     command = ["cargo", "rustc", "--locked", "--release", "--quiet", "--package", "linkweir-web", "--lib"]
     command += ["--crate-type", "cdylib", "--target", TARGET]
-    # a quarter smaller than at level 3, and not slower in node
-    environment = {**os.environ, "CARGO_PROFILE_RELEASE_OPT_LEVEL": "s"}
+    # 0.81 MB in gzip; at level "s" 0.88, at level 3 1.14
+    environment = {**os.environ, "CARGO_PROFILE_RELEASE_OPT_LEVEL": "z", "CARGO_PROFILE_RELEASE_LTO": "fat"}
     if not _has_std():
         if not (_rust("sysroot") / "lib/rustlib/src/rust/library/std/Cargo.toml").exists():
             raise MissingError(f"Rust's standard library for {TARGET} is missing; {_CURE}")

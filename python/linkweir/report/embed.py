@@ -26,7 +26,7 @@ def head(*, knobs: bool = False) -> str:
     policy = _POLICY.format(more=_OF_KNOBS if knobs else "")
     return (
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        f"<style>{_file('uPlot.min.css')}\n{_file('report.css')}</style>"
+        f"<style>{_file('uPlot.min.css')}\n{short(_file('report.css'))}</style>"
     )
 
 
@@ -59,8 +59,14 @@ def scripts(run: RunTables, drawn: Sequence[Drawn]) -> str:
         parts.append(_charts(drawn[0].panels))
     return (
         f'<script type="application/json" id="data">{{{",".join(parts)}}}</script>\n'
-        f"<script>{_file('uPlot.notice.js')}{_file('uPlot.iife.min.js')}</script>\n<script>{_file('report.js')}</script>"
+        f"<script>{_file('uPlot.notice.js')}{_file('uPlot.iife.min.js')}</script>\n<script>{short(_file('report.js'))}</script>"
     )
+
+
+def short(script: str) -> str:
+    """A script without indentation and comments on lines of their own; no text of ours has several lines."""
+    lines = (line.strip() for line in script.splitlines())
+    return "\n".join(line for line in lines if line and (not line.startswith("//") or "SPDX" in line))
 
 
 def _charts(drawn: Panels) -> str:

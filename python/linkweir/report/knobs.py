@@ -12,14 +12,15 @@ from typing import Any
 
 from linkweir.directories.provenance import PROVENANCE, SCENARIO, read_provenance
 from linkweir.fault import DirectoryError, unfit
+from linkweir.report import embed
 from linkweir.tables.run_tables import RunTables
 
 MODULE = "simulator.wasm.gz"
 """The compiled crate `linkweir-web`, which is not in git; docs/site/playground.py makes it."""
 MOST_INPUT_BYTES = 8_000_000
 _SCRIPTS = ("simulator.js", "shown.js", "knobs.js")
-PLACE = """<h2>Knobs</h2><p class="below">Each computes the run again in this page, with another value; nothing leaves
-your computer. The charts follow. The tables below them stay those of the run.</p><div id="knobs"></div>"""
+PLACE = """<h2>Knobs</h2><p class="below">Each runs the scenario again in this page; nothing leaves your computer.
+The charts follow; the tables below them do not.</p><div id="knobs"></div>"""
 """Where the script puts the knobs, as HTML."""
 
 
@@ -89,7 +90,7 @@ def scripts(run: RunTables, directory: Path) -> str:
         "complete": run.status == "complete",
     }
     data = json.dumps(brought, ensure_ascii=False).replace("<", "\\u003c")
-    loaded = "\n".join(f"<script>{_file(name)}</script>" for name in _SCRIPTS)
+    loaded = "\n".join(f"<script>{embed.short(_file(name))}</script>" for name in _SCRIPTS)
     return f'<script type="application/json" id="brought">{data}</script>\n{loaded}'
 
 
