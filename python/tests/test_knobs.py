@@ -241,6 +241,17 @@ def test_a_policy_of_the_users_own_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("missing")
+def test_an_interrupted_run_is_refused(tmp_path: Path) -> None:
+    directory = ran(SMALL, tmp_path)
+    provenance = json.loads((directory / "provenance.json").read_text())
+    stopped = {"status": "interrupted", "simulated_s": 1.0}
+    (directory / "provenance.json").write_text(json.dumps(provenance | stopped))
+    said = refused(directory)
+    assert "the run was interrupted at 1 s of " in said
+    assert "run its scenario to the end, or write its report without --knobs" in said
+
+
+@pytest.mark.usefixtures("missing")
 def test_a_large_file_is_refused(tmp_path: Path) -> None:
     trace = tmp_path / "long.csv"
     trace.write_text("t_s,capacity_bps\n" + "".join(f"{n / 100:.2f},{2_000_000 + n}\n" for n in range(600_000)))

@@ -93,9 +93,9 @@
       : `${answer.outcome.simulated_s} s simulated in ${took_ms.toFixed(0)} ms, ${answer.outcome.packets.toLocaleString("en")} packets.`;
   }
 
-  // Whether a run without changes has other rates than the report's; a stopped one ended elsewhere.
+  // Whether a run without changes has other rates than the report's.
   function differs({ classes }) {
-    if (changes.size || !brought.complete) return false;
+    if (changes.size) return false;
     return promises({ classes, promised: {}, open_loop: [], outcome: {} }).some((row) => row.got_bps !== before(row));
   }
 

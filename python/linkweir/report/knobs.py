@@ -33,13 +33,18 @@ def refuse(run: RunTables, directory: Path) -> None:
 
     Raises:
         ScenarioError: it has a policy of the user's own, or a file that is too large for a page.
-        DirectoryError: the simulator did not make it, or this package has no simulator for browsers.
+        DirectoryError: the simulator did not make it, or not to its end, or this package has no simulator for browsers.
     """
     host = read_provenance(directory).get("on")
     if host is not None:
         raise DirectoryError(
             f"{directory}: was measured in the laboratory ({PROVENANCE}: on = {host}), and a page only has the "
             "simulator; write its report without --knobs, or simulate its scenario with linkweir run"
+        )
+    if run.status != "complete":
+        raise DirectoryError(
+            f"{directory}: the run was interrupted at {run.simulated_s:g} s of {run.scenario.duration_s:g} s, and a page "
+            "would repeat all of it; run its scenario to the end, or write its report without --knobs"
         )
     written = run.scenario.native.written()
     queues = [written, *(link for link in _tables(written.get("link")) if "scheduler" in link)]
@@ -87,7 +92,6 @@ def scripts(run: RunTables, directory: Path) -> str:
         "files": {name: _packed(content) for name, _, content in run.scenario.inputs},
         "classes": {_name(row): {key: row[key] for key in ("sent_bytes", "rate_bps")} for row in rows},
         "events": read_provenance(directory)["events"],
-        "complete": run.status == "complete",
     }
     data = json.dumps(brought, ensure_ascii=False).replace("<", "\\u003c")
     loaded = "\n".join(f"<script>{embed.short(_file(name))}</script>" for name in _SCRIPTS)

@@ -82,7 +82,7 @@ def write_report_with_knobs(run: RunTables, warnings: Sequence[object], director
 
     Raises:
         ScenarioError: a browser cannot run the scenario.
-        DirectoryError: the run was measured, or this package has no simulator for browsers.
+        DirectoryError: the run was measured or interrupted, or this package has no simulator for browsers.
     """
     knobs.refuse(run, directory)
     drawn = _drawn(run, _MOST_VALUES_WITH_KNOBS)
