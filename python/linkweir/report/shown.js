@@ -57,6 +57,9 @@
   const mbit = (bps) => (bps / 1e6).toFixed(2);
   const percent = (part) => (100 * part).toFixed(1);
 
+  // Of a class, which may be called `constructor`.
+  const own = (rates, name) => (Object.hasOwn(rates, name) ? rates[name] : undefined);
+
   // Of each class what it got of the rate that it is promised: by the policy itself, or else by `others`, bit/s. A class whose
   // flows send less than that need only get what they offer. In a network another link may be what holds a class back: no verdict.
   function promises({ classes, promised, open_loop: openLoop, outcome }, others = {}) {
@@ -64,7 +67,7 @@
     return classes.class.map((name, at) => {
       const link = classes.link?.[at];
       const got_bps = classes.rate_bps[at];
-      const promised_bps = promised[link === undefined ? name : `${link}: ${name}`] ?? others[name];
+      const promised_bps = own(promised, link === undefined ? name : `${link}: ${name}`) ?? own(others, name);
       const offered_bps = openLoop.includes(name) ? 8 * classes.arrived_bytes[at] / window_s : Infinity;
       const isJudged = promised_bps !== undefined && link === undefined && offered_bps > 0;
       const isKept = isJudged ? got_bps >= KEPT * Math.min(promised_bps, offered_bps) : undefined;
