@@ -87,7 +87,7 @@ def scripts(run: RunTables, directory: Path) -> str:
     rows = run.table("classes").to_pylist()
     brought: dict[str, Any] = {
         "module": base64.b64encode(_module().read_bytes()).decode(),
-        "file": f"{directory.name}/{SCENARIO}",
+        "file": f"{directory.resolve().name}/{SCENARIO}",
         "text": (directory / SCENARIO).read_text(encoding="utf-8"),
         "files": {name: _packed(content) for name, _, content in run.scenario.inputs},
         "classes": {_name(row): {key: row[key] for key in ("sent_bytes", "rate_bps")} for row in rows},

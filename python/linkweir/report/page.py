@@ -106,7 +106,7 @@ def _body(run: RunTables, warnings: Sequence[object], directory: Path, drawn: Se
 <h2>Scenario</h2><details><summary>with every default written out</summary>
 <pre>{html.escape(run.scenario.resolved)}</pre></details>
 <h2>How to repeat it</h2><p>In the run directory's parent, with version {html.escape(_native.__version__)}:</p>
-<pre>linkweir rerun {html.escape(directory.name)}</pre>
+<pre>linkweir rerun {html.escape(directory.resolve().name)}</pre>
 <p>makes the run again and compares all results. What ran, from {PROVENANCE}:</p>
 {_provenance(directory)}
 """
