@@ -6,6 +6,8 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +32,25 @@ scheduler = { policy = { python = "mine.py:Mine" } }
 class = [{ name = "all" }]
 flow = [{ class = "all", kind = "cbr", rate = "500kbit" }]
 """
+ONE_LINK = """\
+duration = "5s"
+[[link]]
+name = "feeder"
+rate = "1Mbit"
+scheduler = { policy = { python = "mine.py:Mine" } }
+class = [{ name = "all" }]
+[[flow]]
+class = "all"
+path = ["feeder"]
+kind = "cbr"
+rate = "500kbit"
+"""
+MINE = """\
+class Mine:
+    def __init__(self, view, params, classes): ...
+    def pick(self, view):
+        return 0 if view.queues[0].ready else None
+"""
 
 
 @pytest.fixture
@@ -37,6 +58,14 @@ def brought(module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     """The package with the compiled simulator."""
     packed = tmp_path / "simulator.wasm.gz"
     packed.write_bytes(gzip.compress(module.read_bytes(), 9, mtime=0))
+    monkeypatch.setattr(knobs, "_module", lambda: packed)
+
+
+@pytest.fixture
+def pretended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package with a file in place of the simulator, for tests that open no page."""
+    packed = tmp_path / "simulator.wasm.gz"
+    packed.write_bytes(b"module")
     monkeypatch.setattr(knobs, "_module", lambda: packed)
 
 
@@ -108,6 +137,34 @@ def test_a_report_with_knobs_is_one_small_file_with_a_strict_policy(tmp_path: Pa
         "style-src 'unsafe-inline'; img-src data:"
     )
     assert not re.search(r"<(?:script|link|img)[^>]* (?:src|href)=", text)
+
+
+@pytest.mark.usefixtures("pretended")
+def test_the_directory_is_named_from_inside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = ran(SMALL, tmp_path)
+    monkeypatch.chdir(directory)
+    done = linkweir("report", ".", "--knobs")
+    assert done.returncode == 0, done.stderr
+    text = (directory / "report.html").read_text()
+    assert '"file": "run/scenario.toml"' in text
+    assert "<pre>linkweir rerun run</pre>" in text
+
+
+def test_a_class_may_have_a_name_that_javascript_knows() -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("NOT TESTED: promises in node, which is missing: ./setup.sh playground")
+    script = """
+    globalThis.window = globalThis;
+    require(process.argv[1]);
+    const classes = { class: ["constructor", "af"], rate_bps: [1e6, 2e6], arrived_bytes: [1, 1] };
+    const outcome = { simulated_s: 1, warmup_s: 0 };
+    const found = linkweirShown.promises({ classes, promised: { af: 2e6 }, open_loop: [], outcome });
+    console.log(JSON.stringify(found.map(linkweirShown.cellsOf)));
+    """
+    command = [node, "-e", script, Path(knobs.__file__).with_name("shown.js")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert json.loads(done.stdout) == [["constructor", "\N{EN DASH}", ["1.00", None]], ["af", "2.00", ["2.00", True]]]
 
 
 @pytest.mark.usefixtures("brought")
@@ -230,14 +287,19 @@ def test_a_package_without_the_simulator_says_how_to_build_it(tmp_path: Path) ->
 
 @pytest.mark.usefixtures("missing")
 def test_a_policy_of_the_users_own_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(
-        "class Mine:\n    def __init__(self, view, params, classes): ...\n    def pick(self, view):\n"
-        "        return 0 if view.queues[0].ready else None\n"
-    )
+    (tmp_path / "mine.py").write_text(MINE)
     (tmp_path / "own.toml").write_text(ONE_CLASS)
     said = refused(ran(tmp_path / "own.toml", tmp_path))
     assert 'scheduler.policy = {"python": "inputs/mine.py:Mine"}: is a policy of your own' in said
     assert "a browser has neither a compiler nor Python" in said
+
+
+@pytest.mark.usefixtures("missing")
+def test_a_policy_of_the_users_own_is_named_with_its_link(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "own.toml").write_text(ONE_LINK)
+    said = refused(ran(tmp_path / "own.toml", tmp_path))
+    assert said.count('link.feeder.scheduler.policy = {"python": "inputs/mine.py:Mine"}: is a policy of your own') == 1
 
 
 @pytest.mark.usefixtures("missing")

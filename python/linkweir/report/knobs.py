@@ -47,12 +47,12 @@ def refuse(run: RunTables, directory: Path) -> None:
             "would repeat all of it; run its scenario to the end, or write its report without --knobs"
         )
     written = run.scenario.native.written()
-    queues = [written, *(link for link in _tables(written.get("link")) if "scheduler" in link)]
-    for above in queues:
+    links = _tables(written.get("link"))
+    for before, above in [("", written), *((f"link.{link['name']}.", link) for link in links)]:
         policy = above.get("scheduler", {}).get("policy")
         if isinstance(policy, dict):
             raise unfit(
-                "scheduler.policy",
+                f"{before}scheduler.policy",
                 json.dumps(policy),
                 "is a policy of your own, and a browser has neither a compiler nor Python; "
                 "write the report without --knobs, or run the scenario with a policy that linkweir policies lists",
