@@ -77,7 +77,7 @@ fn run(
         return Ok(());
     }
     let drawn = if request.charts {
-        drawn(&scenario, &request.sent)
+        drawn(&scenario, request)
     } else {
         Vec::new()
     };
@@ -175,20 +175,24 @@ fn rows(table: &Table) -> Vec<u8> {
 
 /// Panels without numbers of a run that reaches its end; one that was stopped ends earlier in them, too. Of many classes those
 /// that sent most, `sent`, come first.
-fn drawn(scenario: &Arc<Scenario>, sent: &BTreeMap<String, f64>) -> Vec<(String, Panels)> {
+fn drawn(scenario: &Arc<Scenario>, request: &Request) -> Vec<(String, Panels)> {
+    let limits = Limits {
+        points: request.points.unwrap_or(LIMITS.points),
+        ..LIMITS
+    };
     let alone = |scenario: &Arc<Scenario>, link: &str, comes_and_goes: bool| {
         let run = Run {
             simulated_s: scenario.experiment.duration_ns as f64 / 1e9,
             comes_and_goes,
         };
         let known = |class: &Class| {
-            let bytes = sent.get(&named(link, &class.name))?;
+            let bytes = request.sent.get(&named(link, &class.name))?;
             Some((class.name.clone(), *bytes))
         };
         let classes = scenario.experiment.classes.iter();
         let sent: BTreeMap<String, f64> = classes.filter_map(known).collect();
         let sent = (!sent.is_empty()).then_some(&sent);
-        let panels = Panels::new(Arc::clone(scenario), run, LIMITS, sent);
+        let panels = Panels::new(Arc::clone(scenario), run, limits, sent);
         (link.to_owned(), panels)
     };
     let Some(network) = &scenario.network else {

@@ -21,6 +21,7 @@ use crate::parts;
 /// | `file` | path of a file that the scenario names, its content |
 /// | `trace` | name of a trace in place of the link's rate, its content |
 /// | `sent` | name of a class (of a network `link: class`), bytes that it sent in an earlier run: the order of many classes in charts |
+/// | `points` | how many points a line over time has at most; 1000 without |
 /// | `want` | `charts`, `tables` or `knobs` |
 #[derive(Debug, Default)]
 pub struct Request {
@@ -32,6 +33,8 @@ pub struct Request {
     pub overrides: Overrides,
     /// The numbers of charts are wanted.
     pub charts: bool,
+    /// Points of a line over time, at most.
+    pub points: Option<usize>,
     /// The tables are wanted.
     pub tables: bool,
     /// The keys that a page may change are wanted.
@@ -71,6 +74,10 @@ impl Request {
                     let bytes = text(next()?)?.parse();
                     let bytes = bytes.map_err(|_| format!("sent of {class:?} is no number"))?;
                     request.sent.insert(class, bytes);
+                }
+                b"points" => {
+                    let points = text(next()?)?.parse().ok().filter(|points| *points > 0);
+                    request.points = Some(points.ok_or("points is no number from 1")?);
                 }
                 b"want" => match next()? {
                     b"charts" => request.charts = true,

@@ -65,6 +65,23 @@ fn a_run_has_numbers_and_charts() {
 }
 
 #[test]
+fn a_line_has_the_points_that_are_asked_for() {
+    // ten intervals of 1 s, two in a point
+    let asked_for = |points| {
+        asked(&[
+            "scenario", "one.toml", SCENARIO, "points", points, "want", "charts",
+        ])
+    };
+    let found = asked_for("5");
+    assert!(
+        found["charts"].contains("\"x\":[0,2,4,6,8"),
+        "{}",
+        &found["charts"][..600]
+    );
+    assert!(asked_for("0")["fault"].contains("points is no number from 1"));
+}
+
+#[test]
 fn keys_are_changed_through_the_parser() {
     let found = asked(&[
         "scenario",

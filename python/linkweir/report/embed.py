@@ -37,10 +37,12 @@ class Drawn:
     Attributes:
         link: its name; empty for the one link of a run.
         panels: what is drawn of it.
+        points: how many points a line over time has at most.
     """
 
     link: str
     panels: Panels
+    points: int
 
 
 def scripts(run: RunTables, drawn: Sequence[Drawn]) -> str:

@@ -34,7 +34,7 @@
   let address = null;
 
   function request() {
-    const parts = ["scenario", brought.file, brought.text, ...files];
+    const parts = ["scenario", brought.file, brought.text, "points", String(brought.points), ...files];
     for (const [name, { sent_bytes: sent }] of Object.entries(brought.classes)) parts.push("sent", name, String(sent));
     for (const [key, value] of changes) parts.push("key", key, value);
     return parts;

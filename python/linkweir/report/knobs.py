@@ -77,12 +77,13 @@ def head() -> str:
     return f"<style>{_file('knobs.css')}</style>"
 
 
-def scripts(run: RunTables, directory: Path) -> str:
+def scripts(run: RunTables, directory: Path, points: int) -> str:
     """What the knobs take, as HTML at the end of the page.
 
     Args:
         run: a run that `refuse` accepts.
         directory: its directory.
+        points: how many points a line over time has at most.
     """
     rows = run.table("classes").to_pylist()
     brought: dict[str, Any] = {
@@ -91,6 +92,7 @@ def scripts(run: RunTables, directory: Path) -> str:
         "text": (directory / SCENARIO).read_text(encoding="utf-8"),
         "files": {name: _packed(content) for name, _, content in run.scenario.inputs},
         "classes": {_name(row): {key: row[key] for key in ("sent_bytes", "rate_bps")} for row in rows},
+        "points": points,
         "events": read_provenance(directory)["events"],
     }
     data = json.dumps(brought, ensure_ascii=False).replace("<", "\\u003c")

@@ -87,7 +87,7 @@ def write_report_with_knobs(run: RunTables, warnings: Sequence[object], director
     knobs.refuse(run, directory)
     drawn = _drawn(run, _MOST_VALUES_WITH_KNOBS)
     body = _body(run, warnings, directory, drawn, knobs.PLACE)
-    scripts = f"{embed.scripts(run, drawn)}\n{knobs.scripts(run, directory)}"
+    scripts = f"{embed.scripts(run, drawn)}\n{knobs.scripts(run, directory, min(one.points for one in drawn))}"
     return _write(run, directory, body + scripts, embed.head(knobs=True) + knobs.head())
 
 
@@ -124,7 +124,7 @@ def _panels(run: RunTables, link: str, most_values: int) -> Drawn:
     """The charts of a run or link; few points of each class where there are many classes."""
     lines = _LINES_OF_A_CLASS * max(1, min(len(run.scenario.classes), _MOST_CLASSES))
     points = min(_MOST_POINTS, max(_LEAST_POINTS, most_values // lines))
-    return Drawn(link, Panels(run, _MOST_CLASSES, points))
+    return Drawn(link, Panels(run, _MOST_CLASSES, points), points)
 
 
 def _first_words(run: RunTables, warnings: Sequence[object]) -> str:
