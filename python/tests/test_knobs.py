@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import re
 import shutil
 import subprocess
@@ -314,13 +315,20 @@ def test_an_interrupted_run_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("missing")
-def test_a_large_file_is_refused(tmp_path: Path) -> None:
-    trace = tmp_path / "long.csv"
-    trace.write_text("t_s,capacity_bps\n" + "".join(f"{n / 100:.2f},{2_000_000 + n}\n" for n in range(600_000)))
+def test_files_that_are_large_together_are_refused(tmp_path: Path) -> None:
+    capacities = random.Random(1)
+    for name in ("a", "b"):
+        lines = (f"{n / 10:.1f},{capacities.randrange(10**6, 10**7)}\n" for n in range(200_000))
+        (tmp_path / f"{name}.csv").write_text("t_s,capacity_bps\n" + "".join(lines))
+    link = (
+        '[[link]]\nname = "{0}"\ntrace = "{0}.csv"\nscheduler = {{ policy = "fifo" }}\nclass = [{{ name = "all" }}]\n'
+    )
+    flow = '[[flow]]\nclass = "all"\npath = ["{0}"]\nkind = "cbr"\nrate = "500kbit"\n'
     scenario = tmp_path / "long.toml"
-    scenario.write_text(SMALL.replace('rate = "2Mbit"', 'trace = "long.csv"', 1))
-    assert "inputs/long.csv: has 9." in (said := refused(ran(scenario, tmp_path)))
-    assert "a report with knobs brings files of at most 8 MB along" in said
+    scenario.write_text('duration = "2s"\n' + "".join(link.format(name) + flow.format(name) for name in ("a", "b")))
+    said = refused(ran(scenario, tmp_path))
+    assert re.search(r"files have 3\.\d MB as a page brings them along, of which inputs/[ab]\.csv has 1\.\d MB;", said)
+    assert "a report with knobs takes at most 2 MB" in said
 
 
 @pytest.mark.usefixtures("missing")

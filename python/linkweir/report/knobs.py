@@ -17,7 +17,8 @@ from linkweir.tables.run_tables import RunTables
 
 MODULE = "simulator.wasm.gz"
 """The compiled crate `linkweir-web`, which is not in git; docs/site/playground.py makes it."""
-MOST_INPUT_BYTES = 8_000_000
+MOST_INPUT_BYTES = 2_000_000
+"""Of all files of a scenario together, in base64 of gzip, as the page has them."""
 _SCRIPTS = ("simulator.js", "shown.js", "knobs.js")
 PLACE = """<h2>Knobs</h2><p class="below">Each runs the scenario again in this page; nothing leaves your computer.
 The charts follow; the tables below them do not.</p><div id="knobs"></div>"""
@@ -32,8 +33,9 @@ def refuse(run: RunTables, directory: Path) -> None:
         directory: its directory.
 
     Raises:
-        ScenarioError: it has a policy of the user's own, or a file that is too large for a page.
-        DirectoryError: the simulator did not make it, or not to its end, or this package has no simulator for browsers.
+        ScenarioError: it has a policy of the user's own.
+        DirectoryError: it was measured or interrupted, its files are too large for a page, or this package has no
+            simulator for browsers.
     """
     host = read_provenance(directory).get("on")
     if host is not None:
@@ -43,8 +45,8 @@ def refuse(run: RunTables, directory: Path) -> None:
         )
     if run.status != "complete":
         raise DirectoryError(
-            f"{directory}: the run was interrupted at {run.simulated_s:g} s of {run.scenario.duration_s:g} s, and a page "
-            "would repeat all of it; run its scenario to the end, or write its report without --knobs"
+            f"{directory}: the run was interrupted at {run.simulated_s:g} s of {run.scenario.duration_s:g} s, and a "
+            "page would repeat all of it; run its scenario to the end, or write its report without --knobs"
         )
     written = run.scenario.native.written()
     links = _tables(written.get("link"))
@@ -57,14 +59,14 @@ def refuse(run: RunTables, directory: Path) -> None:
                 "is a policy of your own, and a browser has neither a compiler nor Python; "
                 "write the report without --knobs, or run the scenario with a policy that linkweir policies lists",
             )
-    for name, _, content in run.scenario.inputs:
-        if len(content) > MOST_INPUT_BYTES:
-            raise unfit(
-                name,
-                "",
-                f"has {len(content) / 1e6:.1f} MB; a report with knobs brings files of at most "
-                f"{MOST_INPUT_BYTES / 1e6:.0f} MB along; write it without --knobs, or shorten the file",
-            )
+    sizes = {name: len(_packed(content)) for name, _, content in run.scenario.inputs}
+    if sum(sizes.values()) > MOST_INPUT_BYTES:
+        largest = max(sizes, key=lambda name: sizes[name])
+        raise DirectoryError(
+            f"{directory}: the scenario's files have {sum(sizes.values()) / 1e6:.1f} MB as a page brings them along, "
+            f"of which {largest} has {sizes[largest] / 1e6:.1f} MB; a report with knobs takes at most "
+            f"{MOST_INPUT_BYTES / 1e6:.0f} MB; write it without --knobs, or shorten the files"
+        )
     if not _module().is_file():
         raise DirectoryError(
             f"{_module()}: is missing, as this package was built without the simulator for browsers, which --knobs "
