@@ -42,6 +42,7 @@ _OF_REPORTS = (
     "knobs.css",
 )
 _IN_PACKAGE = REPOSITORY / "python/linkweir/report/simulator.wasm.gz"
+_SOURCES = "crates/linkweir-py/sources.txt"
 _SCENARIOS = REPOSITORY / "scenarios"
 _MUST = ("cargo", "rustc", "clang", "llvm-ar")
 _CURE = "./setup.sh playground installs it, or names its package"
@@ -84,6 +85,17 @@ def packed() -> bytes:
         MissingError: as of `built`.
     """
     return gzip.compress(built().read_bytes(), 9, mtime=0)
+
+
+def sources(repository: Path = REPOSITORY) -> str:
+    """The hash of what decides results, as the build script of `crates/linkweir-py` notes it in the native module."""
+    named = [repository / line for line in (repository / _SOURCES).read_text(encoding="utf-8").splitlines()]
+    within = [path for name in named for path in ([name] if name.is_file() else name.rglob("*")) if path.is_file()]
+    found = 0xCBF29CE484222325
+    for path in sorted(within, key=lambda path: path.parts):
+        for byte in path.relative_to(repository).as_posix().encode() + path.read_bytes():
+            found = (found ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return f"{found:016x}"
 
 
 def strict(text: str) -> str:
@@ -141,6 +153,9 @@ def _rust(what: str, *more: str) -> Path:
 
 if __name__ == "__main__":
     try:
+        begun = sources()
+        _IN_PACKAGE.unlink(missing_ok=True)
+        _IN_PACKAGE.with_name("simulator.wasm.sources").write_text(begun, encoding="utf-8")
         _IN_PACKAGE.write_bytes(packed())
     except MissingError as error:
         sys.exit(f"playground: NOT BUILT: {error}")

@@ -18,7 +18,7 @@ from command import SCENARIOS, SMALL, linkweir
 from test_playground import module  # noqa: F401
 
 import linkweir as package
-from linkweir import Scenario
+from linkweir import Scenario, _native
 from linkweir.report import knobs
 
 MOST_BYTES = 1_200_000
@@ -59,6 +59,7 @@ def brought(module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     """The package with the compiled simulator."""
     packed = tmp_path / "simulator.wasm.gz"
     packed.write_bytes(gzip.compress(module.read_bytes(), 9, mtime=0))
+    packed.with_name(knobs.SOURCES).write_text(_native.sources)
     monkeypatch.setattr(knobs, "_module", lambda: packed)
 
 
@@ -67,6 +68,7 @@ def pretended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The package with a file in place of the simulator, for tests that open no page."""
     packed = tmp_path / "simulator.wasm.gz"
     packed.write_bytes(b"module")
+    packed.with_name(knobs.SOURCES).write_text(_native.sources)
     monkeypatch.setattr(knobs, "_module", lambda: packed)
 
 
@@ -284,6 +286,17 @@ def test_a_package_without_the_simulator_says_how_to_build_it(tmp_path: Path) ->
     said = refused(ran(SMALL, tmp_path))
     assert "simulator.wasm.gz: is missing, as this package was built without the simulator for browsers" in said
     assert "`make playground` compiles it" in said
+
+
+@pytest.mark.usefixtures("pretended")
+def test_a_simulator_of_other_sources_is_refused(tmp_path: Path) -> None:
+    directory = ran(SMALL, tmp_path)
+    noted = tmp_path / knobs.SOURCES
+    noted.write_text("0123456789abcdef\n")
+    assert "was compiled from other sources (0123456789abcdef) than this package (" in refused(directory)
+    noted.unlink()
+    assert "from other sources (unknown) than this package" in (said := refused(directory))
+    assert "compile it again with `make playground`, then build the package" in said
 
 
 @pytest.mark.usefixtures("missing")

@@ -191,6 +191,22 @@ def test_the_module_is_where_cargo_puts_it(tmp_path: Path, monkeypatch: pytest.M
     assert playground.built() == REPOSITORY / "elsewhere/wasm32-unknown-unknown/release/linkweir_web.wasm"
 
 
+def test_the_sources_are_hashed_as_by_the_build_of_the_native_module(tmp_path: Path) -> None:
+    folder = tmp_path / "crates/linkweir-py"
+    folder.mkdir(parents=True)
+    (folder / "sources.txt").write_text("a\nmissing\n")
+    (tmp_path / "a").write_text("")
+    assert playground.sources(tmp_path) == "af63dc4c8601ec8c"  # of "a", in the authors' list of FNV-1a's test vectors
+    (tmp_path / "a").unlink()
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/b/c").write_text("2")
+    (tmp_path / "a/b.c").write_text("1")
+    joined = 0xCBF29CE484222325
+    for byte in b"a/b/c2a/b.c1":  # folders before what follows their names, as paths are sorted in Rust
+        joined = (joined ^ byte) * 0x100000001B3 % 2**64
+    assert playground.sources(tmp_path) == f"{joined:016x}"
+
+
 # --- the page -------------------------------------------------------------------------------------------------------
 
 

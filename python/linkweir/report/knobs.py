@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from linkweir import _native
 from linkweir.directories.provenance import PROVENANCE, SCENARIO, read_provenance
 from linkweir.fault import DirectoryError, unfit
 from linkweir.report import embed
@@ -17,6 +18,8 @@ from linkweir.tables.run_tables import RunTables
 
 MODULE = "simulator.wasm.gz"
 """The compiled crate `linkweir-web`, which is not in git; docs/site/playground.py makes it."""
+SOURCES = "simulator.wasm.sources"
+"""Beside it, the hash of the sources that it was compiled from."""
 MOST_INPUT_BYTES = 2_000_000
 """Of all files of a scenario together, in base64 of gzip, as the page has them."""
 _SCRIPTS = ("simulator.js", "shown.js", "knobs.js")
@@ -35,7 +38,7 @@ def refuse(run: RunTables, directory: Path) -> None:
     Raises:
         ScenarioError: it has a policy of the user's own.
         DirectoryError: it was measured or interrupted, its files are too large for a page, or this package has no
-            simulator for browsers.
+            simulator for browsers, or one of other sources.
     """
     host = read_provenance(directory).get("on")
     if host is not None:
@@ -71,6 +74,13 @@ def refuse(run: RunTables, directory: Path) -> None:
         raise DirectoryError(
             f"{_module()}: is missing, as this package was built without the simulator for browsers, which --knobs "
             "needs; in Linkweir's sources `make playground` compiles it, and a package built after that has it"
+        )
+    noted = _module().with_name(SOURCES)
+    sources = noted.read_text(encoding="utf-8").strip() if noted.is_file() else "unknown"
+    if sources != _native.sources:
+        raise DirectoryError(
+            f"{_module()}: was compiled from other sources ({sources}) than this package ({_native.sources}); in "
+            "Linkweir's sources compile it again with `make playground`, then build the package"
         )
 
 
