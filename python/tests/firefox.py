@@ -23,6 +23,8 @@ from typing import Any
 PROGRAM = next(filter(None, map(shutil.which, ("firefox-esr", "firefox"))), None)
 MISSING = "firefox is missing: apt-get install firefox-esr"
 PATIENCE_S = 60.0
+SCRIPT_S = 600.0
+"""A run of many packets in the page; the socket waits longer, so that it is the browser that reports it."""
 # A port that it chooses; no host but this one, so no news, updates or reports.
 _PREFERENCES = {
     "marionette.port": 0,
@@ -63,11 +65,12 @@ class Firefox:
         )
         self._last = 0
         try:
-            self._socket = socket.create_connection(("127.0.0.1", self._port()), timeout=PATIENCE_S)
+            self._socket = self._connected()
+            self._socket.settimeout(SCRIPT_S + PATIENCE_S)
             self._file = self._socket.makefile("rb")
             self._message()  # who it is
             self.ask("WebDriver:NewSession")
-            self.ask("WebDriver:SetTimeouts", script=int(1e3 * PATIENCE_S))
+            self.ask("WebDriver:SetTimeouts", script=int(1e3 * SCRIPT_S))
         except BaseException:
             self.close()
             raise
@@ -87,11 +90,12 @@ class Firefox:
         self._process.wait()
         shutil.rmtree(self._profile, ignore_errors=True)
 
-    def _port(self) -> int:
+    def _connected(self) -> socket.socket:
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until and self._process.poll() is None:
             with contextlib.suppress(OSError, ValueError):
-                return int((self._profile / "MarionetteActivePort").read_text())
+                port = int((self._profile / "MarionetteActivePort").read_text())  # may be half written, or too early
+                return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
             time.sleep(0.05)
         raise FirefoxError("the browser did not begin to listen")
 
