@@ -117,7 +117,7 @@
     toml.replaceChildren(...marked(brought.text, text, wrong?.line));
     const mark = toml.querySelector("mark");
     if (mark) toml.scrollTop = mark.offsetTop - toml.offsetTop - toml.clientHeight / 3;
-    saveIt.textContent = `Save it as ${changedFile}, beside the run's own scenario, then run it:`;
+    saveIt.textContent = `Save it as ${changedFile}, in the same folder as the run's own scenario, then run it:`;
     command.textContent = `linkweir run ${forShell(changedFile)}`;
     if (address) URL.revokeObjectURL(address);
     address = URL.createObjectURL(new Blob([text], { type: "text/plain" }));

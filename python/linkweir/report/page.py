@@ -40,7 +40,7 @@ _MOST_POINTS = 4_000
 _MOST_VALUES = 240_000
 """Values of all charts, which keep a report below 3 MB."""
 _MOST_VALUES_WITH_KNOBS = 24_000
-"""The same beside the simulator, which is most of such a page."""
+"""The same with the simulator, which is most of such a page."""
 _LINES_OF_A_CLASS = 6
 """Lines over time that a class has: rate, delay, drops, and what its policy shows."""
 _LEAST_POINTS = 200
@@ -97,10 +97,10 @@ def _write(run: RunTables, directory: Path, body: str, head: str) -> Path:
     return path
 
 
-def _body(run: RunTables, warnings: Sequence[object], directory: Path, drawn: Sequence[Drawn], turned: str) -> str:
-    """All but the scripts, as HTML; `turned` is where the knobs are."""
+def _body(run: RunTables, warnings: Sequence[object], directory: Path, drawn: Sequence[Drawn], knobs_html: str) -> str:
+    """All but the scripts, as HTML; `knobs_html` is where the knobs are."""
     return f"""{_first_words(run, warnings)}
-{turned}
+{knobs_html}
 {_charts(run, drawn)}
 {_tables(run)}
 <h2>Scenario</h2><details><summary>with every default written out</summary>
