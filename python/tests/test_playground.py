@@ -309,6 +309,15 @@ def test_a_timeout_trades_late_packets_for_lost_ones(browser: Browser, root: str
             assert 0.9 * timeout < float(row[3]) <= timeout
 
 
+@pytest.mark.parametrize("address", ["piece=voice&voice=10", "piece=voice&voice=abc", "piece=memory&memory=-1s"])
+def test_a_wrong_address_leaves_the_slider_at_the_usual_value(address: str, browser: Browser, root: str) -> None:
+    opened(browser, root, address)
+    usual = {"voice": "10Mbit", "memory": "2s"}[address[6:].partition("&")[0]]
+    assert browser.value("document.querySelector('#knobs input[type=range] + output').textContent") == usual
+    assert browser.value("document.querySelector('#knobs .fault').hidden")
+    assert browser.problems() == []
+
+
 def test_sliders_have_the_ranges_of_the_policies_tables(browser: Browser, root: str) -> None:
     opened(browser, root, "piece=timeout&timeout=100ms")
     [codes] = (policy for policy in linkweir.policies() if policy.name == "codes")

@@ -218,7 +218,19 @@
   async function begin() {
     if (!simulator) return;
     const of = piece;
-    const answer = piece.isEdited ? {} : await simulator.ask([...request(), "want", "knobs"]);
+    let answer = {};
+    try {
+      const asked = () => simulator.ask([...request(), "want", "knobs"]);
+      if (!piece.isEdited) answer = await asked();
+      if (answer?.fault && of === piece) { // a value of the address
+        for (const knob of piece.knobs) if (!knob.options) values[knob.name] = knob.value;
+        remember();
+        answer = await asked();
+      }
+    } catch (error) {
+      failed(error);
+      return;
+    }
     if (!answer || of !== piece) return;
     knobs.replaceChildren(...piece.knobs.map((knob) => laid(knob, answer.knobs ?? [])));
     run();
@@ -233,7 +245,7 @@
       return made("div", { className: "knob" }, made("label", { htmlFor: id }, knob.label), list);
     }
     const found = known.find(({ key }) => key === knob.keys[0]);
-    if (!found) return ""; // the value is a fault, which the run shows
+    if (!found) return ""; // the trace is a fault, which the run shows
     const own = found.stops[found.at];
     const from = Math.max(0, found.stops.indexOf(`"${knob.least}"`));
     const to = knob.most ? found.stops.indexOf(`"${knob.most}"`) : found.stops.length - 1;
@@ -274,7 +286,7 @@
     try {
       answer = await simulator.ask([...request(), "want", "charts"], (simulatedS) => { state.textContent = `simulated ${simulatedS.toFixed(0)} s`; });
     } catch (error) {
-      show(`The simulator failed; the next run begins with a fresh one. ${error.message}`);
+      failed(error);
       return;
     }
     if (!answer || of !== piece) return;
@@ -299,6 +311,8 @@
     const begin = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
     editor.setSelectionRange(begin, begin + (lines[line - 1] ?? "").length);
   }
+
+  const failed = (error) => show(`The simulator failed; the next run begins with a fresh one. ${error.message}`);
 
   function show(sentence) {
     fault.textContent = sentence;
