@@ -241,6 +241,29 @@ def test_files_of_the_scenario_and_links_of_a_network_are_there(tmp_path: Path, 
 
 
 @pytest.mark.usefixtures("brought")
+def test_charts_of_another_run_have_as_many_points_as_the_reports(tmp_path: Path, browser: Browser) -> None:
+    flow = '[[flow]]\nclass = "c{0}"\nkind = "cbr"\nrate = "90kbit"\n'
+    many = "".join(f'[[class]]\nname = "c{n}"\n{flow.format(n)}' for n in range(20))
+    report = with_knobs(
+        f'duration = "60s"\ninterval = "100ms"\n[link]\nrate = "2Mbit"\n[scheduler]\npolicy = "drr"\n{many}', tmp_path
+    )
+    opened(browser, report)
+    points = browser.value("JSON.parse(document.getElementById('data').textContent).panels[0].x.length")
+    assert points <= 201  # of 600 intervals, each the mean of three, and the end
+    assert browser.value("linkweirReport.panels[0].panel.x.length") == points
+
+
+@pytest.mark.usefixtures("brought")
+def test_of_a_network_with_many_links_the_charts_stay_and_the_page_says_so(tmp_path: Path, browser: Browser) -> None:
+    link = '[[link]]\nname = "l{0}"\nrate = "1Mbit"\nscheduler = {{ policy = "fifo" }}\nclass = [{{ name = "all" }}]\n'
+    flow = '[[flow]]\nclass = "all"\npath = ["l{0}"]\nkind = "cbr"\nrate = "500kbit"\n'
+    links = "".join(f"{link.format(n)}{flow.format(n)}" for n in range(51))
+    report = with_knobs(f'duration = "2s"\n{links}', tmp_path)
+    opened(browser, report)
+    assert "The charts stay as they are" in browser.value("document.querySelector('#knobs .state').textContent")
+
+
+@pytest.mark.usefixtures("brought")
 def test_another_simulator_than_the_runs_is_noticed(tmp_path: Path, browser: Browser) -> None:
     report = with_knobs(SMALL, tmp_path)
     text = report.read_text()

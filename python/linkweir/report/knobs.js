@@ -90,7 +90,7 @@
     const took_ms = performance.now() - begun_ms;
     state.textContent = differs(answer)
       ? "The page's simulator does not give the numbers of this run: it was built from other sources. Build it again, and write this report again."
-      : `${answer.outcome.simulated_s} s simulated in ${took_ms.toFixed(0)} ms, ${answer.outcome.packets.toLocaleString("en")} packets.`;
+      : `${answer.outcome.simulated_s} s simulated in ${took_ms.toFixed(0)} ms, ${answer.outcome.packets.toLocaleString("en")} packets.${answer.charts ? "" : " The charts stay as they are: the network has many links."}`;
   }
 
   // Whether a run without changes has other rates than the report's.

@@ -24,7 +24,7 @@ MOST_INPUT_BYTES = 2_000_000
 """Of all files of a scenario together, in base64 of gzip, as the page has them."""
 _SCRIPTS = ("simulator.js", "shown.js", "knobs.js")
 PLACE = """<h2>Knobs</h2><p class="below">Each runs the scenario again in this page; nothing leaves your computer.
-The charts follow; the tables below them do not.</p><div id="knobs"></div>"""
+The charts follow, but not of more than 50 links; the tables below them do not.</p><div id="knobs"></div>"""
 """Where the script puts the knobs, as HTML."""
 
 
