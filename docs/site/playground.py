@@ -7,7 +7,6 @@ As a program this compiles it and puts it into the Python package, for reports w
 
 from __future__ import annotations
 
-import base64
 import gzip
 import json
 import os
@@ -55,9 +54,11 @@ class MissingError(Exception):
 
 def write(into: Path) -> None:
     """Writes the files into a folder. Without a toolchain it prints what is missing, and the page says so, too."""
+    from linkweir.report import knobs  # as a program this file only compiles, before there is a package
+
     module, missing = None, None
     try:
-        module = base64.b64encode(packed()).decode()
+        module = knobs.as_text(packed())
     except MissingError as error:
         missing = str(error)
         print(f"site: NOT BUILT: the playground's simulator: {missing}", flush=True)

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import random
 import shlex
 import shutil
 import subprocess
@@ -22,6 +24,7 @@ from firefox import Firefox
 
 import linkweir
 from linkweir import _native
+from linkweir.report import knobs
 
 sys.path.insert(0, str(REPOSITORY / "docs/site"))
 
@@ -139,6 +142,21 @@ def test_a_trap_hands_its_sentence_over_and_a_fresh_instance_works(node: str, mo
     assert "unreachable" in trap
     assert "capacity overflow" in sentence
     assert "unknown part" in fresh
+
+
+def test_bytes_that_a_page_brings_along_are_read_back(node: str) -> None:
+    contents = [bytes(range(n)) + bytes([255, 0, 254]) * n for n in range(12)] + [random.Random(1).randbytes(5000)]
+    texts = [knobs.as_text(gzip.compress(content, 9, mtime=0)) for content in contents]
+    assert {len(text) % 5 for text in texts} > {2, 3, 4}
+    script = """
+    require(process.argv[1]);
+    const all = JSON.parse(process.argv[2]).map(globalThis.linkweirSimulator.inflated);
+    const hex = (found) => found.map((bytes) => Buffer.from(bytes).toString("hex"));
+    Promise.all(all).then((found) => console.log(JSON.stringify(hex(found))));
+    """
+    command = [node, "-e", script, REPOSITORY / "python/linkweir/report/simulator.js", json.dumps(texts)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert json.loads(done.stdout) == [content.hex() for content in contents]
 
 
 # --- without the toolchain ------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ MODULE = "simulator.wasm.gz"
 SOURCES = "simulator.wasm.sources"
 """Beside it, the hash of the sources that it was compiled from."""
 MOST_INPUT_BYTES = 2_000_000
-"""Of all files of a scenario together, in base64 of gzip, as the page has them."""
+"""Of all files of a scenario together, in base85 of gzip, as the page has them."""
 _SCRIPTS = ("simulator.js", "shown.js", "knobs.js")
 PLACE = """<h2>Knobs</h2><p class="below">Each runs the scenario again in this page; nothing leaves your computer.
 The charts follow, but not of more than 50 links; the tables below them do not.</p><div id="knobs"></div>"""
@@ -84,6 +84,11 @@ def refuse(run: RunTables, directory: Path) -> None:
         )
 
 
+def as_text(content: bytes) -> str:
+    """Bytes as simulator.js reads them: base85, with a comma for the one digit that means something in HTML."""
+    return base64.b85encode(content).decode().replace("<", ",")
+
+
 def head() -> str:
     """The style of knobs, as HTML."""
     return f"<style>{_file('knobs.css')}</style>"
@@ -99,7 +104,7 @@ def scripts(run: RunTables, directory: Path, points: int) -> str:
     """
     rows = run.table("classes").to_pylist()
     brought: dict[str, Any] = {
-        "module": base64.b64encode(_module().read_bytes()).decode(),
+        "module": as_text(_module().read_bytes()),
         "file": f"{directory.resolve().name}/{SCENARIO}",
         "text": (directory / SCENARIO).read_text(encoding="utf-8"),
         "files": {name: _packed(content) for name, _, content in run.scenario.inputs},
@@ -121,7 +126,7 @@ def _tables(value: Any) -> list[dict[str, Any]]:
 
 
 def _packed(content: bytes) -> str:
-    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+    return as_text(gzip.compress(content, 9, mtime=0))
 
 
 def _module() -> Path:

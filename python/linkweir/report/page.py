@@ -39,7 +39,7 @@ _MOST_LINKS = 50
 _MOST_POINTS = 4_000
 _MOST_VALUES = 240_000
 """Values of all charts, which keep a report below 3 MB."""
-_MOST_VALUES_WITH_KNOBS = 23_000
+_MOST_VALUES_WITH_KNOBS = 24_000
 """The same with the simulator, which is most of such a page."""
 _LINES_OF_A_CLASS = 6
 """Lines over time that a class has: rate, delay, drops, and what its policy shows."""
