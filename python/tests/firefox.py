@@ -46,9 +46,14 @@ class FirefoxError(Exception):
 
 
 class Firefox:
-    """One tab of one browser, with a profile of its own."""
+    """One tab of one browser, with a profile of its own.
 
-    def __init__(self) -> None:
+    Args:
+        in_page: whether expressions may use what the page's scripts made; for this the page must allow eval.
+    """
+
+    def __init__(self, *, in_page: bool = True) -> None:
+        self._in_page = in_page
         if PROGRAM is None:
             raise FirefoxError(MISSING)
         self._profile = Path(tempfile.mkdtemp(prefix="linkweir-firefox-"))
@@ -125,10 +130,11 @@ class Firefox:
 
     def value(self, expression: str) -> Any:
         """The value of a JavaScript expression on the page; promises are awaited."""
+        function = f"(async () => ({expression}))()"
+        evaluated = f"window.eval({json.dumps(function)})" if self._in_page else function
         script = f"""const [done] = arguments;
-        const evaluated = window.eval("(async () => (" + {json.dumps(expression)} + "))()");
+        const evaluated = {evaluated};
         evaluated.then((value) => done([value]), (error) => done(["", String(error)]));"""
-        # in the page's own world, whose scripts made the names
         answer = self.ask("WebDriver:ExecuteAsyncScript", script=script, args=[], sandbox=None)["value"]
         if len(answer) > 1:
             raise FirefoxError(f"{expression}: {answer[1]}")

@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 from browser import MISSING, PROGRAM, Browser
 from command import SCENARIOS, SMALL, linkweir
+from firefox import MISSING as WITHOUT_FIREFOX
+from firefox import PROGRAM as FIREFOX
+from firefox import Firefox
 from test_playground import module  # noqa: F401
 
 import linkweir as package
@@ -189,6 +192,19 @@ def test_knobs_move_their_numbers_and_nothing_is_asked_for(tmp_path: Path, brows
     assert browser.requests()[0] == report.as_uri()
     assert [address for address in browser.requests()[1:] if not address.startswith(("blob:", "data:"))] == []
     assert browser.problems() == []
+
+
+@pytest.mark.usefixtures("brought")
+def test_firefox_opens_the_file_too(tmp_path: Path) -> None:
+    if FIREFOX is None:
+        pytest.skip(f"NOT TESTED: a report with knobs in Firefox: {WITHOUT_FIREFOX}")
+    report = with_knobs(SCENARIOS / "pss-fade.toml", tmp_path)
+    with Firefox(in_page=False) as gecko:
+        gecko.open(report.as_uri())
+        gecko.wait(DONE)
+        rates = gecko.value(CELLS)["af"]
+    assert rates[0] == "5.00"
+    assert rates[1] == rates[2]  # of this run and of the report's
 
 
 @pytest.mark.usefixtures("brought")
