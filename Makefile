@@ -8,7 +8,7 @@
 # make lint-rust  the same of Rust alone (PACKAGES="-p linkweir-sim" for some of its crates)
 # make check   format, lint and the fast tests (minutes)
 # make site    the documentation as a site in build/site, checked in a browser (minutes)
-# make playground  installs what compiles the simulator for browsers, and makes the site with the playground
+# make playground  installs what compiles the simulator for browsers, puts it into the Python package, and makes the site with the playground
 # make notebooks  runs the notebooks of the documentation and keeps what they show
 # make pictures  draws the plots of the documentation again; as root also the picture of the gateway's page
 # make bench   speed, compared with other programs, in one run
@@ -149,6 +149,7 @@ site: $(VENV)/.built $(VENV)/.site-packages
 
 playground:
 	./setup.sh build playground
+	python3 docs/site/playground.py
 	$(MAKE) site
 
 manuals: $(VENV)/.built

@@ -205,7 +205,8 @@ probe() {
 			need must clang "compiles the core" compiles_wasm
 			need must llvm "archives the core" command -v llvm-ar
 			need must lld "links the simulator" have_wasm_linker
-			need may nodejs "tests the simulator without a browser" command -v node ;;
+			need may nodejs "tests the simulator without a browser" command -v node
+			need may firefox-esr "tests the simulator in a second browser" command -v firefox-esr ;;
 		bench)
 			need may ns2 "peer simulator" command -v ns
 			need may libns3-dev "peer simulator" test -e /usr/include/ns3.37/ns3/core-module.h -o -d /usr/include/ns3

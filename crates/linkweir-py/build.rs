@@ -4,18 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What decides the results of the module: files and folders, from the root of the repository.
-const SOURCES: [&str; 9] = [
-    "Cargo.lock",
-    "core/include",
-    "core/src",
-    "crates/linkweir-config/src",
-    "crates/linkweir-core/src",
-    "crates/linkweir-py/src",
-    "crates/linkweir-sim/src",
-    "crates/linkweir-user/harness",
-    "crates/linkweir-user/src",
-];
+/// What decides the results of the module: files and folders, from the root of the repository, one a line.
+const SOURCES: &str = include_str!("sources.txt");
 const ROOT: &str = "../..";
 
 /// A file, or all files under a folder; nothing if it is not there.
@@ -30,10 +20,10 @@ fn files(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// 64-bit FNV-1a over names and contents of the sources: it distinguishes builds, but does not prevent forged ones.
+/// 64-bit FNV-1a over names and contents of the sources, as docs/site/playground.py computes it too: it distinguishes builds, but does not prevent forged ones.
 fn hash_of_sources() -> u64 {
     let mut found: Vec<PathBuf> = SOURCES
-        .iter()
+        .lines()
         .flat_map(|name| files(&Path::new(ROOT).join(name)))
         .collect();
     found.sort();
@@ -66,6 +56,7 @@ fn main() {
         "../../Cargo.lock",
         "..",
         "build.rs",
+        "sources.txt",
     ] {
         if std::path::Path::new(path).exists() {
             println!("cargo::rerun-if-changed={path}");

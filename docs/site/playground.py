@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the playground loads: the simulator as WebAssembly, scenarios with their files, and the script of reports.
+"""What the playground loads: the simulator as WebAssembly, scenarios with their files, and the scripts of reports.
 
 The simulator is `crates/linkweir-web`. Without its toolchain the site is made without it, and says what is missing.
+As a program this compiles it and puts it into the Python package, for reports with knobs: `linkweir report --knobs`.
 """
 
 from __future__ import annotations
 
-import base64
 import gzip
 import json
 import os
 import shutil
 import subprocess
+import sys
 from importlib import resources
 from pathlib import Path
 
@@ -22,13 +23,25 @@ PAGE = "docs/playground"
 SCRIPTS = (
     "playground-data.js",
     "simulator.js",
+    "shown.js",
     "playground.js",
     "uPlot.notice.js",
     "uPlot.iife.min.js",
     "report.js",
 )
-STYLES = ("uPlot.min.css", "report.css", "playground.css")
-_OF_REPORTS = ("uPlot.notice.js", "uPlot.iife.min.js", "uPlot.min.css", "report.js", "report.css")
+STYLES = ("uPlot.min.css", "report.css", "playground.css", "knobs.css")
+_OF_REPORTS = (
+    "uPlot.notice.js",
+    "uPlot.iife.min.js",
+    "uPlot.min.css",
+    "report.js",
+    "report.css",
+    "simulator.js",
+    "shown.js",
+    "knobs.css",
+)
+_IN_PACKAGE = REPOSITORY / "python/linkweir/report/simulator.wasm.gz"
+_SOURCES = "crates/linkweir-py/sources.txt"
 _SCENARIOS = REPOSITORY / "scenarios"
 _MUST = ("cargo", "rustc", "clang", "llvm-ar")
 _CURE = "./setup.sh playground installs it, or names its package"
@@ -41,9 +54,11 @@ class MissingError(Exception):
 
 def write(into: Path) -> None:
     """Writes the files into a folder. Without a toolchain it prints what is missing, and the page says so, too."""
+    from linkweir.report import knobs  # as a program this file only compiles, before there is a package
+
     module, missing = None, None
     try:
-        module = base64.b64encode(gzip.compress(built().read_bytes(), 9, mtime=0)).decode()
+        module = knobs.as_text(packed())
     except MissingError as error:
         missing = str(error)
         print(f"site: NOT BUILT: the playground's simulator: {missing}", flush=True)
@@ -60,9 +75,28 @@ def write(into: Path) -> None:
         },
     }
     (into / "playground-data.js").write_text(f"window.linkweirPlayground = {json.dumps(data)};\n", encoding="utf-8")
-    shutil.copy(REPOSITORY / "crates/linkweir-web/page/simulator.js", into)
     for name in _OF_REPORTS:
         (into / name).write_bytes((resources.files("linkweir.report") / name).read_bytes())
+
+
+def packed() -> bytes:
+    """Compiles the simulator; the module as gzip packs it.
+
+    Raises:
+        MissingError: as of `built`.
+    """
+    return gzip.compress(built().read_bytes(), 9, mtime=0)
+
+
+def sources(repository: Path = REPOSITORY) -> str:
+    """The hash of what decides results, as the build script of `crates/linkweir-py` notes it in the native module."""
+    named = [repository / line for line in (repository / _SOURCES).read_text(encoding="utf-8").splitlines()]
+    within = [path for name in named for path in ([name] if name.is_file() else name.rglob("*")) if path.is_file()]
+    found = 0xCBF29CE484222325
+    for path in sorted(within, key=lambda path: path.parts):
+        for byte in path.relative_to(repository).as_posix().encode() + path.read_bytes():
+            found = (found ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return f"{found:016x}"
 
 
 def strict(text: str) -> str:
@@ -88,7 +122,8 @@ def built() -> Path:
         raise MissingError(f"wasm-ld is missing; {_CURE}")
     command = ["cargo", "rustc", "--locked", "--release", "--quiet", "--package", "linkweir-web", "--lib"]
     command += ["--crate-type", "cdylib", "--target", TARGET]
-    environment = dict(os.environ)
+    # 0.81 MB in gzip; at level "s" 0.88, at level 3 1.14
+    environment = {**os.environ, "CARGO_PROFILE_RELEASE_OPT_LEVEL": "z", "CARGO_PROFILE_RELEASE_LTO": "fat"}
     if not _has_std():
         if not (_rust("sysroot") / "lib/rustlib/src/rust/library/std/Cargo.toml").exists():
             raise MissingError(f"Rust's standard library for {TARGET} is missing; {_CURE}")
@@ -115,3 +150,14 @@ def _rust(what: str, *more: str) -> Path:
     if answer.returncode:
         raise MissingError(f"rustc --print {what} failed: {answer.stderr.strip()}")
     return Path(answer.stdout.strip())
+
+
+if __name__ == "__main__":
+    try:
+        begun = sources()
+        _IN_PACKAGE.unlink(missing_ok=True)
+        _IN_PACKAGE.with_name("simulator.wasm.sources").write_text(begun, encoding="utf-8")
+        _IN_PACKAGE.write_bytes(packed())
+    except MissingError as error:
+        sys.exit(f"playground: NOT BUILT: {error}")
+    print(f"playground: {_IN_PACKAGE.relative_to(REPOSITORY)}: {_IN_PACKAGE.stat().st_size / 1e3:.0f} kB")

@@ -39,6 +39,10 @@ DASK = "needs a Dask cluster at this address; test_sweep.py starts one"
 NS3 = "needs ns-3; make ns3 builds the module and runs its suite"
 
 NOT_RUN: dict[tuple[str, str], str] = {
+    (
+        "docs/reference/report.md",
+        r"linkweir report runs/geo --knobs",
+    ): "needs the simulator as WebAssembly; test_knobs.py",
     ("docs/howto/ns3.md", "make *"): NS3,
     ("docs/howto/ns3.md", "tar *"): NS3,
     ("docs/howto/ns3.md", "cd *"): NS3,

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import random
 import shlex
 import shutil
 import subprocess
@@ -16,9 +18,13 @@ from typing import Any
 import pytest
 from browser import MISSING, PROGRAM, Browser
 from command import REPOSITORY
+from firefox import MISSING as WITHOUT_FIREFOX
+from firefox import PROGRAM as FIREFOX
+from firefox import Firefox
 
 import linkweir
 from linkweir import _native
+from linkweir.report import knobs
 
 sys.path.insert(0, str(REPOSITORY / "docs/site"))
 
@@ -93,7 +99,7 @@ def node() -> str:
 def in_node(node: str, module: Path, wanted: bytes, folder: Path) -> dict[str, Any]:
     """The answer to a request, with a hash in place of the tables."""
     (folder / "request").write_bytes(wanted)
-    script = REPOSITORY / "crates/linkweir-web/page/simulator.js"
+    script = REPOSITORY / "python/linkweir/report/simulator.js"
     command = [node, "-e", NODE, script, module, folder / "request"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     answer: dict[str, Any] = json.loads(done.stdout)
@@ -130,12 +136,27 @@ def test_a_trap_hands_its_sentence_over_and_a_fresh_instance_works(node: str, mo
     const fresh = run(begun(), ["song"]);
     console.log(JSON.stringify([String(trap), read(answer).trap, read(fresh.answer).fault.sentence]));
     """
-    command = [node, "-e", script, REPOSITORY / "crates/linkweir-web/page/simulator.js", module]
+    command = [node, "-e", script, REPOSITORY / "python/linkweir/report/simulator.js", module]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     trap, sentence, fresh = json.loads(done.stdout)
     assert "unreachable" in trap
     assert "capacity overflow" in sentence
     assert "unknown part" in fresh
+
+
+def test_bytes_that_a_page_brings_along_are_read_back(node: str) -> None:
+    contents = [bytes(range(n)) + bytes([255, 0, 254]) * n for n in range(12)] + [random.Random(1).randbytes(5000)]
+    texts = [knobs.as_text(gzip.compress(content, 9, mtime=0)) for content in contents]
+    assert {len(text) % 5 for text in texts} > {2, 3, 4}
+    script = """
+    require(process.argv[1]);
+    const all = JSON.parse(process.argv[2]).map(globalThis.linkweirSimulator.inflated);
+    const hex = (found) => found.map((bytes) => Buffer.from(bytes).toString("hex"));
+    Promise.all(all).then((found) => console.log(JSON.stringify(hex(found))));
+    """
+    command = [node, "-e", script, REPOSITORY / "python/linkweir/report/simulator.js", json.dumps(texts)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert json.loads(done.stdout) == [content.hex() for content in contents]
 
 
 # --- without the toolchain ------------------------------------------------------------------------------------------
@@ -188,6 +209,22 @@ def test_the_module_is_where_cargo_puts_it(tmp_path: Path, monkeypatch: pytest.M
     assert playground.built() == REPOSITORY / "elsewhere/wasm32-unknown-unknown/release/linkweir_web.wasm"
 
 
+def test_the_sources_are_hashed_as_by_the_build_of_the_native_module(tmp_path: Path) -> None:
+    folder = tmp_path / "crates/linkweir-py"
+    folder.mkdir(parents=True)
+    (folder / "sources.txt").write_text("a\nmissing\n")
+    (tmp_path / "a").write_text("")
+    assert playground.sources(tmp_path) == "af63dc4c8601ec8c"  # of "a", in the authors' list of FNV-1a's test vectors
+    (tmp_path / "a").unlink()
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/b/c").write_text("2")
+    (tmp_path / "a/b.c").write_text("1")
+    joined = 0xCBF29CE484222325
+    for byte in b"a/b/c2a/b.c1":  # folders before what follows their names, as paths are sorted in Rust
+        joined = (joined ^ byte) * 0x100000001B3 % 2**64
+    assert playground.sources(tmp_path) == f"{joined:016x}"
+
+
 # --- the page -------------------------------------------------------------------------------------------------------
 
 
@@ -224,7 +261,7 @@ CELLS = """[...document.querySelectorAll("#knobs .numbers tbody tr")].map((row) 
   [...row.cells].map((cell) => cell.innerText))"""
 
 
-def opened(browser: Browser, root: str, knobs: str) -> list[list[str]]:
+def opened(browser: Browser | Firefox, root: str, knobs: str) -> list[list[str]]:
     """The numbers of an experiment with these knobs."""
     browser.open("about:blank")
     browser.open(f"{root}index.html#{knobs}")
@@ -234,7 +271,7 @@ def opened(browser: Browser, root: str, knobs: str) -> list[list[str]]:
 
 
 def test_memory_decides_what_is_made_up_for(browser: Browser, root: str) -> None:
-    got = [opened(browser, root, f"piece=memory&memory={memory}")[0] for memory in ("0.1", "2", "10")]
+    got = [opened(browser, root, f"piece=memory&memory={memory}")[0] for memory in ("100ms", "2s", "10s")]
     assert got == [["af", "5.00", "4.02"], ["af", "5.00", "4.34"], ["af", "5.00", "5.00"]]
     assert browser.value("linkweirReport.panels.map(({ panel }) => panel.name)") == ["rates", "levels-credit_bits"]
     assert browser.value("document.querySelector('#knobs .command').textContent") == (
@@ -251,7 +288,7 @@ def test_memory_decides_what_is_made_up_for(browser: Browser, root: str) -> None
 def test_only_a_reservation_holds_while_voice_grows(
     policy: str, got: tuple[str, ...], browser: Browser, root: str
 ) -> None:
-    found = [opened(browser, root, f"piece=voice&policy={policy}&voice={voice}")[1] for voice in (1, 10, 15)]
+    found = [opened(browser, root, f"piece=voice&policy={policy}&voice={voice}Mbit")[1] for voice in (1, 10, 15)]
     for (_, promised, rate), expected in zip(found, got, strict=True):
         assert promised == "5.00"
         assert float(rate) == pytest.approx(float(expected), abs=0.06)
@@ -259,7 +296,7 @@ def test_only_a_reservation_holds_while_voice_grows(
 
 def test_strict_priority_leaves_af_what_voice_leaves(browser: Browser, root: str) -> None:
     for voice in (1, 10, 15):
-        rows = opened(browser, root, f"piece=voice&policy=strict&voice={voice}")
+        rows = opened(browser, root, f"piece=voice&policy=strict&voice={voice}Mbit")
         rates = {name: float(got) for name, _, got in rows}
         assert sum(rates.values()) == pytest.approx(20, abs=0.02)
         if voice == 1:  # 200 packets of queue are too few for TCP to fill 19 Mbit/s over 500 ms: CS0 gets the rest
@@ -271,7 +308,7 @@ def test_strict_priority_leaves_af_what_voice_leaves(browser: Browser, root: str
 def test_ratios_stay_while_the_load_grows(browser: Browser, root: str) -> None:
     losses = []
     for load in (13.5, 18):
-        rows = opened(browser, root, f"piece=overload&load={load}")
+        rows = opened(browser, root, f"piece=overload&load={load}Mbit")
         losses.append(float(rows[0][1]))
         for _, _, promised, got, *_ in rows:
             assert float(got[2:]) == pytest.approx(float(promised[2:]), abs=0.03)
@@ -279,8 +316,69 @@ def test_ratios_stay_while_the_load_grows(browser: Browser, root: str) -> None:
     assert losses[1] == pytest.approx(58, abs=1)
 
 
+def native_loss(timeout: str, vehicles: str) -> float:
+    """What all vehicles of a native run with these values lost together, %."""
+    text = (SCENARIOS / "leo-voice.toml").read_text()
+    changed = text.replace('timeout = "100ms"', f'timeout = "{timeout}"').replace("count = 84", f"count = {vehicles}")
+    rows = linkweir.run(linkweir.Scenario.parse(changed)).classes.to_pylist()
+    arrived = sum(row["arrived_pkts"] for row in rows)
+    return 100 * sum(row["arrived_pkts"] * (row["loss"] or 0) for row in rows) / arrived
+
+
+def test_a_timeout_trades_late_packets_for_lost_ones(browser: Browser, root: str) -> None:
+    longer_saves = {}
+    for vehicles in ("84", "110", "150"):
+        losses = []
+        for timeout in (100, 400):
+            [row] = opened(browser, root, f"piece=timeout&timeout={timeout}ms&vehicles={vehicles}")
+            assert row[0] == vehicles
+            assert row[1] == f"{native_loss(f'{timeout}ms', vehicles):.1f}"
+            assert row[2] == str(timeout)
+            assert 0.9 * timeout < float(row[3]) <= timeout
+            losses.append(float(row[1]))
+        longer_saves[vehicles] = losses[1] < losses[0]
+    assert longer_saves == {"84": True, "110": False, "150": False}  # just full, overloaded, more so
+
+
+@pytest.mark.parametrize("address", ["piece=voice&voice=10", "piece=voice&voice=abc", "piece=memory&memory=-1s"])
+def test_a_wrong_address_leaves_the_slider_at_the_usual_value(address: str, browser: Browser, root: str) -> None:
+    opened(browser, root, address)
+    usual = {"voice": "10Mbit", "memory": "2s"}[address[6:].partition("&")[0]]
+    assert browser.value("document.querySelector('#knobs input[type=range] + output').textContent") == usual
+    assert browser.value("document.querySelector('#knobs .fault').hidden")
+    assert browser.problems() == []
+
+
+def test_sliders_have_the_ranges_of_the_policies_tables(browser: Browser, root: str) -> None:
+    opened(browser, root, "piece=timeout&timeout=100ms")
+    [codes] = (policy for policy in linkweir.policies() if policy.name == "codes")
+    [timeout] = (param for param in codes.class_params if param.name == "timeout")
+    slider = "document.getElementById('knob-timeout')"
+    assert browser.value(f"{slider}.title") == timeout.help
+    ends = []
+    for end in ("0", f"{slider}.max"):
+        browser.value(f"{slider}.value = {end}, {slider}.dispatchEvent(new Event('input')), 0")
+        ends.append(browser.value(f"{slider}.getAttribute('aria-valuetext')"))
+    assert ends == [timeout.min, "60s"]  # the scenario's duration; the table's end is an hour
+    opened(browser, root, "piece=voice")
+    slider = "document.getElementById('knob-voice')"
+    browser.value(f"{slider}.value = {slider}.max, {slider}.dispatchEvent(new Event('input')), 0")
+    assert browser.value(f"{slider}.getAttribute('aria-valuetext')") == "19Mbit"
+
+
+def test_nothing_moves_by_itself_where_motion_is_to_be_reduced(browser: Browser, root: str) -> None:
+    browser.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
+    opened(browser, root, "piece=memory&memory=2s")
+    assert browser.value("matchMedia('(prefers-reduced-motion: reduce)').matches")
+    assert browser.value("document.getAnimations().length") == 0
+    assert browser.value("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+    browser.value("[...document.querySelectorAll('#knobs .pieces button')].at(1).click()")
+    browser.wait(DONE)
+    assert browser.value("document.getAnimations().length") == 0
+
+
 def test_a_dropped_trace_takes_the_place_of_the_link(browser: Browser, root: str) -> None:
-    before = opened(browser, root, "piece=trace&memory=10")
+    before = opened(browser, root, "piece=trace&memory=10s")
     browser.value("""(() => {
       const data = new DataTransfer();
       data.items.add(new File(["t_s,capacity_bps\\n0,1000000\\n300,1000000\\n"], "mine.csv"));
@@ -300,18 +398,19 @@ SLIDER = "document.getElementById('knob-memory')"
 
 
 def test_a_slider_is_moved_by_the_keyboard_and_the_address_carries_it(browser: Browser, root: str) -> None:
-    opened(browser, root, "piece=memory&memory=2")
+    opened(browser, root, "piece=memory&memory=2s")
     browser.value(f"{SLIDER}.focus(); document.querySelector('#knobs .state').textContent = ''")
     for kind in ("keyDown", "keyUp"):
         browser.ask("Input.dispatchKeyEvent", type=kind, key="End", code="End", windowsVirtualKeyCode=35)
     browser.wait(DONE)
-    assert browser.value("location.hash") == "#piece=memory&memory=10"
-    assert browser.value("document.querySelector('#knobs a[href^=\\'#\\']').hash") == "#piece=memory&memory=10"
+    most = f"{linkweir.Scenario.load(SCENARIOS / 'pss-fade.toml').duration_s:g}s"  # the table's range is longer
+    assert browser.value("location.hash") == f"#piece=memory&memory={most}"
+    assert browser.value("document.querySelector('#knobs a[href^=\\'#\\']').hash") == f"#piece=memory&memory={most}"
     assert browser.value(CELLS) == [["af", "5.00", "5.00"]]
 
 
 def test_the_changed_key_is_marked(browser: Browser, root: str) -> None:
-    opened(browser, root, "piece=memory&memory=2")
+    opened(browser, root, "piece=memory&memory=2s")
     assert browser.value("[...document.querySelectorAll('#knobs mark')].map((mark) => mark.textContent)") == [
         'memory = "2s"\n'
     ]
@@ -356,7 +455,7 @@ def test_a_class_that_offers_less_than_its_reservation_keeps_it(browser: Browser
     promised = "#knobs .numbers tr:nth-child(2) td:last-child"
     assert browser.value(CELLS)[1] == ["af", "5.00", "1.00"]
     assert browser.value(f"document.querySelector('{promised}').className") == "kept"
-    opened(browser, root, "piece=memory&memory=0")
+    opened(browser, root, "piece=memory&memory=0s")
     promised = "#knobs .numbers td:last-child"
     assert browser.value(f"document.querySelector('{promised}').className") == "missed"
 
@@ -366,10 +465,13 @@ def test_every_link_of_a_network_has_its_classes(browser: Browser, root: str) ->
     native = linkweir.run(linkweir.Scenario.load(SCENARIOS / "household.toml")).classes.to_pylist()
     assert rows == [[row["link"], row["class"], "\N{EN DASH}", f"{row['rate_bps'] / 1e6:.2f}"] for row in native]
     assert len(rows) == 4
+    assert browser.value("linkweirReport.data.links.map(({ name }) => name)") == list(
+        dict.fromkeys(row[0] for row in rows)
+    )
 
 
 def test_a_trace_is_quoted_for_a_shell_and_a_large_one_is_refused(browser: Browser, root: str) -> None:
-    opened(browser, root, "piece=trace&memory=10")
+    opened(browser, root, "piece=trace&memory=10s")
     drop = """(() => {
       const data = new DataTransfer();
       data.items.add(new File(PARTS, "it's my drive.csv"));
@@ -440,8 +542,8 @@ def test_a_browser_gives_the_bytes_of_a_native_run(name: str, browser: Browser, 
     assert browser.value(HASHES.replace("NAME", name)) == native_hash(name)
 
 
-@pytest.mark.long
-def test_a_browser_gives_the_bytes_of_all_native_runs(browser: Browser, root: str) -> None:
+def hashes_of_all(browser: Browser | Firefox, root: str) -> None:
+    """Compares all shipped scenarios with native runs."""
     opened(browser, root, "piece=memory")
     names = sorted(path.stem for path in SCENARIOS.glob("*.toml"))
     names = [name for name in names if "policy = {" not in (SCENARIOS / f"{name}.toml").read_text()]
@@ -449,3 +551,28 @@ def test_a_browser_gives_the_bytes_of_all_native_runs(browser: Browser, root: st
     assert {name: browser.value(HASHES.replace("NAME", name)) for name in names} == {
         name: native_hash(name) for name in names
     }
+
+
+@pytest.mark.long
+def test_a_browser_gives_the_bytes_of_all_native_runs(browser: Browser, root: str) -> None:
+    hashes_of_all(browser, root)
+
+
+@pytest.fixture
+def gecko() -> Iterator[Firefox]:
+    """Firefox."""
+    if FIREFOX is None:
+        pytest.skip(f"NOT TESTED: the playground in Firefox: {WITHOUT_FIREFOX}")
+    with Firefox() as opened:
+        yield opened
+
+
+def test_firefox_gives_the_bytes_of_native_runs(gecko: Firefox, root: str) -> None:
+    opened(gecko, root, "piece=memory")
+    for name in QUICK:
+        assert gecko.value(HASHES.replace("NAME", name)) == native_hash(name), name
+
+
+@pytest.mark.long
+def test_firefox_gives_the_bytes_of_all_native_runs(gecko: Firefox, root: str) -> None:
+    hashes_of_all(gecko, root)

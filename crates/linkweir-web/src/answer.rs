@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Runs a request.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use linkweir_panels::{quoted, reserved_bps, written, Limits, Panels, Rows, Run, SHOWN};
-use linkweir_sim::experiment::{Experiment, Traffic};
+use linkweir_sim::experiment::{Class, Experiment, Traffic};
 use linkweir_sim::network::Station;
-use linkweir_sim::scenario::{changed, parse_with, Fault, Scenario};
+use linkweir_sim::scenario::{changed, parse_with, Fault, Knob, Scenario};
 use linkweir_sim::table::{Column, Sink, Table};
 use linkweir_sim::Outcome;
 
@@ -19,6 +20,10 @@ const LIMITS: Limits = Limits {
     classes: 120,
     points: 1000,
 };
+/// The column that names the link of a network.
+const LINK: &str = "link";
+/// Links of a network that has charts.
+const MOST_LINKS: usize = 50;
 
 /// Runs a request; `go_on` is called now and then with the simulated time, s, and ends the run early with `false`.
 ///
@@ -27,14 +32,17 @@ const LIMITS: Limits = Limits {
 /// | name | content |
 /// |---|---|
 /// | `text` | the scenario with the changed keys |
+/// | `knobs` | JSON, if knobs are wanted: `key`, `table`, `name`, `meaning`, `stops` and `at` of each, see [`Knob`] |
 /// | `table` | rows of a table, if tables are wanted: its name, then name, kind, values, validity and words of each column |
 /// | `outcome` | JSON: whether the run was complete, the simulated time and the warmup in s, events, packets |
 /// | `notes` | JSON: notes on models, a sentence each |
 /// | `promised` | JSON: the rate, bit/s, that each class with a reservation is promised at first; of a network by `link: class` |
 /// | `open_loop` | JSON: the classes whose flows all send at rates of their own, and so may want less than is promised |
 /// | `classes` | JSON: table `classes`, by column |
-/// | `charts` | JSON that `report.js` draws, if charts are wanted; none of a network |
+/// | `charts` | JSON that `report.js` draws, if charts are wanted; none of a network of more than 50 links |
 /// | `fault` | JSON: the sentence, and `line` and `key`, in place of what comes after the fault |
+///
+/// If knobs are wanted and neither charts nor tables, nothing runs, and the answer ends with them.
 #[must_use]
 pub fn answer(request: &[u8], go_on: &mut dyn FnMut(f64) -> bool) -> Vec<u8> {
     let mut answer = Vec::new();
@@ -61,19 +69,29 @@ fn run(
     add(answer, "text", whole.as_bytes());
     let scenario = parse_with(text, file, &request.overrides).map_err(described)?;
     let scenario = Arc::new(scenario);
+    if request.knobs {
+        let knobs = scenario.knobs();
+        add(answer, "knobs", listed(knobs.iter().map(knob)).as_bytes());
+    }
+    if request.knobs && !request.charts && !request.tables {
+        return Ok(());
+    }
+    let drawn = if request.charts {
+        drawn(&scenario, request)
+    } else {
+        Vec::new()
+    };
     let mut stream = Stream {
         go_on,
         tables: request.tables.then_some(&mut *answer),
         classes: Vec::new(),
-        panels: (request.charts && scenario.network.is_none()).then(|| panels(&scenario)),
+        drawn,
     };
     let outcome = match &scenario.network {
         Some(network) => linkweir_sim::run_network(network, 1, &mut stream),
         None => linkweir_sim::run(&scenario.experiment, &mut stream),
     };
-    let Stream {
-        classes, panels, ..
-    } = stream;
+    let Stream { classes, drawn, .. } = stream;
     let outcome = outcome.map_err(|error| about(&error.to_string(), None, ""))?;
     add(answer, "outcome", ended(outcome, &scenario).as_bytes());
     let notes = scenario.notes.iter().map(|note| quoted(note));
@@ -81,8 +99,8 @@ fn run(
     add(answer, "promised", promised(&scenario).as_bytes());
     add(answer, "open_loop", open_loop(&scenario).as_bytes());
     add(answer, "classes", columns(&classes).as_bytes());
-    if let Some(panels) = panels {
-        add(answer, "charts", charts(panels, &scenario).as_bytes());
+    if !drawn.is_empty() {
+        add(answer, "charts", charts(drawn, &scenario).as_bytes());
     }
     Ok(())
 }
@@ -94,13 +112,19 @@ struct Stream<'a> {
     tables: Option<&'a mut Vec<u8>>,
     /// Table `classes`.
     classes: Vec<Table>,
-    panels: Option<Panels>,
+    /// What is drawn: the one link, without a name, or each link of a network.
+    drawn: Vec<(String, Panels)>,
 }
 
 impl Sink for Stream<'_> {
     fn chunk(&mut self, table: Table) -> Result<(), String> {
-        if let Some(panels) = &mut self.panels {
-            panels.take(table.name, &Rows::of(&table))?;
+        for (link, panels) in &mut self.drawn {
+            let rows = Rows::of(&table);
+            if link.is_empty() {
+                panels.take(table.name, &rows)?;
+            } else if rows.names(LINK).is_some() {
+                panels.take(table.name, &rows.with(LINK, link))?;
+            }
         }
         if let Some(answer) = &mut self.tables {
             add(answer, "table", &rows(&table));
@@ -149,21 +173,83 @@ fn rows(table: &Table) -> Vec<u8> {
     found
 }
 
-/// The panels of a run that reaches its end; one that was stopped ends earlier in them, too.
-fn panels(scenario: &Arc<Scenario>) -> Panels {
-    let run = Run {
-        simulated_s: scenario.experiment.duration_ns as f64 / 1e9,
-        comes_and_goes: false,
+/// Panels without numbers of a run that reaches its end; one that was stopped ends earlier in them, too. Of many classes those
+/// that sent most, `sent`, come first.
+fn drawn(scenario: &Arc<Scenario>, request: &Request) -> Vec<(String, Panels)> {
+    let limits = Limits {
+        points: request.points.unwrap_or(LIMITS.points),
+        ..LIMITS
     };
-    Panels::new(Arc::clone(scenario), run, LIMITS, None)
+    let alone = |scenario: &Arc<Scenario>, link: &str, comes_and_goes: bool| {
+        let run = Run {
+            simulated_s: scenario.experiment.duration_ns as f64 / 1e9,
+            comes_and_goes,
+        };
+        let known = |class: &Class| {
+            let bytes = request.sent.get(&named(link, &class.name))?;
+            Some((class.name.clone(), *bytes))
+        };
+        let classes = scenario.experiment.classes.iter();
+        let sent: BTreeMap<String, f64> = classes.filter_map(known).collect();
+        let sent = (!sent.is_empty()).then_some(&sent);
+        let panels = Panels::new(Arc::clone(scenario), run, limits, sent);
+        (link.to_owned(), panels)
+    };
+    let Some(network) = &scenario.network else {
+        return vec![alone(scenario, "", false)];
+    };
+    if network.links.len() > MOST_LINKS {
+        return Vec::new();
+    }
+    let computed = scenario.written.get("constellation").is_some();
+    let links = network.links.iter().zip(&scenario.links);
+    links
+        .map(|(link, scenario)| alone(scenario, &link.name, computed))
+        .collect()
 }
 
-fn charts(mut panels: Panels, scenario: &Scenario) -> String {
-    let classes = listed(panels.classes().iter().map(|name| quoted(name)));
-    let found = [panels.over_time(), panels.distributions()].concat();
-    let found = listed(found.iter().map(written));
+/// The name of a class; of a network `link: class`.
+fn named(link: &str, class: &str) -> String {
+    if link.is_empty() {
+        class.to_owned()
+    } else {
+        format!("{link}: {class}")
+    }
+}
+
+fn charts(drawn: Vec<(String, Panels)>, scenario: &Scenario) -> String {
+    let of_link = |(link, mut panels): (String, Panels)| {
+        let classes = listed(panels.classes().iter().map(|name| quoted(name)));
+        let found = [panels.over_time(), panels.distributions()].concat();
+        let found = listed(found.iter().map(written));
+        let keys = format!("\"classes\":{classes},\"panels\":{found}");
+        if link.is_empty() {
+            keys
+        } else {
+            format!("{{\"name\":{},{keys}}}", quoted(&link))
+        }
+    };
+    let all: Vec<String> = drawn.into_iter().map(of_link).collect();
     let warmup_s = scenario.experiment.warmup_ns as f64 / 1e9;
-    format!("{{\"shown\":{SHOWN},\"warmup\":{warmup_s},\"classes\":{classes},\"panels\":{found}}}")
+    let links = if scenario.network.is_some() {
+        format!("\"links\":[{}]", all.join(","))
+    } else {
+        all.concat()
+    };
+    format!("{{\"shown\":{SHOWN},\"warmup\":{warmup_s},{links}}}")
+}
+
+fn knob(knob: &Knob) -> String {
+    let stops = listed(knob.stops.iter().map(|stop| quoted(stop)));
+    let texts = [
+        ("key", knob.key.as_str()),
+        ("table", &knob.table),
+        ("name", knob.name),
+        ("meaning", knob.meaning),
+    ];
+    let texts = texts.map(|(name, text)| (name, quoted(text)));
+    let others = [("stops", stops), ("at", knob.at.to_string())];
+    object(texts.into_iter().chain(others))
 }
 
 fn ended(outcome: Outcome, scenario: &Scenario) -> String {
@@ -187,9 +273,8 @@ fn promised(scenario: &Scenario) -> String {
         Some(network) => {
             let links = network.links.iter().zip(&scenario.links);
             let of_link = |(link, scenario): (&Station, &Arc<Scenario>)| {
-                let name = |class| format!("{}: {class}", link.name);
                 let rates = alone(scenario).into_iter();
-                let rates = rates.map(|(class, rates)| (name(class), rates[0]));
+                let rates = rates.map(|(class, rates)| (named(&link.name, &class), rates[0]));
                 rates.collect::<Vec<_>>()
             };
             links.flat_map(of_link).collect()

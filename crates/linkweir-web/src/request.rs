@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What a page asks for.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,7 +20,9 @@ use crate::parts;
 /// | `key` | a key and the value that it gets, as TOML |
 /// | `file` | path of a file that the scenario names, its content |
 /// | `trace` | name of a trace in place of the link's rate, its content |
-/// | `want` | `charts` or `tables` |
+/// | `sent` | name of a class (of a network `link: class`), bytes that it sent in an earlier run: the order of many classes in charts |
+/// | `points` | how many points a line over time has at most; 1000 without |
+/// | `want` | `charts`, `tables` or `knobs` |
 #[derive(Debug, Default)]
 pub struct Request {
     /// Name of the scenario's file; paths in it are relative to its folder.
@@ -30,8 +33,14 @@ pub struct Request {
     pub overrides: Overrides,
     /// The numbers of charts are wanted.
     pub charts: bool,
+    /// Points of a line over time, at most.
+    pub points: Option<usize>,
     /// The tables are wanted.
     pub tables: bool,
+    /// The keys that a page may change are wanted.
+    pub knobs: bool,
+    /// Bytes that classes sent in an earlier run.
+    pub sent: BTreeMap<String, f64>,
 }
 
 impl Request {
@@ -60,8 +69,19 @@ impl Request {
                     request.overrides.trace = Some(PathBuf::from(text(next()?)?));
                     request.overrides.trace_content = Some(next()?.to_vec());
                 }
+                b"sent" => {
+                    let class = text(next()?)?;
+                    let bytes = text(next()?)?.parse();
+                    let bytes = bytes.map_err(|_| format!("sent of {class:?} is no number"))?;
+                    request.sent.insert(class, bytes);
+                }
+                b"points" => {
+                    let points = text(next()?)?.parse().ok().filter(|points| *points > 0);
+                    request.points = Some(points.ok_or("points is no number from 1")?);
+                }
                 b"want" => match next()? {
                     b"charts" => request.charts = true,
+                    b"knobs" => request.knobs = true,
                     b"tables" => request.tables = true,
                     other => return Err(unknown("wish", other)),
                 },

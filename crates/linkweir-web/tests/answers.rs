@@ -65,6 +65,23 @@ fn a_run_has_numbers_and_charts() {
 }
 
 #[test]
+fn a_line_has_the_points_that_are_asked_for() {
+    // ten intervals of 1 s, two in a point
+    let asked_for = |points| {
+        asked(&[
+            "scenario", "one.toml", SCENARIO, "points", points, "want", "charts",
+        ])
+    };
+    let found = asked_for("5");
+    assert!(
+        found["charts"].contains("\"x\":[0,2,4,6,8"),
+        "{}",
+        &found["charts"][..600]
+    );
+    assert!(asked_for("0")["fault"].contains("points is no number from 1"));
+}
+
+#[test]
 fn keys_are_changed_through_the_parser() {
     let found = asked(&[
         "scenario",
@@ -217,7 +234,7 @@ fn classes_whose_flows_send_at_rates_of_their_own_are_named() {
 }
 
 #[test]
-fn a_network_has_promises_by_link_and_no_charts() {
+fn a_network_has_promises_and_charts_by_link() {
     let network = r#"duration = "2s"
 warmup = "500ms"
 [[link]]
@@ -268,5 +285,51 @@ path = ["up"]
         classes.contains("\"link\":[\"up\",\"up\",\"down\",\"down\"]"),
         "{classes}"
     );
-    assert!(!found.contains_key("charts"));
+    let charts = &found["charts"];
+    assert!(
+        charts.contains("\"links\":[{\"name\":\"up\",\"classes\":[\"af\",\"rest\"],"),
+        "{charts}"
+    );
+    assert!(
+        charts.contains("{\"name\":\"down\",\"classes\":[\"af\",\"rest\"],"),
+        "{charts}"
+    );
+}
+
+#[test]
+fn knobs_are_those_of_the_policys_tables() {
+    let found = asked(&["scenario", "one.toml", SCENARIO, "want", "knobs"]);
+    let memory = found["knobs"]
+        .split('{')
+        .find(|knob| knob.contains("class.af.memory"));
+    let memory = memory.unwrap();
+    assert!(
+        memory.contains("\"table\":\"class af\",\"name\":\"memory\""),
+        "{memory}"
+    );
+    assert!(memory.contains("\"stops\":[\"\\\"0s\\\"\","), "{memory}");
+    assert!(memory.contains("\"\\\"10s\\\"\"]"), "{memory}"); // the duration
+    assert!(!asked(&["scenario", "one.toml", SCENARIO]).contains_key("knobs"));
+}
+
+#[test]
+fn classes_that_sent_most_come_first_in_charts() {
+    let classes: Vec<String> = (0..9).map(|n| format!("c{n}")).collect();
+    let tables = classes.iter().map(|name| {
+        format!("[[class]]\nname = \"{name}\"\n[[flow]]\nclass = \"{name}\"\nkind = \"cbr\"\nrate = \"1Mbit\"\n")
+    });
+    let text = format!(
+        "duration = \"1s\"\n[link]\nrate = \"20Mbit\"\n[scheduler]\npolicy = \"fifo\"\n{}",
+        tables.collect::<String>()
+    );
+    let found = asked(&[
+        "scenario", "one.toml", &text, "want", "charts", "sent", "c8", "2", "sent", "c3", "1",
+    ]);
+    assert!(
+        found["charts"].contains("\"classes\":[\"c8\",\"c3\",\"c0\","),
+        "{}",
+        found["charts"]
+    );
+    let found = asked(&["scenario", "one.toml", &text, "sent", "c8", "many"]);
+    assert!(found["fault"].contains("is no number"));
 }

@@ -6,43 +6,20 @@
 (() => {
   const { module, missing, scenarios, made: madeHere, files } = window.linkweirPlayground;
   const SOURCE_FOLDER = "scenarios/";
-  const mbit = (bps) => (bps / 1e6).toFixed(2);
-  const percent = (part) => (100 * part).toFixed(1);
-  const forShell = (word) => (/^[\w.][\w.-]*$/.test(word) ? word : `'./${word.replaceAll("'", "'\\''")}'`);
+  const { made, slider, percent, promises, cellsOf, headingsOf, table, marked, forShell } = window.linkweirShown;
   const MOST_TRACE_MIB = 64; // a day with a capacity each second has 2
 
   // --- the experiments ---------------------------------------------------------------------------------------------------
   //
-  // A knob sets `keys` of the scenario to `written(value)`; a knob with `scenarios` chooses one. `numbers` makes a table of an
-  // answer: its headings and rows, whose cells are texts or [text, whether a promise was kept].
+  // A knob sets `keys` of the scenario to a value, in TOML; which values there are, the simulator says of the first key: those of
+  // the policy's table, or for a flow's rate those from `least` to `most`. A knob with `scenarios` chooses a scenario. `numbers`
+  // makes a table of an answer: its headings and rows.
 
-  const seconds = (value) => `"${value}s"`;
-  const megabits = (value) => `"${value}Mbit"`;
-
-  // What classes got of the rates that they are promised: by the policy itself, or else by `promises`, bit/s. A class whose flows
-  // send less than that need only get what they offer. In a network another link may be what holds a class back: no verdict.
-  function ratesOf(names, promises = {}) {
-    return ({ classes, promised, open_loop: openLoop, outcome }) => {
-      const window_s = outcome.simulated_s - outcome.warmup_s;
-      const rowOf = (name, at) => {
-        const link = classes.link?.[at];
-        const begin = link === undefined ? [name] : [link, name];
-        const got_bps = classes.rate_bps[at];
-        const promise_bps = promised[begin.join(": ")] ?? promises[name];
-        if (promise_bps === undefined) return [...begin, "–", mbit(got_bps)];
-        const offered_bps = openLoop.includes(name) ? 8 * classes.arrived_bytes[at] / window_s : Infinity;
-        const isJudged = link === undefined && offered_bps > 0;
-        const isKept = isJudged ? got_bps >= 0.995 * Math.min(promise_bps, offered_bps) : undefined;
-        return [...begin, mbit(promise_bps), [mbit(got_bps), isKept]];
-      };
-      const all = classes.class.map((name, at) => ({ name, at })).filter(({ name }) => names.includes(name));
-      const headings = ["class", "promised (Mbit/s)", "got (Mbit/s)"];
-      return {
-        headings: classes.link ? ["link", ...headings] : headings,
-        rows: all.map(({ name, at }) => rowOf(name, at)),
-      };
-    };
-  }
+  // What classes got of the rates that they are promised: by the policy itself, or else by `others`, bit/s.
+  const ratesOf = (names, others = {}) => (answer) => ({
+    headings: headingsOf(answer),
+    rows: promises(answer, others).filter(({ name }) => names.includes(name)).map(cellsOf),
+  });
 
   // Losses and delays of classes, as multiples of those of the first, and what the coefficients of the scenario promise.
   function ratiosOf({ classes, text }) {
@@ -59,6 +36,20 @@
     };
   }
 
+  // What all vehicles lost together, and how long a packet that was sent waited at most: up to the timeout, if there is one.
+  function waitsOf({ classes, text }) {
+    const sum = (values) => values.reduce((all, value) => all + value, 0);
+    const lost = sum(classes.loss.map((loss, at) => (loss ?? 0) * classes.arrived_pkts[at])) / sum(classes.arrived_pkts);
+    const longest_ms = 1e3 * Math.max(...classes.delay_max_s);
+    const [, written, unit] = /^timeout = "([\d.]+)(\w+)"/m.exec(text) ?? [];
+    const timeout_ms = written * { us: 1e-3, ms: 1, s: 1e3, min: 6e4, h: 36e5 }[unit];
+    const isKept = timeout_ms > 0 ? longest_ms <= timeout_ms : undefined;
+    return {
+      headings: ["vehicles", "loss (%)", "promised: waits at most (ms)", "waited at most (ms)"],
+      rows: [[String(classes.class.length), percent(lost), timeout_ms > 0 ? String(timeout_ms) : "–", [longest_ms.toFixed(1), isKept]]],
+    };
+  }
+
   // All classes of a scenario, with what is promised, if anything is.
   const allOf = (answer) => ratesOf(answer.classes.class)(answer);
 
@@ -69,7 +60,7 @@
       words: "The link fades from 20 to 3 Mbit/s for 10 s. AF is promised 5 Mbit/s, which the fade cannot carry. The memory of its "
         + "credit decides how much of that AF gets back afterwards.",
       scenario: "pss-fade",
-      knobs: [{ name: "memory", label: "memory of AF", unit: "s", least: 0, most: 10, step: 0.1, value: 2, keys: ["class.af.memory"], written: seconds }],
+      knobs: [{ name: "memory", label: "memory of AF", value: "2s", keys: ["class.af.memory"] }],
       charts: ["rates", "levels-credit_bits"],
       numbers: ratesOf(["af"]),
     },
@@ -84,7 +75,7 @@
           names: { pss: "PSS", drr: "DWRR", strict: "strict priority" },
           scenarios: { pss: "geo", drr: "geo-dwrr", strict: "geo-strict" },
         },
-        { name: "voice", label: "voice", unit: "Mbit/s", least: 1, most: 19, step: 0.5, value: 10, keys: ["flow.voice.rate"], written: megabits },
+        { name: "voice", label: "voice", least: "1Mbit", most: "19Mbit", value: "10Mbit", keys: ["flow.voice.rate"] },
       ],
       charts: ["rates", "delays"],
       numbers: ratesOf(["ef", "af", "cs0"], { af: 5e6 }),
@@ -96,11 +87,27 @@
         + "rates: under any load c8 waits longest and loses least.",
       scenario: "pds",
       knobs: [{
-        name: "load", label: "rate of each class", unit: "Mbit/s", least: 12.5, most: 18, step: 0.5, value: 13.5,
-        keys: ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"].map((name) => `flow.${name}.rate`), written: megabits,
+        name: "load", label: "rate of each class", least: "12.5Mbit", most: "18Mbit", value: "13.5Mbit",
+        keys: ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"].map((name) => `flow.${name}.rate`),
       }],
       charts: ["delays", "drops"],
       numbers: ratiosOf,
+    },
+    {
+      name: "timeout",
+      title: "Late or lost",
+      words: "Vehicles talk over a low satellite's fading link, which 84 of them fill. CoDeS drops what waited longer than a timeout. "
+        + "While the link is just full a longer one saves packets; overloaded, it makes more of them late and loses more.",
+      scenario: "leo-voice",
+      knobs: [
+        { name: "timeout", label: "timeout", value: "100ms", keys: ["class.vehicle.timeout"] },
+        {
+          name: "vehicles", label: "vehicles", options: ["60", "84", "110", "150"], value: "84",
+          keys: ["class.vehicle.count", "flow.voice.count"], isNumber: true,
+        },
+      ],
+      charts: ["delays", "drops"],
+      numbers: waitsOf,
     },
     {
       name: "trace",
@@ -108,7 +115,7 @@
       words: "Ten calls, telemetry (AF) and downloads (CS0) on a link that a trace describes: an LTE drive, until you choose a file of "
         + "yours or drop it here. The file stays on your computer.",
       scenario: "lte-drive",
-      knobs: [{ name: "memory", label: "memory of AF", unit: "s", least: 0, most: 60, step: 1, value: 10, keys: ["class.af.memory"], written: seconds }],
+      knobs: [{ name: "memory", label: "memory of AF", value: "10s", keys: ["class.af.memory"] }],
       charts: ["rates", "delays"],
       numbers: allOf,
       takesTrace: true,
@@ -126,16 +133,6 @@
   ];
 
   // --- the page ----------------------------------------------------------------------------------------------------------
-
-  function made(tag, attributes = {}, ...children) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name in element && name !== "list") element[name] = value;
-      else element.setAttribute(name, value);
-    }
-    element.append(...children);
-    return element;
-  }
 
   const root = document.getElementById("knobs");
   const tabs = made("div", { className: "pieces" });
@@ -177,8 +174,7 @@
   const valueOf = (knob, from) => {
     const value = from.get(knob.name);
     if (value === null || value === "") return knob.value;
-    if (knob.options) return knob.options.includes(value) ? value : knob.value;
-    return Number.isFinite(Number(value)) ? Math.min(knob.most, Math.max(knob.least, Number(value))) : knob.value;
+    return knob.options && !knob.options.includes(value) ? knob.value : value;
   };
 
   // The experiment and the knobs that the address names.
@@ -210,33 +206,52 @@
       return button;
     }));
     words.textContent = piece.words;
-    knobs.replaceChildren(...piece.knobs.map(laid));
+    knobs.replaceChildren();
     traceRow.hidden = !piece.takesTrace;
     editRow.hidden = !piece.isEdited;
     if (piece.isEdited) editor.value = scenarios[scenarioOf()];
     link.href = `#${new URLSearchParams({ piece: piece.name, ...values })}`;
+    begin();
+  }
+
+  // Lays the knobs, whose values the simulator knows, and runs.
+  async function begin() {
+    if (!simulator) return;
+    const of = piece;
+    let answer = {};
+    try {
+      const asked = () => simulator.ask([...request(), "want", "knobs"]);
+      if (!piece.isEdited) answer = await asked();
+      if (answer?.fault && of === piece) { // a value of the address
+        for (const knob of piece.knobs) if (!knob.options) values[knob.name] = knob.value;
+        remember();
+        answer = await asked();
+      }
+    } catch (error) {
+      failed(error);
+      return;
+    }
+    if (!answer || of !== piece) return;
+    knobs.replaceChildren(...piece.knobs.map((knob) => laid(knob, answer.knobs ?? [])));
     run();
   }
 
-  function laid(knob) {
+  function laid(knob, known) {
     const id = `knob-${knob.name}`;
-    const label = made("label", { htmlFor: id }, knob.label);
     if (knob.options) {
       const list = made("select", { id }, ...knob.options.map((option) => new Option(knob.names?.[option] ?? option, option)));
       list.value = values[knob.name];
       list.addEventListener("change", () => turned(knob, list.value));
-      return made("div", { className: "knob" }, label, list);
+      return made("div", { className: "knob" }, made("label", { htmlFor: id }, knob.label), list);
     }
-    const shown = made("output", { htmlFor: id }, `${values[knob.name]} ${knob.unit}`);
-    const slider = made("input", { id, type: "range", min: knob.least, max: knob.most, step: knob.step });
-    slider.value = values[knob.name];
-    slider.setAttribute("aria-valuetext", shown.textContent);
-    slider.addEventListener("input", () => {
-      shown.textContent = `${slider.value} ${knob.unit}`;
-      slider.setAttribute("aria-valuetext", shown.textContent);
-      turned(knob, Number(slider.value));
-    });
-    return made("div", { className: "knob" }, label, slider, shown);
+    const found = known.find(({ key }) => key === knob.keys[0]);
+    if (!found) return ""; // the trace is a fault, which the run shows
+    const own = found.stops[found.at];
+    const from = Math.max(0, found.stops.indexOf(`"${knob.least}"`));
+    const to = knob.most ? found.stops.indexOf(`"${knob.most}"`) : found.stops.length - 1;
+    const inside = found.at >= from && found.at <= to ? found.stops.slice(from, to + 1) : found.stops;
+    const it = { id, label: knob.label, title: found.meaning, stops: inside, at: inside.indexOf(own) };
+    return slider(it, (stop) => turned(knob, JSON.parse(stop))).row;
   }
 
   function turned(knob, value) {
@@ -250,24 +265,28 @@
 
   const scenarioOf = () => piece.knobs.map((knob) => knob.scenarios?.[values[knob.name]]).find(Boolean) ?? piece.scenario;
 
-  async function run() {
-    if (!simulator) return;
+  function request() {
     const name = scenarioOf();
-    const file = `${SOURCE_FOLDER}${name}.toml`;
-    const source = piece.isEdited ? editor.value : scenarios[name];
-    const parts = ["scenario", file, source, "want", "charts"];
+    const parts = ["scenario", `${SOURCE_FOLDER}${name}.toml`, piece.isEdited ? editor.value : scenarios[name]];
     for (const knob of piece.knobs) {
-      for (const key of knob.keys ?? []) parts.push("key", key, knob.written(values[knob.name]));
+      const value = knob.isNumber ? values[knob.name] : JSON.stringify(values[knob.name]);
+      for (const key of knob.keys ?? []) parts.push("key", key, value);
     }
     for (const [path, content] of Object.entries(files)) parts.push("file", SOURCE_FOLDER + path, content);
     if (piece.takesTrace && trace) parts.push("trace", trace.name, trace.content);
+    return parts;
+  }
+
+  async function run() {
+    if (!simulator) return;
+    const name = scenarioOf();
     const begun_ms = performance.now();
     const of = piece;
     let answer;
     try {
-      answer = await simulator.ask(parts, (simulatedS) => { state.textContent = `simulated ${simulatedS.toFixed(0)} s`; });
+      answer = await simulator.ask([...request(), "want", "charts"], (simulatedS) => { state.textContent = `simulated ${simulatedS.toFixed(0)} s`; });
     } catch (error) {
-      show(`The simulator failed; the next run begins with a fresh one. ${error.message}`);
+      failed(error);
       return;
     }
     if (!answer || of !== piece) return;
@@ -281,7 +300,7 @@
     numbers.replaceChildren(...(rows.length ? [table(headings, rows)] : []));
     if (answer.charts) draw(answer.charts);
     const took_ms = performance.now() - begun_ms;
-    const notes = answer.charts ? "" : " Charts of several links are in the report that linkweir run writes.";
+    const notes = answer.charts ? "" : " Charts of so many links are in the report that linkweir run writes.";
     state.textContent = `${answer.outcome.simulated_s} s simulated in ${took_ms.toFixed(0)} ms, ${answer.outcome.packets.toLocaleString("en")} packets.${notes}`;
   }
 
@@ -292,6 +311,8 @@
     const begin = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
     editor.setSelectionRange(begin, begin + (lines[line - 1] ?? "").length);
   }
+
+  const failed = (error) => show(`The simulator failed; the next run begins with a fresh one. ${error.message}`);
 
   function show(sentence) {
     fault.textContent = sentence;
@@ -305,31 +326,9 @@
     window.linkweirReport.update({ ...report, panels });
   }
 
-  function table(headings, rows) {
-    const head = made("tr", {}, ...headings.map((heading) => made("th", { scope: "col" }, heading)));
-    const lines = rows.map((row) => made("tr", {}, ...row.map((cell) => {
-      if (!Array.isArray(cell)) return made("td", {}, cell);
-      const [text, kept] = cell;
-      if (kept === undefined) return made("td", {}, text);
-      return made("td", { className: kept ? "kept" : "missed", title: kept ? "the promise is kept" : "the promise is missed" }, text);
-    })));
-    return made("table", {}, made("thead", {}, head), made("tbody", {}, ...lines));
-  }
-
   // The scenario with its changed lines marked, and how to run it elsewhere.
   function describe(name, { text, fault: wrong }) {
-    const before = scenarios[name].split("\n");
-    const after = text.split("\n");
-    const isLonger = after.length > before.length;
-    let at = 0;
-    const lines = after.map((line, number) => {
-      const isSame = line === before[at];
-      const isAdded = !isSame && isLonger && after[number + 1] === before[at];
-      if (!isAdded) at += 1;
-      const isWrong = wrong?.line === number + 1;
-      return isSame && !isWrong ? `${line}\n` : made("mark", { className: isWrong ? "missed" : "" }, `${line}\n`);
-    });
-    toml.replaceChildren(...lines);
+    toml.replaceChildren(...marked(scenarios[name], text, wrong?.line));
     const isShipped = text === scenarios[name] && !(name in madeHere);
     const file = isShipped ? `${SOURCE_FOLDER}${name}.toml` : `${SOURCE_FOLDER}${name}-changed.toml`;
     const withTrace = piece.takesTrace && trace ? ` --trace ${forShell(trace.name)}` : "";
@@ -396,6 +395,6 @@
       show(`This browser cannot run the simulator, which needs WebAssembly and DecompressionStream: ${error.message}`);
       return;
     }
-    run();
+    begin();
   });
 })();

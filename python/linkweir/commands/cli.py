@@ -422,10 +422,18 @@ _AnyDirectory = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of
 
 
 @app.command("report")
-def _report(directory: _AnyDirectory, figures: _Figures = "", wide: _Wide = False, as_json: _Json = False) -> None:
+def _report(
+    directory: _AnyDirectory,
+    figures: _Figures = "",
+    knobs: Annotated[
+        bool, typer.Option("--knobs", help="With sliders that run the scenario again in the reader's browser.")
+    ] = False,
+    wide: _Wide = False,
+    as_json: _Json = False,
+) -> None:
     """Write the report of a run, a sweep or a comparison again."""
     from linkweir.directories.provenance import kind_of, writing
-    from linkweir.report import write_figures, write_report
+    from linkweir.report import write_figures, write_report, write_report_with_knobs
 
     formats = _formats(figures)
     if kind_of(directory) == "sweep":
@@ -433,11 +441,14 @@ def _report(directory: _AnyDirectory, figures: _Figures = "", wide: _Wide = Fals
 
         if formats:
             raise typer.BadParameter("are those of a run; this directory holds several", param_hint="--figures")
+        if knobs:
+            raise typer.BadParameter("are those of a run; this directory holds several", param_hint="--knobs")
         redraw(directory, wide=wide, as_json=as_json)
         return
     result = linkweir.Result.load(directory)
     with writing(directory):
-        write_report(result, result.warnings, directory)
+        write = write_report_with_knobs if knobs else write_report
+        write(result, result.warnings, directory)
         write_figures(result, formats, directory)
     show_result(result, as_json=as_json, wide=wide)
 

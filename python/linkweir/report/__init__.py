@@ -15,7 +15,7 @@ from linkweir.report.columns import (
     voice_rows,
 )
 from linkweir.report.figures import write_figures
-from linkweir.report.page import class_table, write_report
+from linkweir.report.page import class_table, write_report, write_report_with_knobs
 
 __all__ = [
     "CLASS_COLUMNS",
@@ -30,4 +30,5 @@ __all__ = [
     "voice_rows",
     "write_figures",
     "write_report",
+    "write_report_with_knobs",
 ]

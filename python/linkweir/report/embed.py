@@ -11,15 +11,22 @@ from importlib import resources
 from linkweir.panels import SHOWN, Panels
 from linkweir.tables.run_tables import RunTables
 
-_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'{more}; style-src 'unsafe-inline'; img-src data:"
 """The browser itself refuses to fetch anything."""
+_OF_KNOBS = " 'wasm-unsafe-eval'; worker-src blob:"
+"""The simulator, and the worker that runs it, are made of what the page brings along."""
 
 
-def head() -> str:
-    """What the head of a page with charts holds, as HTML."""
+def head(*, knobs: bool = False) -> str:
+    """What the head of a page with charts holds, as HTML.
+
+    Args:
+        knobs: whether the page runs the simulator.
+    """
+    policy = _POLICY.format(more=_OF_KNOBS if knobs else "")
     return (
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f"<style>{_file('uPlot.min.css')}\n{_file('report.css')}</style>"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        f"<style>{_file('uPlot.min.css')}\n{short(_file('report.css'))}</style>"
     )
 
 
@@ -30,10 +37,12 @@ class Drawn:
     Attributes:
         link: its name; empty for the one link of a run.
         panels: what is drawn of it.
+        points: how many points a line over time has at most.
     """
 
     link: str
     panels: Panels
+    points: int
 
 
 def scripts(run: RunTables, drawn: Sequence[Drawn]) -> str:
@@ -52,8 +61,14 @@ def scripts(run: RunTables, drawn: Sequence[Drawn]) -> str:
         parts.append(_charts(drawn[0].panels))
     return (
         f'<script type="application/json" id="data">{{{",".join(parts)}}}</script>\n'
-        f"<script>{_file('uPlot.notice.js')}{_file('uPlot.iife.min.js')}</script>\n<script>{_file('report.js')}</script>"
+        f"<script>{_file('uPlot.notice.js')}{_file('uPlot.iife.min.js')}</script>\n<script>{short(_file('report.js'))}</script>"
     )
+
+
+def short(script: str) -> str:
+    """A script without indentation and comments on lines of their own; no text of ours has several lines."""
+    lines = (line.strip() for line in script.splitlines())
+    return "\n".join(line for line in lines if line and (not line.startswith("//") or "SPDX" in line))
 
 
 def _charts(drawn: Panels) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from linkweir import _native
 from linkweir.directories.provenance import PROVENANCE, REPORT, read_provenance, write_whole
 from linkweir.panels import SHOWN, Panels
-from linkweir.report import embed, html_page
+from linkweir.report import embed, html_page, knobs
 from linkweir.report.columns import (
     CLASS_COLUMNS,
     COMPLETION_COLUMNS,
@@ -39,6 +39,8 @@ _MOST_LINKS = 50
 _MOST_POINTS = 4_000
 _MOST_VALUES = 240_000
 """Values of all charts, which keep a report below 3 MB."""
+_MOST_VALUES_WITH_KNOBS = 24_000
+"""The same with the simulator, which is most of such a page."""
 _LINES_OF_A_CLASS = 6
 """Lines over time that a class has: rate, delay, drops, and what its policy shows."""
 _LEAST_POINTS = 200
@@ -62,35 +64,67 @@ def write_report(run: RunTables, warnings: Sequence[object], directory: Path) ->
     Returns:
         The path of the report.
     """
-    drawn = _drawn(run)
-    body = f"""{_first_words(run, warnings)}
+    drawn = _drawn(run, _MOST_VALUES)
+    body = _body(run, warnings, directory, drawn, "")
+    return _write(run, directory, body + embed.scripts(run, drawn), embed.head())
+
+
+def write_report_with_knobs(run: RunTables, warnings: Sequence[object], directory: Path) -> Path:
+    """As `write_report`, with knobs that compute the run again in the reader's browser.
+
+    Args:
+        run: the run.
+        warnings: what the reader is warned of, a sentence each.
+        directory: the run directory.
+
+    Returns:
+        The path of the report.
+
+    Raises:
+        ScenarioError: a browser cannot run the scenario.
+        DirectoryError: the run was measured or interrupted, or this package has no simulator for browsers.
+    """
+    knobs.refuse(run, directory)
+    drawn = _drawn(run, _MOST_VALUES_WITH_KNOBS)
+    body = _body(run, warnings, directory, drawn, knobs.PLACE)
+    scripts = f"{embed.scripts(run, drawn)}\n{knobs.scripts(run, directory, min(one.points for one in drawn))}"
+    return _write(run, directory, body + scripts, embed.head(knobs=True) + knobs.head())
+
+
+def _write(run: RunTables, directory: Path, body: str, head: str) -> Path:
+    path = directory / REPORT
+    write_whole(path, html_page.document(run.scenario.name, body, head))
+    return path
+
+
+def _body(run: RunTables, warnings: Sequence[object], directory: Path, drawn: Sequence[Drawn], knobs_html: str) -> str:
+    """All but the scripts, as HTML; `knobs_html` is where the knobs are."""
+    return f"""{_first_words(run, warnings)}
+{knobs_html}
 {_charts(run, drawn)}
 {_tables(run)}
 <h2>Scenario</h2><details><summary>with every default written out</summary>
 <pre>{html.escape(run.scenario.resolved)}</pre></details>
 <h2>How to repeat it</h2><p>In the run directory's parent, with version {html.escape(_native.__version__)}:</p>
-<pre>linkweir rerun {html.escape(directory.name)}</pre>
+<pre>linkweir rerun {html.escape(directory.resolve().name)}</pre>
 <p>makes the run again and compares all results. What ran, from {PROVENANCE}:</p>
 {_provenance(directory)}
-{embed.scripts(run, drawn)}"""
-    path = directory / REPORT
-    write_whole(path, html_page.document(run.scenario.name, body, embed.head()))
-    return path
+"""
 
 
-def _drawn(run: RunTables) -> list[Drawn]:
+def _drawn(run: RunTables, most_values: int) -> list[Drawn]:
     """What is drawn: the run, or the links of a network one by one, those that lost and sent most."""
     if not run.scenario.is_network:
-        return [_panels(run, "", _MOST_VALUES)]
+        return [_panels(run, "", most_values)]
     shown = busiest(run, _MOST_LINKS)
-    return [_panels(run.of_link(link), link, _MOST_VALUES // len(shown)) for link in shown]
+    return [_panels(run.of_link(link), link, most_values // len(shown)) for link in shown]
 
 
 def _panels(run: RunTables, link: str, most_values: int) -> Drawn:
     """The charts of a run or link; few points of each class where there are many classes."""
     lines = _LINES_OF_A_CLASS * max(1, min(len(run.scenario.classes), _MOST_CLASSES))
     points = min(_MOST_POINTS, max(_LEAST_POINTS, most_values // lines))
-    return Drawn(link, Panels(run, _MOST_CLASSES, points))
+    return Drawn(link, Panels(run, _MOST_CLASSES, points), points)
 
 
 def _first_words(run: RunTables, warnings: Sequence[object]) -> str:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs the simulator of linkweir-web in a worker of the page. Nothing is fetched: the page brings the module.
 //
-//     const simulator = new linkweirSimulator.Simulator(await linkweirSimulator.compiled(base64OfGzip));
+//     const simulator = new linkweirSimulator.Simulator(await linkweirSimulator.compiled(base85OfGzip));
 //     const answer = await simulator.ask(["scenario", "one.toml", text, "want", "charts"], (simulatedS) => ...);
 //
 // The parts of requests and answers are described in linkweir-web's `request.rs` and `answer.rs`.
@@ -103,12 +103,24 @@
     return answer;
   }
 
-  // The module, from its bytes compressed by gzip, in base64.
-  async function compiled(base64) {
-    const packed = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~";
+
+  // Bytes, from base85 of what gzip made of them: five letters, or fewer at the end, are four bytes, the first the most. The
+  // letters are RFC 1924's, but a comma is in place of <, which could end a script in HTML.
+  async function inflated(base85) {
+    const values = new Map([...DIGITS].map((letter, value) => [letter, value]));
+    const packed = new Uint8Array(Math.floor(base85.length * 4 / 5));
+    for (let at = 0; at < base85.length; at += 5) {
+      let word = 0;
+      for (const letter of base85.slice(at, at + 5).padEnd(5, "~")) word = 85 * word + values.get(letter);
+      for (let byte = 0; byte < 4; byte++) packed[at / 5 * 4 + byte] = word / 2 ** (24 - 8 * byte);
+    }
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return WebAssembly.compile(await new Response(stream).arrayBuffer());
+    return new Uint8Array(await new Response(stream).arrayBuffer());
   }
+
+  // The module, in the same form.
+  const compiled = async (base85) => WebAssembly.compile(await inflated(base85));
 
   // One worker, which runs the newest request. `ask` gives its answer, or null if a newer request or `stop` came first.
   class Simulator {
@@ -195,5 +207,5 @@
     }
   }
 
-  globalThis.linkweirSimulator = { Simulator, compiled, packed, run, unpacked, read };
+  globalThis.linkweirSimulator = { Simulator, compiled, inflated, packed, run, unpacked, read };
 })();
