@@ -48,12 +48,6 @@ def test_the_gateway_gets_a_peer_for_each_user() -> None:
     assert [peer["name"] for peer in written["peer"]] == ["u-1", "u-2"]
 
 
-def test_a_gateway_with_several_paths_at_once_is_not_imported() -> None:
-    file = HUB.with_name("boat.toml")
-    with pytest.raises(linkweir.ScenarioError, match=r"peer\[0\]\.path.*several paths at once.*\[\[bond\]\]"):
-        from_gateway(tomllib.loads(file.read_text()))
-
-
 def test_an_export_imported_again_is_the_same() -> None:
     entries = copy.deepcopy(TWO["class"])
     entries[0]["across"] = {"weight": 3}

@@ -17,6 +17,9 @@ class Found:
         scheduler: `[scheduler]`.
         classes: `[[class]]`.
         notes: what a scenario has no place for, or what the file does not say, a line each.
+        bond: `[[bond]]` without scheduler and classes, which are those above, if there is one; then `link` has what all
+            of its links have.
+        members: `[[link]]` of the bond, in its order.
         places: where tc shows each class, such as `10:1`; empty for a configuration of the gateway.
     """
 
@@ -25,3 +28,5 @@ class Found:
     classes: Sequence[Mapping[str, Any]]
     notes: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
+    bond: Mapping[str, Any] | None = None
+    members: tuple[Mapping[str, Any], ...] = ()

@@ -11,6 +11,7 @@ from linkweir import _native, traces
 from linkweir.deploy.found import Found
 from linkweir.deploy.gateway import MODES
 from linkweir.deploy.left_out import VOICE_AGE, lacks_age_of_voice
+from linkweir.deploy.paths import bond_from, class_from, links_of
 from linkweir.deploy.users import users_of
 from linkweir.fault import unfit
 from linkweir.scenarios.declared import rows
@@ -44,20 +45,35 @@ def from_gateway(
             raise unfit(table, "", "is missing: this is no configuration of the gateway, nor what tc -j prints")
     peers = keys.get("peer", [])
     for number, peer in enumerate(peers):
-        if "path" in peer:
-            cure = "import carries one link; write its paths as links of a [[bond]]"
-            raise unfit(f"peer[{number}].path", "", f"the peer has several paths at once, and {cure}")
+        if "path" in peer and len(peers) > 1:
+            cure = "a scenario has the paths of one; leave the other peers out"
+            message = f"the peer has several paths at once, and there are other peers: {cure}"
+            raise unfit(f"peer[{number}].path", "", message)
     # A peer's own link counts where there is no other.
     of_peer = {key: value for key, value in peers[0].items() if key in _OF_A_PEER} if len(peers) == 1 else {}
-    link, notes = _link({**_without_rates(keys.get("link", {}), of_peer), **of_peer}, rate_elsewhere)
+    given = {**_without_rates(keys.get("link", {}), of_peer), **of_peer}
+    bonded = bool(peers) and "path" in peers[0]
+    if bonded:
+        # The paths have the capacities, and the rest is that of all.
+        given = {key: value for key, value in given.items() if key in ("overhead", "mpu")}
+    link, notes = _link(given, rate_elsewhere or bonded)
     notes += [f"{table}: concerns the gateway, not its scheduler" for table in keys if table not in _READ]
     notes += [f"link.{key}: a scenario has no such key" for key in keys.get("link", {}) if key not in _OF_A_PEER]
-    if "trace" in link:
-        link["trace"] = str((folder or Path()).resolve() / link["trace"])
     if tunnel_counted:
         bytes_more = MODES.get(keys["gateway"].get("mode", "wireguard"), MODES["wireguard"])
         overhead = round(_native.quantity(link.get("overhead", "0B"), "size")) + bytes_more
         link["overhead"] = f"{overhead}B"
+    members, bond = [], None
+    if bonded:
+        bond, noted = bond_from(peers[0])
+        notes += noted
+        for name, capacity, own in links_of(peers[0]):
+            member, noted = _link(capacity, rate_elsewhere)
+            notes += [note.replace("link.", f"link.{name}.", 1) for note in noted]
+            members.append({"name": name, **member, **link, **own})
+    for one in (link, *members):
+        if "trace" in one:
+            one["trace"] = str((folder or Path()).resolve() / one["trace"])
     for number, entry in enumerate(keys["class"]):
         if lacks_age_of_voice(entry, entry.get("match", [])):
             notes.append(
@@ -75,7 +91,9 @@ def from_gateway(
         notes += lost
     elif across is not None:
         notes.append("link.across: the policy among peers; there is one")
-    return Found(link, scheduler, classes, tuple(notes))
+    if bonded:
+        classes = [class_from(entry) for entry in classes]
+    return Found(link, scheduler, classes, tuple(notes), bond=bond, members=tuple(members))
 
 
 def _link(given: Mapping[str, Any], rate_elsewhere: bool) -> tuple[dict[str, Any], list[str]]:

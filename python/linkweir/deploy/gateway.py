@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from linkweir import _native
-from linkweir.deploy import left_out
+from linkweir.deploy import left_out, paths
 from linkweir.deploy.copies import classes_of
 from linkweir.deploy.matching import sorting
 from linkweir.deploy.users import peers_of
-from linkweir.fault import unfit
+from linkweir.fault import ScenarioError, unfit
 from linkweir.scenarios.networks import refuse_network
 from linkweir.scenarios.scenario import Scenario
 from linkweir.scenarios.typed import Link
@@ -28,14 +28,10 @@ _PLACEHOLDERS = {
     "public_key": "<public key of the peer>",
     "endpoint": "<address and port of the peer; leave it out where the peer calls first>",
     "allowed_ips": "<addresses behind the peer, such as 10.77.0.2/32>",
+    "device": "<device over which this path leads, such as wwan0>",
 }
 
-_FIXED = (
-    "the rate stays at {nominal} while the link changes: in a fade packets wait in the modem, where nothing orders "
-    "them; write feedback = true in [[peer]], and report = true at the far end, or give the gateway a command that "
-    "reports the capacity; without a gateway at the far end use linkweir export tc and linkweir-gateway rate"
-)
-"""What a rate that stays as it is does to a link that fades, and what follows the link instead."""
+_ALONE = "; without a gateway at the far end use linkweir export tc and linkweir-gateway rate"
 
 
 @dataclass(frozen=True)
@@ -90,7 +86,7 @@ def gateway_configuration(
     """Makes a configuration.
 
     Args:
-        scenario: its link, its scheduler and its classes.
+        scenario: its link, or the links of its one bond, its scheduler and its classes.
         peers: tables `[[peer]]`, see `PEER_KEYS`; what they lack becomes a placeholder, which `check` names.
         mode: wireguard or cleartext.
         tunnel_counted: link.overhead counts the headers of the tunnel, too.
@@ -101,8 +97,14 @@ def gateway_configuration(
     """
     if mode not in MODES:
         raise unfit("--mode", mode, f"must be one of {', '.join(MODES)}")
-    refuse_network(scenario, "gateway")
-    keys = scenario.native.written()
+    bond = paths.bond_of(scenario)
+    if bond is None:
+        refuse_network(scenario, "gateway")
+    elif mode != "wireguard":
+        raise unfit("--mode", mode, "must be wireguard for a bond: both ends agree on its paths inside the tunnel")
+    members = [] if bond is None else paths.members_of(scenario, bond)
+    alone = scenario if bond is None else scenario.of_link(bond["name"])
+    keys = alone.native.written()
     scheduler = dict(keys["scheduler"])
     across = scheduler.pop("across", None)
     users: list[dict[str, Any]] = []
@@ -114,8 +116,13 @@ def gateway_configuration(
     known = [policy["name"] for policy in _native.policies() if not policy["sorted_by_ecn"]]
     if scheduler["policy"] not in known:
         raise unfit("scheduler.policy", scheduler["policy"], f"must be one of {', '.join(known)} in the gateway")
-    sorted_by = sorting(classes, keys["class"])
-    link, chosen = _link(keys["link"], scenario.native.tables()["link"], MODES[mode], tunnel_counted=tunnel_counted)
+    try:
+        sorted_by = sorting(classes, keys["class"])
+    except ScenarioError as fault:
+        if bond is None:
+            raise
+        raise unfit(f"bond[0].{fault.key}", fault.value, fault.message) from None
+    link, chosen = _link(keys["link"], alone.native.tables()["link"], MODES[mode], tunnel_counted=tunnel_counted)
     chosen += [
         f"class[{number}].max_age: the gateway drops EF after {left_out.VOICE_AGE}, and from the head when it is full; "
         'write max_age = "3600s" and full = "tail" for none of this'
@@ -125,10 +132,27 @@ def gateway_configuration(
     notes = [
         *sorted_by.notes,
         *chosen,
-        *left_out.of_the_link(keys["link"], "gateway", "link.rate"),
+        *(left_out.of_the_link(keys["link"], "gateway", "link.rate") if bond is None else ()),
         *left_out.of_the_run(keys),
     ]
-    warnings = [_FIXED.format(nominal=keys["link"]["nominal"])] if left_out.varies(keys["link"]) else []
+    warnings = []
+    if left_out.varies(keys["link"]):
+        warnings.append(left_out.FIXED.format(nominal=keys["link"]["nominal"], where="[[peer]]") + _ALONE)
+    bonded: dict[str, Any] = {}
+    if bond is not None:
+        # The paths have the capacities.
+        link = {key: value for key, value in link.items() if key in ("overhead", "mpu")}
+        bonded, noted = paths.of_the_bond(bond)
+        notes += noted
+    endpoint = _PLACEHOLDERS["endpoint"]
+    ends = [peer.get("endpoint") for peer in peers] or [endpoint]
+    tables = []
+    for number, end in enumerate(ends if bond is not None else []):
+        of_peer, noted, warned = paths.paths_of(members, end, _PLACEHOLDERS["device"])
+        tables.append(of_peer)
+        if number == 0:
+            notes += noted
+            warnings += warned
     said = [*notes, *(f"warning: {warning}" for warning in warnings)]
     text = "".join(f"# {line}\n" for line in _head(scenario.name, said))
     text += toml_table("[gateway]", _own(mode, own or {}))
@@ -141,12 +165,20 @@ def gateway_configuration(
         rest: list[Any] = [{}] if number == sorted_by.rest else []
         matched = {} if rules is None else {"match": [*rules, *rest]}
         others = {key: value for key, value in entry.items() if key not in ("name", "match", "user", "coded")}
+        if bond is not None:
+            others = {key: value for key, value in others.items() if key not in paths.OF_A_CLASS}
+            others |= paths.class_of(number, entry)
         others = without_defaults(others, policy["class_params"])
         text += toml_table("[[class]]", {"name": one_word(entry["name"]), **matched, **others})
     for number, peer in enumerate(peers or [{} for _ in users] or [{}], 1):
         user = users[number - 1] if users else {"name": "other" if number == 1 else f"other-{number}"}
         own_row = {"across": user["across"]} if "across" in user else {}
-        text += toml_table("[[peer]]", _peer(peer, mode, one_word(user["name"])) | own_row)
+        own_keys = _peer(peer, mode, one_word(user["name"])) | own_row | bonded
+        if bond is not None:
+            del own_keys["endpoint"]
+        text += toml_table("[[peer]]", own_keys)
+        for path in tables[number - 1] if bond is not None else []:
+            text += toml_table("[[peer.path]]", path)
     return Configuration(text.rstrip("\n") + "\n", tuple(notes), tuple(warnings))
 
 

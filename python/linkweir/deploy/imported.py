@@ -17,6 +17,7 @@ from linkweir.deploy.from_gateway import from_gateway
 from linkweir.deploy.from_tc import from_tc
 from linkweir.deploy.gateway import toml_table, toml_value
 from linkweir.deploy.left_out import OF_THE_PATH
+from linkweir.deploy.paths import bond_of, members_of, path_name
 from linkweir.fault import ScenarioError, unfit
 from linkweir.scenarios.scenario import Scenario
 
@@ -69,6 +70,11 @@ def imported(
         notes = (*found.notes, f"{missing}: the file has none; give --with SCENARIO, which has them")
         return Imported(_written({}, found, []), notes)
     keys = _with_paths(other.native.written(), {name: str(Path(path).resolve()) for name, path, _ in other.inputs})
+    if found.bond is not None:
+        return _bonded(found, other, keys)
+    if other.is_network:
+        cure = "give a scenario with one [link], or a file of a gateway with [[peer.path]] for one with a [[bond]]"
+        raise unfit("--with", other.name, f"has several links, and the file one: {cure}")
     found = _named(found, keys, rename=from_machine)
     path = {key: keys["link"][key] for key in (*OF_THE_PATH, "ring") if key in keys["link"]}
     capacity, notes = {}, found.notes
@@ -128,8 +134,53 @@ def _named(found: Found, keys: Mapping[str, Any], *, rename: bool) -> Found:
     return Found(found.link, found.scheduler, classes, found.notes)
 
 
+def _bonded(found: Found, other: Scenario, keys: dict[str, Any]) -> Imported:
+    """The same of a peer with several paths; the other scenario has one bond of the same links and classes."""
+    assert found.bond is not None
+    bond = bond_of(other)
+    given = [] if bond is None else [path_name(name) for name in bond["links"]]
+    wanted = list(found.bond["links"])
+    if bond is None or sorted(given) != sorted(wanted):
+        message = f"must have one [[bond]] with all its links, {', '.join(wanted)}, as the file's peer has these paths"
+        raise unfit("--with", other.name, message)
+    own = {"class": bond["class"]}
+    named = _named(found, {**keys, **own}, rename=False)
+    links = {path_name(entry["name"]): entry for _, entry in members_of(other, bond)}
+    names = {name: entry["name"] for name, entry in links.items()}
+    members = []
+    for member in found.members:
+        entry = links[member["name"]]
+        path = {key: entry[key] for key in (*OF_THE_PATH, "ring") if key in entry}
+        capacity = {key: entry[key] for key in _CAPACITY if key in entry}
+        without = {} if {"rate", "trace"} & set(member) else capacity
+        members.append({**without, **member, **path, "name": entry["name"]})
+    order = [entry["name"] for _, entry in sorted(members_of(other, bond), key=lambda one: one[0])]
+    members.sort(key=lambda member: order.index(member["name"]))
+    table = {**found.bond, "name": bond["name"], "links": [names[name] for name in found.bond["links"]]}
+    classes = [_with_names(entry, names) for entry in named.classes]
+    full = Found(found.link, found.scheduler, classes, bond=table, members=tuple(members))
+    top = {key: value for key, value in keys.items() if not isinstance(value, (dict, list))}
+    said = "duration, seed and flows, and the delays and losses of links: from the other scenario"
+    return Imported(_written(top, full, keys["flow"]), (*found.notes, said))
+
+
+def _with_names(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """A class that names links of the other scenario."""
+    uses = entry.get("paths")
+    return {**entry, "paths": [names.get(name, name) for name in uses]} if isinstance(uses, list) else dict(entry)
+
+
 def _written(top: Mapping[str, Any], found: Found, flows: list[Mapping[str, Any]]) -> str:
     text = "".join(f"{key} = {toml_value(value)}\n" for key, value in top.items()) + ("\n" if top else "")
+    if found.bond is not None:
+        for member in found.members:
+            text += toml_table("[[link]]", member)
+        text += toml_table("[[bond]]", found.bond) + toml_table("[bond.scheduler]", found.scheduler)
+        for entry in found.classes:
+            text += toml_table("[[bond.class]]", entry)
+        for flow in flows:
+            text += toml_table("[[flow]]", flow)
+        return text.rstrip("\n") + "\n"
     text += toml_table("[link]", found.link) + toml_table("[scheduler]", found.scheduler)
     for entry in found.classes:
         text += toml_table("[[class]]", entry)

@@ -28,19 +28,28 @@ def lacks_age_of_voice(entry: Mapping[str, Any], rules: Sequence[Mapping[str, An
     return "max_age" not in entry and any(point in ("EF", "ef", 46) for point in points)
 
 
-def of_the_link(link: Mapping[str, Any], host: str, what: str) -> Iterator[str]:
+FIXED = (
+    "the rate stays at {nominal} while the link changes: in a fade packets wait in the modem, where nothing orders "
+    "them; write feedback = true in {where}, and report = true at the far end, or give the gateway a command that "
+    "reports the capacity"
+)
+"""What a rate that stays as it is does to a link that fades, and what follows the link instead."""
+
+
+def of_the_link(link: Mapping[str, Any], host: str, what: str, place: str = "link") -> Iterator[str]:
     """What a link has by nature, or what only the simulator models.
 
     Args:
         link: the table `[link]` of a resolved scenario.
         host: where it is put to use, gateway or tc.
         what: what gets a rate instead.
+        place: the first words of its keys.
     """
     for treatment in ("left_out", "adapted"):
         for key, words in told("link", host, link, treatment):
             if key == "rate" and not isinstance(link["rate"], Mapping):
                 continue  # it does not change
-            yield words.format(key=f"link.{key}", value=link[key], nominal=link["nominal"], what=what)
+            yield words.format(key=f"{place}.{key}", value=link[key], nominal=link["nominal"], what=what)
 
 
 def varies(link: Mapping[str, Any]) -> bool:
