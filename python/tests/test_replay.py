@@ -61,8 +61,8 @@ def head(origin_s: int, classes: Iterable[str], scheduler: str = 'policy = "fifo
     return MAGIC + block(b"\x01" + text.encode())
 
 
-def peer(of: int, name: str) -> bytes:
-    return block(b"\x02" + number(of) + f'name = "{name}"\nnominal = "20Mbit"\nfollow = true\n'.encode())
+def peer(of: int, name: str, more: str = "") -> bytes:
+    return block(b"\x02" + number(of) + f'name = "{name}"\nnominal = "20Mbit"\nfollow = true\n{more}'.encode())
 
 
 def size_class(size: int) -> int:
@@ -244,6 +244,22 @@ def test_flows_that_a_gateway_kept_apart_share_a_queue_and_a_note_says_so(tmp_pa
     made = prepare(Recording("flows", [content]).part(), tmp_path)
     assert "flows" not in made.keys["class"][0]
     assert any("all: the gateway kept its flows apart (fq_codel)" in note for note in made.notes)
+
+
+def test_a_peer_with_several_paths_is_replayed_over_one_link_only_if_that_is_asked_for(tmp_path: Path) -> None:
+    entries = b"".join((b"\x00\x01" if at else capacity(5_000_000)) + cell(0, 5, 1500, sent=4) for at in range(100))
+    of_ship = peer(0, "ship", 'paths = ["starlink", "lte"]\n')
+    part = Recording("paths", [head(1_769_824_800, ["all"]) + of_ship + counts(0, entries)]).part()
+    assert part.paths == ["starlink", "lte"]
+    with pytest.raises(PlanError, match=r"ship had several paths, starlink, lte, of which .* give --rate or --trace"):
+        prepare(part, tmp_path)
+    made = prepare(part, tmp_path, rate="5Mbit")
+    assert made.keys["link"]["rate"] == "5Mbit"
+    assert "ship had several paths, starlink, lte; here it has one link" in made.notes
+    # Other peers, and what a stranger writes there, are as before.
+    for more in ("", "paths = 3\n"):
+        other = Recording("one", [head(1_769_824_800, ["all"]) + peer(0, "ship", more) + counts(0, entries)]).part()
+        assert prepare(other, tmp_path).keys["link"]["rate"] == "5000000bit"
 
 
 def test_a_file_that_states_the_capacity_is_replayed_by_itself(tmp_path: Path) -> None:

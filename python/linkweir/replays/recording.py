@@ -216,6 +216,12 @@ class Part:
         return next(one for one in self._section.peers if one.get("name") == self.peer)
 
     @property
+    def paths(self) -> list[str]:
+        """Names of the paths to the peer, if it had several that were used at once."""
+        found = self.link.get("paths", [])
+        return [str(name) for name in found] if isinstance(found, list) else []
+
+    @property
     def classes(self) -> list[str]:
         """Names of the classes, in queue order."""
         return [str(entry["name"]) for entry in self.settings.get("class", [])]
@@ -250,6 +256,8 @@ class Part:
         if changed:
             after_s = (changed[0].from_ns - from_ns) / _NS
             yield f"its settings changed after {after_s:.0f} s; those of its beginning hold all the time here"
+        if self.paths:
+            yield f"{self.peer} had several paths, {', '.join(self.paths)}; here it has one link"
         if "across" in self.settings:
             yield (
                 f"peers shared the link; here {self.peer} has the capacity of its channel for itself, so it gets more "

@@ -109,9 +109,15 @@ def prepare(
         rtt: round-trip time of these connections without queues.
 
     Raises:
-        PlanError: there is no such policy, or a key leads nowhere.
+        PlanError: there is no such policy, a key leads nowhere, or the peer had several paths and no other capacity is
+            given.
         ScenarioError: a value is not allowed.
     """
+    if part.paths and rate is None and trace is None:
+        raise PlanError(
+            f"{part.recording.name}: {part.peer} had several paths, {', '.join(part.paths)}, of which a recording has "
+            "the sum; give --rate or --trace to replay it over one link"
+        )
     interval_s = float(math.ceil(part.duration_s / _MOST_INTERVALS)) if part.duration_s >= 1 else part.duration_s
     sums = part.sums(interval_s)
     totals = {name: _total([row[at] for row in sums]) for at, name in enumerate(part.classes)}

@@ -69,6 +69,10 @@ pub fn describe_peer(peer: &Peer, addresses: bool) -> String {
         quote(&units::show_whole(peer.capacity.nominal_bps, Kind::Rate)),
         peer.capacity.follow,
     );
+    if !peer.paths.is_empty() {
+        let paths = peer.paths.iter().map(|path| quote(&path.name));
+        let _ = writeln!(text, "paths = [{}]", paths.collect::<Vec<_>>().join(", "));
+    }
     if addresses {
         let nets: Vec<String> = peer
             .allowed
@@ -248,6 +252,16 @@ match = [{ dscp = "CS1" }, {}]
         }
         let rest = read_back(&described).rules.rest;
         assert_eq!(rest, 3);
+    }
+
+    /// What a replay must know: that the recorded capacity is a sum.
+    #[test]
+    fn several_paths_are_named() {
+        let boat = include_str!("../../configs/boat.toml");
+        let boat = parse(boat, Path::new("boat.toml")).unwrap();
+        let text = describe_peer(&boat.peers[0], false);
+        assert!(text.contains("paths = [\"starlink\", \"lte\"]\n"), "{text}");
+        assert!(!describe_peer(&config("").peers[0], false).contains("paths"));
     }
 
     #[test]
