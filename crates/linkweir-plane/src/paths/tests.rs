@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+mod cuts;
+
 use super::*;
 use crate::bytes::numbered::{Number, HEADER_BYTES};
 use crate::link::{Link, Next};
@@ -52,7 +54,7 @@ struct Bonded {
     /// Whether each path carries packets; they are lost if not.
     carries: [bool; 2],
     /// What is under way: when it comes, over which path, and what it is.
-    under_way: BTreeMap<(u64, u64), (Option<Number>, Vec<u8>)>,
+    under_way: BTreeMap<(u64, u64), (usize, Option<Number>, Vec<u8>)>,
     count: u64,
     now_ns: u64,
     /// What came: class, number, and when.
@@ -121,7 +123,7 @@ impl Bonded {
                     if self.carries[over.path] {
                         self.count += 1;
                         let at_ns = self.now_ns + self.delays_ns[over.path];
-                        let packet = (number, packet.to_vec());
+                        let packet = (over.path, number, packet.to_vec());
                         self.under_way.insert((at_ns, self.count), packet);
                     }
                     continue;
@@ -148,7 +150,7 @@ impl Bonded {
             if entry.key().0 > now_ns {
                 break;
             }
-            let (number, packet) = entry.remove();
+            let (_, number, packet) = entry.remove();
             let packet: Box<[u8]> = packet.into();
             let Some(number) = number else {
                 out.push(packet);
