@@ -19,8 +19,15 @@ const LATE_PKTS: u64 = 10;
 const AGAIN_NS: u64 = 60_000_000_000;
 /// A path that seems to be further behind than this is not: the peer's clock is wrong, or what it says of it, ns.
 const MOST_BEHIND_NS: u64 = 60_000_000_000;
-/// The way of a path is known for so long after a probe, ns.
-const KNOWN_NS: u64 = 10_000_000_000;
+/// The way of a path is known for so long after a probe, ns: one that carries packets is probed every 10 s at least, and several
+/// probes may be lost.
+const KNOWN_NS: u64 = 60_000_000_000;
+/// A probe that comes so long after the one before counts alone, ns: clocks drift, and the way may have changed. An earlier one
+/// counts in part, but for this part at least.
+const ALONE_NS: u64 = 1_000_000_000;
+const LEAST_PART: u64 = 8;
+/// A class uses a path over which it came within this time, ns.
+const USED_NS: u64 = 10_000_000_000;
 
 /// Why packets of a path come too late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,24 +72,41 @@ impl Late {
     }
 }
 
-/// What came from a peer so far.
-#[derive(Clone, Copy, Debug)]
-pub struct Came<'a> {
-    /// Packets over all paths.
-    pub pkts: u64,
-    /// Datagrams that were refused as replays or as forged.
-    pub refused_pkts: u64,
-    /// How long each class waits, ns, and how many of its packets came too late.
-    pub classes: &'a [(u64, u64)],
+/// What came of a class over a path.
+#[derive(Clone, Copy, Debug, Default)]
+struct Came {
+    /// When the last packet came, ns; none did before the first.
+    last_ns: Option<u64>,
+    /// How many came too late since the last look.
+    late_pkts: u64,
 }
 
-/// What the probes show of a way.
-#[derive(Clone, Copy, Debug, Default)]
+/// What is known of a way.
+#[derive(Clone, Debug, Default)]
 struct Way {
     /// The time of arrival on this end's clock less that of sending on the peer's, smoothed, ns.
     offset_ns: Option<i64>,
     /// When the last probe came, ns.
     probed_ns: u64,
+    /// Packets that came since the last look, and datagrams that were refused as replays or as forged.
+    pkts: u64,
+    refused_pkts: u64,
+    /// What came with a number, by class.
+    classes: Vec<Came>,
+}
+
+impl Way {
+    /// Whether a class came over it lately.
+    fn is_used(&self, now_ns: u64, class: usize) -> bool {
+        let last_ns = self.classes.get(class).and_then(|came| came.last_ns);
+        last_ns.is_some_and(|ns| now_ns.saturating_sub(ns) < USED_NS)
+    }
+
+    /// Its offset, if that is known at present, ns.
+    fn known_ns(&self, now_ns: u64) -> Option<i64> {
+        let is_known = now_ns.saturating_sub(self.probed_ns) < KNOWN_NS;
+        self.offset_ns.filter(|_| is_known)
+    }
 }
 
 /// The ways from a peer.
@@ -90,9 +114,6 @@ struct Way {
 pub struct LatePaths {
     ways: Vec<Way>,
     looked_ns: u64,
-    pkts: u64,
-    refused_pkts: u64,
-    late_pkts: Vec<u64>,
     /// When each was found last, ns, by path and class; without one: the window.
     found_ns: BTreeMap<(usize, Option<usize>), u64>,
 }
@@ -104,16 +125,15 @@ impl LatePaths {
         LatePaths {
             ways: vec![Way::default(); paths],
             looked_ns: 0,
-            pkts: 0,
-            refused_pkts: 0,
-            late_pkts: Vec::new(),
             found_ns: BTreeMap::new(),
         }
     }
 
     /// The peer's clock may have begun anew.
     pub fn forget(&mut self) {
-        self.ways.fill(Way::default());
+        for way in &mut self.ways {
+            way.offset_ns = None;
+        }
     }
 
     /// A probe that the peer sent at a time on its clock, ns, came over a path.
@@ -123,25 +143,45 @@ impl LatePaths {
         };
         let offset_ns = now_ns.wrapping_sub(sent_ns) as i64;
         let known_ns = way.offset_ns.unwrap_or(offset_ns);
-        way.offset_ns = Some(known_ns.saturating_add(offset_ns.saturating_sub(known_ns) / 8));
+        let passed_ns = now_ns.saturating_sub(way.probed_ns).max(1);
+        let part = (ALONE_NS / passed_ns).clamp(1, LEAST_PART) as i64;
+        way.offset_ns = Some(known_ns.saturating_add(offset_ns.saturating_sub(known_ns) / part));
         way.probed_ns = now_ns;
     }
 
-    /// The path whose packets come first, and how much later those of each path come, ns; none: that is not known at present.
-    fn behind(&self, now_ns: u64) -> Option<(usize, Vec<Option<u64>>)> {
-        let known = |way: &Way| {
-            let is_known = now_ns.saturating_sub(way.probed_ns) < KNOWN_NS;
-            way.offset_ns.filter(|_| is_known)
+    /// A packet came over a path.
+    #[inline]
+    pub fn came(&mut self, path: usize) {
+        if let Some(way) = self.ways.get_mut(path) {
+            way.pkts += 1;
+        }
+    }
+
+    /// That packet has a number of this class; it came too late or not.
+    pub fn came_of(&mut self, now_ns: u64, path: usize, class: usize, is_late: bool) {
+        let Some(way) = self.ways.get_mut(path) else {
+            return;
         };
-        let offsets: Vec<Option<i64>> = self.ways.iter().map(known).collect();
-        let each = offsets.iter().enumerate();
-        let each = each.filter_map(|(at, offset_ns)| Some((at, (*offset_ns)?)));
-        let (first, least_ns) = each.min_by_key(|(_, offset_ns)| *offset_ns)?;
-        let behind = |offset_ns: &Option<i64>| {
-            let behind_ns = (*offset_ns)?.abs_diff(least_ns);
-            Some(behind_ns).filter(|ns| *ns <= MOST_BEHIND_NS)
-        };
-        Some((first, offsets.iter().map(behind).collect()))
+        if way.classes.len() <= class {
+            way.classes.resize(class + 1, Came::default());
+        }
+        way.classes[class].last_ns = Some(now_ns);
+        way.classes[class].late_pkts += u64::from(is_late);
+    }
+
+    /// A datagram that came over a path was refused as a replay or as forged.
+    pub fn refused(&mut self, path: usize) {
+        if let Some(way) = self.ways.get_mut(path) {
+            way.refused_pkts += 1;
+        }
+    }
+
+    /// Of the paths for which that holds: the one whose packets come first, if that is known, and its offset, ns.
+    fn first(&self, now_ns: u64, holds: impl Fn(&Way) -> bool) -> Option<(usize, i64)> {
+        let ways = self.ways.iter().enumerate();
+        let known = ways.filter(|(_, way)| holds(way));
+        let known = known.filter_map(|(at, way)| Some((at, way.known_ns(now_ns)?)));
+        known.min_by_key(|(_, offset_ns)| *offset_ns)
     }
 
     /// Whether it is time to look whether packets come too late.
@@ -150,57 +190,78 @@ impl LatePaths {
         now_ns.saturating_sub(self.looked_ns) >= LOOK_NS
     }
 
-    /// Looks whether packets come too late, once a second. Returns the paths of which that is news, or has been for a minute.
-    pub fn find(&mut self, now_ns: u64, came: Came<'_>) -> Vec<Late> {
+    /// Looks whether packets come too late, once a second; `waits_ns` is how long each class waits. Returns the paths of which
+    /// that is news, or has been for a minute.
+    pub fn find(&mut self, now_ns: u64, waits_ns: &[u64]) -> Vec<Late> {
         if !self.is_due(now_ns) {
             return Vec::new();
         }
         let passed_ns = now_ns.saturating_sub(self.looked_ns);
         let is_first = self.looked_ns == 0;
         self.looked_ns = now_ns;
-        let pkts = came
-            .pkts
-            .saturating_sub(std::mem::replace(&mut self.pkts, came.pkts));
-        let refused_pkts = std::mem::replace(&mut self.refused_pkts, came.refused_pkts);
-        let refused_pkts = came.refused_pkts.saturating_sub(refused_pkts);
-        self.late_pkts.resize(came.classes.len(), 0);
-        let mut late_pkts = Vec::new();
-        for (known, (_, now)) in self.late_pkts.iter_mut().zip(came.classes) {
-            late_pkts.push(now.saturating_sub(std::mem::replace(known, *now)));
-        }
-        if is_first {
-            return Vec::new();
-        }
-        let Some((first, behind)) = self.behind(now_ns) else {
-            return Vec::new();
+        let mut found = match is_first {
+            true => Vec::new(),
+            false => self.found(now_ns, passed_ns, waits_ns),
         };
+        for way in &mut self.ways {
+            (way.pkts, way.refused_pkts) = (0, 0);
+            way.classes.iter_mut().for_each(|came| came.late_pkts = 0);
+        }
+        found.retain(|late| self.is_news(now_ns, late));
+        found
+    }
+
+    /// What came too late since the last look, of each path and cause. A packet is laid to the path over which it came, and
+    /// compared with those paths only that carry the same: others have no part in it.
+    fn found(&self, now_ns: u64, passed_ns: u64, waits_ns: &[u64]) -> Vec<Late> {
+        let pkts: u64 = self.ways.iter().map(|way| way.pkts).sum();
+        let of_all = self.first(now_ns, |way| way.pkts > 0);
+        let of_classes =
+            (0..waits_ns.len()).map(|class| self.first(now_ns, |way| way.is_used(now_ns, class)));
+        let of_classes: Vec<Option<(usize, i64)>> = of_classes.collect();
         let mut found = Vec::new();
-        for (path, behind_ns) in behind.into_iter().enumerate() {
-            let behind_ns = behind_ns.unwrap_or(0);
+        for (path, way) in self.ways.iter().enumerate() {
+            let Some((own_ns, (first, first_ns))) = way.known_ns(now_ns).zip(of_all) else {
+                continue;
+            };
+            let behind = |least_ns: i64| {
+                let behind_ns = own_ns.saturating_sub(least_ns).max(0) as u64;
+                Some(behind_ns)
+                    .filter(|ns| *ns <= MOST_BEHIND_NS)
+                    .unwrap_or(0)
+            };
+            let behind_ns = behind(first_ns);
             let behind_pkts = u128::from(behind_ns) * u128::from(pkts) / u128::from(passed_ns);
             let behind_pkts = u64::try_from(behind_pkts).unwrap_or(u64::MAX);
-            let late = |late_pkts, cause| Late {
-                path,
-                first,
-                behind_ns,
-                late_pkts,
-                cause,
-            };
             let is_outside = behind_pkts > u64::from(WINDOW) * 3 / 4;
-            let mut outside_pkts = if is_outside { refused_pkts } else { 0 };
-            for (class, ((wait_ns, _), late_pkts)) in
-                came.classes.iter().zip(&late_pkts).enumerate()
-            {
-                if *wait_ns > 0 && behind_ns > *wait_ns {
-                    let wait_ns = *wait_ns;
-                    found.push(late(*late_pkts, Cause::Order { class, wait_ns }));
+            let mut outside_pkts = if is_outside { way.refused_pkts } else { 0 };
+            for (class, (wait_ns, first)) in waits_ns.iter().zip(&of_classes).enumerate() {
+                let Some((first, first_ns)) = *first else {
+                    continue;
+                };
+                let late_pkts = way.classes.get(class).map_or(0, |came| came.late_pkts);
+                let (wait_ns, behind_ns) = (*wait_ns, behind(first_ns));
+                if wait_ns > 0 && behind_ns > wait_ns {
+                    found.push(Late {
+                        path,
+                        first,
+                        behind_ns,
+                        late_pkts,
+                        cause: Cause::Order { class, wait_ns },
+                    });
                 } else if is_outside {
                     outside_pkts += late_pkts;
                 }
             }
-            found.push(late(outside_pkts, Cause::Window { behind_pkts }));
+            found.push(Late {
+                path,
+                first,
+                behind_ns,
+                late_pkts: outside_pkts,
+                cause: Cause::Window { behind_pkts },
+            });
         }
-        found.retain(|late| late.late_pkts >= LATE_PKTS && self.is_news(now_ns, late));
+        found.retain(|late| late.late_pkts >= LATE_PKTS);
         found
     }
 

@@ -10,10 +10,10 @@ use std::net::SocketAddr;
 use linkweir_config::units::{self, Kind};
 use linkweir_plane::bytes::numbered::Number;
 use linkweir_plane::feedback::{Feedback, Message, PathName, PathProbe, Reporter};
-use linkweir_plane::late_paths::{Came, Cause, Late, LatePaths};
+use linkweir_plane::late_paths::{Cause, Late, LatePaths};
 use linkweir_plane::link::Link;
 use linkweir_plane::paths::{Over, State};
-use linkweir_plane::restoring::{Begun, Held, Restorer, USUAL_NS, WINDOW};
+use linkweir_plane::restoring::{Begun, Dropped, Held, Restorer, USUAL_NS, WINDOW};
 use linkweir_plane::underlays::Underlays;
 
 use super::underlays::PeerUnderlays;
@@ -218,7 +218,8 @@ impl Bond {
 
     /// Counts a packet that came.
     pub(super) fn arrived(&mut self, over: Option<usize>, bytes: usize) {
-        let Some(path) = over.and_then(|over| self.paths.get_mut(over)) else {
+        let Some((over, path)) = over.and_then(|over| Some((over, self.paths.get_mut(over)?)))
+        else {
             return;
         };
         path.received_pkts += 1;
@@ -226,6 +227,33 @@ impl Bond {
         if let Some(reporter) = &mut path.reporter {
             reporter.count(bytes);
         }
+        self.late_paths.came(over);
+    }
+
+    /// A datagram that came over a path was refused as a replay or as forged.
+    pub(super) fn refused(&mut self, over: Option<usize>) {
+        if let Some(path) = over {
+            self.late_paths.refused(path);
+        }
+    }
+
+    /// Takes a packet with a number that came over a path. What may be handed out now is handed to `out`. Returns why it was
+    /// dropped, if it was.
+    pub(super) fn take(
+        &mut self,
+        now_ns: u64,
+        over: Option<usize>,
+        (number, held): (Number, Held),
+        out: impl FnMut(Held),
+    ) -> Option<Dropped> {
+        let dropped = self.restorer.arrive(now_ns, number, held, out);
+        let is_known = !matches!(dropped, Some(Dropped::Unknown | Dropped::Congested));
+        if let Some(path) = over.filter(|_| is_known) {
+            let is_late = dropped == Some(Dropped::Late);
+            let class = usize::from(number.stream);
+            self.late_paths.came_of(now_ns, path, class, is_late);
+        }
+        dropped
     }
 
     /// A probe of the peer came over a path, in a session with this index. What was held of an epoch that is over is handed to
@@ -322,29 +350,16 @@ impl Bond {
         news
     }
 
-    /// Looks whether packets of the peer come too late, of which `refused_pkts` did not come through the session. Returns a
-    /// sentence for each path of which that is news.
-    pub(super) fn find_late(
-        &mut self,
-        now_ns: u64,
-        config: &Config,
-        peer: &Peer,
-        refused_pkts: u64,
-    ) -> Vec<String> {
+    /// Looks whether packets of the peer come too late. Returns a sentence for each path of which that is news.
+    pub(super) fn find_late(&mut self, now_ns: u64, config: &Config, peer: &Peer) -> Vec<String> {
         if !self.late_paths.is_due(now_ns) {
             return Vec::new();
         }
-        let counters = |class: usize| self.restorer.counters(class).unwrap_or_default();
         // A shorter time may hold later than it is configured.
-        let classes: Vec<(u64, u64)> = (0..config.classes.len())
-            .map(|class| (self.restorer.wait_ns(class), counters(class).late_pkts))
+        let waits_ns: Vec<u64> = (0..config.classes.len())
+            .map(|class| self.restorer.wait_ns(class))
             .collect();
-        let came = Came {
-            pkts: self.paths.iter().map(|path| path.received_pkts).sum(),
-            refused_pkts,
-            classes: &classes,
-        };
-        let found = self.late_paths.find(now_ns, came);
+        let found = self.late_paths.find(now_ns, &waits_ns);
         found
             .into_iter()
             .map(|late| said_of_late(late, config, peer))
@@ -688,7 +703,7 @@ mod tests {
                 } else {
                     self.packet(now_ns, way, value as u32);
                 }
-                said.extend(self.bond.find_late(now_ns, config, peer, 0));
+                said.extend(self.bond.find_late(now_ns, config, peer));
             }
             (said, self.late_pkts() - before)
         }
@@ -704,7 +719,7 @@ mod tests {
                 outer_tos: 0,
             };
             self.bond.arrived(Some(way), 40);
-            self.bond.restorer.arrive(now_ns, number, held, |_| {});
+            self.bond.take(now_ns, Some(way), (number, held), |_| {});
         }
 
         fn late_pkts(&self) -> u64 {
@@ -746,6 +761,34 @@ mod tests {
         assert_eq!(coming.live(&shorter, 81..90, ways_ns), (Vec::new(), 0));
     }
 
+    /// What comes late of a class is laid to the path over which it came, not to one that is slower and has nothing of this class.
+    #[test]
+    fn a_path_that_a_class_does_not_use_is_not_blamed() {
+        let third = "[[peer.path]]\nname = \"geo\"\nrate = \"1Mbit\"\n";
+        let text = include_str!("../../configs/boat.toml");
+        let text = format!("{text}\n{third}");
+        let config = crate::config::parse(&text, Path::new("boat.toml")).unwrap();
+        let mut coming = Coming::new(&config);
+        for step in 0..100 {
+            let sent = PathProbe {
+                sent_ns: AHEAD_NS + step * 50 * MS,
+                path: 2,
+                ..coming.probe
+            };
+            let now_ns = step * 50 * MS + 700 * MS;
+            coming.bond.probed(now_ns, 2, (1, sent), |_| {});
+            coming.bond.arrived(Some(2), 40);
+        }
+        let (said, _) = coming.live(&config, 1..5, [620 * MS, 20 * MS]);
+        let [of] = &said[..] else {
+            panic!("of one path: {said:?}");
+        };
+        assert!(
+            of.starts_with("packets over starlink come 600ms later"),
+            "{of}"
+        );
+    }
+
     /// Probes that are kept for 2 s and overtaken by others do not show how long the way of packets is.
     #[test]
     fn probes_that_were_overtaken_blame_no_path() {
@@ -760,7 +803,7 @@ mod tests {
         assert_eq!(coming.late_pkts(), 100);
         let now_ns = 10 * SECOND_NS;
         assert!(coming.bond.late_paths.is_due(now_ns));
-        let said = coming.bond.find_late(now_ns, &config, &config.peers[0], 0);
+        let said = coming.bond.find_late(now_ns, &config, &config.peers[0]);
         assert_eq!(said, [""; 0]);
     }
 

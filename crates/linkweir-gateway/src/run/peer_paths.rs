@@ -110,13 +110,13 @@ impl Gateway {
         self.peers.wakes.wake(at);
     }
 
-    /// Takes a packet with a number at `place` of what was opened: what may be handed out now is in `released`.
+    /// Takes a packet with a number at `place` of what was opened, which came over a path: what may be handed out now is in `released`.
     pub(super) fn take_numbered(
         &mut self,
         now_ns: u64,
         at: usize,
-        place: Range<usize>,
-        outer_tos: u8,
+        over: Option<usize>,
+        (place, outer_tos): (Range<usize>, u8),
     ) {
         let opened = &self.ingress.opened[place];
         let station = &mut self.peers.stations[at];
@@ -128,9 +128,7 @@ impl Gateway {
             outer_tos,
         };
         let released = &mut self.ingress.released;
-        let dropped = bond
-            .restorer
-            .arrive(now_ns, number, held, |held| released.push(held));
+        let dropped = bond.take(now_ns, over, (number, held), |held| released.push(held));
         match dropped {
             // These are counted for each class.
             None | Some(Dropped::Duplicate | Dropped::Late) => {}
@@ -178,8 +176,7 @@ impl Gateway {
             };
             tell(Event::PathChanged, &peer.name, &what);
         }
-        let refused_pkts = station.dropped.get("not_genuine").copied();
-        for what in bond.find_late(now_ns, &self.config, peer, refused_pkts.unwrap_or(0)) {
+        for what in bond.find_late(now_ns, &self.config, peer) {
             tell(Event::PathLate, &peer.name, &what);
         }
         let was_agreed = station.link.is_agreed();

@@ -294,6 +294,10 @@ impl Gateway {
         let bytes = match session.open(datagram, from, &mut opened[*gathered..]) {
             Opened::Refused => {
                 count(&mut station.dropped, "not_genuine");
+                if let Some(bond) = &mut station.bond {
+                    let over = bond.came_over(from, to);
+                    bond.refused(over);
+                }
                 return None;
             }
             Opened::Unproven(answer) => {
@@ -372,7 +376,7 @@ impl Gateway {
         station.arrived(bytes);
         if numbered::is_numbered(&opened[place.clone()]) {
             let now_ns = poll::now_ns();
-            self.take_numbered(now_ns, at, place, tos);
+            self.take_numbered(now_ns, at, over.flatten(), (place, tos));
             *of = Some(at);
             self.gather_released(at, gathered);
             return None;
