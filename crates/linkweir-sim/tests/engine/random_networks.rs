@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Networks put together at random: no packet is lost or made, and results depend neither on threads, nor on the order in which
-//! links are written, nor on names from which no random number comes.
+//! links are written, nor on names from which no random number comes. A third of them have bonds.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use linkweir_sim::experiment::{
-    Amount, Application, Arrivals, Capacity, Distribution, End, Experiment, Flow, Measures,
-    Outages, Satellite, Session, Signal, Sizes, Traffic,
+    Amount, Application, Arrivals, Bond, Bonded, Capacity, Distribution, End, Experiment, Flow,
+    Link, Measures, Member, Outages, Paths, Reorder, Satellite, Session, Signal, Sizes, Traffic,
 };
 use linkweir_sim::network::{Hop, Network, OnBreak, Routed, Station, Way};
 use linkweir_sim::satellite::harq::Harq;
@@ -46,6 +46,96 @@ impl Dice {
             classes: e.classes,
             absent: Outages::from(absent),
         }
+    }
+
+    /// Puts one to three links in place of a station's, each with losses of its own. A policy that cannot serve several is replaced.
+    fn bond(&mut self, station: &mut Station) {
+        let policy = linkweir_core::policy(&station.scheduler.policy);
+        if !policy.is_some_and(linkweir_core::PolicyInfo::bonds) {
+            let queues: Vec<&[_]> = vec![&[]; station.classes.len()];
+            station.scheduler = scheduler("fifo", &[], &queues);
+        }
+        let Link {
+            overhead_bytes,
+            mpu_bytes,
+            ..
+        } = station.link;
+        let member = |dice: &mut Dice, at: u64| {
+            let mut rate_bps = match dice.below(3) {
+                0 => Signal::Constant(3e6),
+                1 => dice.signal(4e6),
+                _ => Signal::Steps {
+                    points: [(0, 4e6), (S, 0.0), (3 * S / 2, 5e6)].into(),
+                    end: End::Hold,
+                },
+            };
+            dice.slow(&mut rate_bps);
+            let at_ns = [0, MS, MS, 7 * MS / 2, 4 * MS].into();
+            let loss = match dice.below(4) {
+                0 => Signal::Constant(0.02),
+                // It falls silent for a while.
+                1 => Signal::Steps {
+                    points: [(0, 0.0), (S, 1.0), (7 * S / 4, 0.0)].into(),
+                    end: End::Hold,
+                },
+                _ => Signal::Constant(0.0),
+            };
+            let held = Reorder {
+                probability: 0.1,
+                delay_ns: 30 * MS,
+            };
+            Member {
+                name: format!("{}-{at}", station.name),
+                cost: dice.below(3),
+                link: Link {
+                    capacity: match dice.below(5) {
+                        0 => Capacity::Opportunities { at_ns, bytes: 1500 },
+                        _ => Capacity::Rate(rate_bps),
+                    },
+                    follow: dice.below(2) == 0,
+                    delay_s: match dice.below(2) {
+                        0 => Signal::Constant(0.02 * at as f64),
+                        _ => dice.signal(0.02),
+                    },
+                    loss,
+                    reorder: Some(held).filter(|_| dice.below(4) == 0),
+                    overhead_bytes,
+                    mpu_bytes,
+                    ..Link::of_rate(4_000_000)
+                },
+            }
+        };
+        let count = 1 + self.below(3);
+        let members: Vec<Member> = (0..count).map(|at| member(self, at)).collect();
+        let class = |dice: &mut Dice| {
+            let some = 1 + dice.below((1 << count) - 1) as u32;
+            let paths = dice.one_of(&[
+                Paths::All,
+                Paths::Stripe,
+                Paths::Best,
+                Paths::Spill,
+                Paths::Named(some),
+            ]);
+            Bonded {
+                paths,
+                reorder_ns: dice.one_of(&[None, Some(0), Some(50 * MS), Some(S)]),
+                resend: paths != Paths::All && dice.below(2) == 0,
+            }
+        };
+        let bond = Bond {
+            classes: station.classes.iter().map(|_| class(self)).collect(),
+            members,
+            room_ns: self.one_of(&[0, 20 * MS, S]),
+            detect_ns: self.one_of(&[0, 200 * MS, S]),
+        };
+        station.absent = Outages::default();
+        station.link = Link {
+            follow: true,
+            overhead_bytes,
+            mpu_bytes,
+            bond: Some(Box::new(bond)),
+            ..Link::of_rate(4_000_000 * count)
+        };
     }
 
     /// Of 50 rates that change each microsecond one stays: each of their networks takes as long as a hundred others.
@@ -243,6 +333,7 @@ fn packets_are_kept(name: &str, network: &Network, t: &Tables) -> f64 {
     }
     hops_follow_each_other(name, network, t);
     flows_are_their_hops(name, network, t);
+    bonds_are_their_members(name, network, t, false);
     assert_eq!(
         n("hops", "sent_pkts").iter().sum::<f64>(),
         sent.iter().sum::<f64>(),
@@ -375,6 +466,14 @@ fn sources_that_stop_leave_nothing_on_the_way(name: &str, network: &Network) {
     for station in &mut stopped.links {
         station.link.beam = None;
         station.link.capacity = rate(1e7);
+        for member in station
+            .link
+            .bond
+            .iter_mut()
+            .flat_map(|bond| &mut bond.members)
+        {
+            member.link.capacity = rate(1e7);
+        }
     }
     stopped.duration_ns = 10 * S;
     stopped.interval_ns = 10 * S;
@@ -386,15 +485,188 @@ fn sources_that_stop_leave_nothing_on_the_way(name: &str, network: &Network) {
     let (arrived, sent) = (n("arrived_pkts"), n("sent_pkts"));
     let (dropped, absent) = (n("dropped_pkts"), n("absent_pkts"));
     let gone = gone_of_flows(&t);
+    let mut late = bonds_are_their_members(name, &stopped, &t, true);
     for (flow, rows) in hops_there(&t, &stopped).iter().enumerate() {
         let waiting = |row: &usize| arrived[*row] - sent[*row] - dropped[*row] - absent[*row];
         let waiting: f64 = rows.iter().map(waiting).sum();
-        assert_eq!(
-            t.numbers("flows", "arrived_pkts")[flow],
-            t.numbers("flows", "delivered_pkts")[flow] + gone[flow] + waiting,
+        let ends = t.numbers("flows", "delivered_pkts")[flow] + gone[flow] + waiting;
+        // What came too late behind a bond is counted there, and not by flow.
+        late -= t.numbers("flows", "arrived_pkts")[flow] - ends;
+        assert!(
+            t.numbers("flows", "arrived_pkts")[flow] >= ends,
             "{name}, flow {flow}: {stopped:#?}"
         );
     }
+    assert_eq!(late, 0.0, "{name}: {stopped:#?}");
+}
+
+/// Each packet that a class sent over a bond was handed out, dropped or lost there, or is under way; if all has `ended`, none is.
+/// Returns how many were dropped as they came too late, and no copy in time.
+fn bonds_are_their_members(name: &str, network: &Network, t: &Tables, ended: bool) -> f64 {
+    let mut dropped = 0.0;
+    let names = |table: &str, column: &str| match t.column(table, column) {
+        Column::Name(names) => names.clone(),
+        other => panic!("{column} is {other:?}"),
+    };
+    for station in &network.links {
+        let Some(bond) = &station.link.bond else {
+            continue;
+        };
+        // A link that no flow passes has no rows.
+        let rows = |table: &'static str, class: &str| -> Vec<usize> {
+            if !t.names().contains(&table) {
+                return Vec::new();
+            }
+            let (links, classes) = (names(table, "link"), names(table, "class"));
+            (0..links.len())
+                .filter(|row| links[*row] == station.name && classes[*row] == class)
+                .collect()
+        };
+        for (class, bonded) in station.classes.iter().zip(&bond.classes) {
+            let sum = |table: &'static str, column: &str| -> f64 {
+                let rows = rows(table, &class.name);
+                let values = if rows.is_empty() {
+                    Vec::new()
+                } else {
+                    t.numbers(table, column)
+                };
+                rows.into_iter().map(|row| values[row]).sum()
+            };
+            let of = format!("{name}, {} of {}", class.name, station.name);
+            let carried = |column: &str| sum("bond_paths", column);
+            let received = |column: &str| sum("bond_receivers", column);
+            let sent = sum("classes", "sent_pkts");
+            assert_eq!(
+                carried("sent_pkts") - carried("copied_pkts") - carried("resent_pkts"),
+                sent,
+                "{of}: {network:#?}"
+            );
+            for column in ["duplicate_pkts", "late_pkts"] {
+                assert_eq!(carried(column), received(column), "{of}: {network:#?}");
+            }
+            let delivered = received("delivered_pkts");
+            let under_way = carried("sent_pkts")
+                - carried("lost_pkts")
+                - carried("duplicate_pkts")
+                - carried("late_pkts")
+                - delivered;
+            assert!(under_way >= 0.0, "{of}: {under_way}: {network:#?}");
+            let once = bonded.paths != Paths::All && !bonded.resend;
+            if once {
+                assert_eq!(carried("copied_pkts") + carried("resent_pkts"), 0.0, "{of}");
+                assert_eq!(carried("duplicate_pkts"), 0.0, "{of}");
+            }
+            let lost = sum("classes", "lost_link_pkts");
+            let missing = sent - delivered - lost;
+            assert!(missing >= 0.0, "{of}: {missing}: {network:#?}");
+            if ended {
+                assert_eq!(under_way, 0.0, "{of}: {network:#?}");
+                assert!(
+                    missing <= carried("late_pkts"),
+                    "{of}: {missing}: {network:#?}"
+                );
+                assert!(
+                    !once || missing == carried("late_pkts"),
+                    "{of}: {network:#?}"
+                );
+                dropped += missing;
+            }
+        }
+    }
+    dropped
+}
+
+/// Behind a bond, packets of a flow whose class there restores the order come in order and once; where its links are even, none is
+/// held for longer than the stated time.
+fn bonds_restore_the_order(name: &str, network: &Network) {
+    let mut logged = network.clone();
+    logged.log_rows = Some(200_000);
+    let t = run(&logged, 1);
+    if !t.names().contains(&"packets") {
+        return;
+    }
+    let names = |column| match t.column("packets", column) {
+        Column::Name(names) => names,
+        other => panic!("{column} is {other:?}"),
+    };
+    let (event, link, flow) = (names("event"), names("link"), names("flow"));
+    let direction = names("direction");
+    let (number, t_ns) = (t.numbers("packets", "number"), t.numbers("packets", "t_ns"));
+    for routed in &network.flows {
+        let [Way { hops, .. }] = &routed.there[..] else {
+            continue;
+        };
+        let is_plain = !matches!(
+            routed.flow.traffic,
+            Traffic::Tcp(_) | Traffic::Application(_)
+        );
+        let Some(first) = hops.first().filter(|_| is_plain) else {
+            continue;
+        };
+        let station = &network.links[first.link as usize];
+        let Some(bond) = &station.link.bond else {
+            continue;
+        };
+        let bonded = bond.classes[first.class as usize];
+        let Some(reorder_ns) = bonded.reorder_ns else {
+            continue;
+        };
+        let behind = hops
+            .get(1)
+            .map(|hop| &network.links[hop.link as usize].name);
+        let is_behind = |row: usize| match behind {
+            // A way may come back to the bond.
+            Some(behind) if *behind == station.name => false,
+            Some(behind) => link[row] == *behind && event[row].starts_with("enq"),
+            None => event[row] == "delivered",
+        };
+        let rows = (0..event.len())
+            .filter(|row| flow[*row] == routed.flow.name && direction[*row] == "there");
+        let (mut last, mut sent) = (None, std::collections::BTreeMap::new());
+        for row in rows {
+            if link[row] == station.name && event[row] == "sent" {
+                sent.entry(number[row] as u64).or_insert(t_ns[row]);
+            }
+            if !is_behind(row) {
+                continue;
+            }
+            let before = last.replace(number[row]);
+            assert!(
+                before.is_none_or(|before| before < number[row]),
+                "{name}, {}: {} after {before:?}: {network:#?}",
+                routed.flow.name,
+                number[row]
+            );
+            let longest_ns = longest_even_ns(bond, bonded);
+            let took_ns = sent.get(&(number[row] as u64)).map(|ns| t_ns[row] - ns);
+            if let Some((took_ns, longest_ns)) = took_ns.zip(longest_ns) {
+                assert!(
+                    took_ns <= longest_ns + reorder_ns as f64,
+                    "{name}, {}: {took_ns} ns: {network:#?}",
+                    routed.flow.name
+                );
+            }
+        }
+    }
+}
+
+/// The longest time from a bond's queue to its receiver, ns, if its links have one rate and one delay each and a packet is sent once.
+fn longest_even_ns(bond: &Bond, bonded: Bonded) -> Option<f64> {
+    if bonded.resend || bonded.paths == Paths::All {
+        return None;
+    }
+    let mut longest_ns = 0.0_f64;
+    for Member { link, .. } in &bond.members {
+        let (Capacity::Rate(Signal::Constant(bps)), Signal::Constant(delay_s), None) =
+            (&link.capacity, &link.delay_s, &link.reorder)
+        else {
+            return None;
+        };
+        // The largest packet, with its overhead.
+        let bits = 8.0 * (65_000.0 + f64::from(link.overhead_bytes));
+        longest_ns = longest_ns.max(1e9 * (bits / bps + delay_s) + 2.0);
+    }
+    Some(longest_ns)
 }
 
 /// A number of each row of each table with these names of links in place of theirs, sorted. Equal rows have equal numbers,
@@ -458,7 +730,7 @@ fn order_and_names_change_nothing(
     let draws = |station: &Station| {
         let link = &station.link;
         let loses = link.loss != Signal::Constant(0.0) || link.reorder.is_some();
-        loses || link.satellite.is_some() || link.beam.is_some()
+        loses || link.satellite.is_some() || link.beam.is_some() || link.bond.is_some()
     };
     let renamed = |station: &Station| format!("z{}", station.name);
     let named = |old: &str| {
@@ -558,11 +830,20 @@ fn life(seed: u64, number: u64, every: bool) -> f64 {
         let ground_delay_ns = [0, MS][number as usize / 5 % 2];
         over_a_satellite(&mut network.links[0], ground_delay_ns);
     }
+    if number % 3 == 1 {
+        let first = usize::from(number % 5 == 4);
+        for station in network.links.iter_mut().skip(first).step_by(2) {
+            dice.bond(station);
+        }
+    }
     let name = format!("network {number} of {seed}");
     let mut threads = [2, 3, 8];
     threads.rotate_left(number as usize % 3);
     let one = run(&network, 1);
     none_overtakes(&name, &network, &one);
+    if number % 3 == 1 {
+        bonds_restore_the_order(&name, &network);
+    }
     if number % 2 == 0 {
         sources_that_stop_leave_nothing_on_the_way(&name, &network);
     }
