@@ -103,6 +103,29 @@ def test_a_bond_becomes_the_paths_of_a_peer() -> None:
     assert not found.warnings
 
 
+def test_numbers_of_packets_are_counted_with_the_tunnel() -> None:
+    """The gateway gives 12 bytes more to packets of classes with numbers: `all`, `stripe`, and those with `reorder`."""
+    note = "link: packets of {} are 12 bytes longer in the tunnel than others: their numbers"
+    entries = classes(0)
+    found = gateway_configuration(boat(), tunnel_counted=True)
+    assert tomllib.loads(found.text)["link"]["overhead"] == "0B"
+    assert note.format(", ".join(entries[at]["name"] for at in (0, 1, 3))) in found.notes
+    for entry in entries:
+        entry |= {"paths": "all"}
+        entry.pop("reorder", None)
+        entry.pop("resend", None)
+    keys = copy.deepcopy(BOAT)
+    keys["bond"][0]["class"] = entries
+    for link in keys["link"]:
+        link["overhead"] = "100B"
+    scenario = Scenario.from_dict(keys)
+    counted = gateway_configuration(scenario, tunnel_counted=True)
+    assert tomllib.loads(counted.text)["link"]["overhead"] == "28B"
+    assert not [said for said in counted.notes if "12 bytes" in said]
+    assert Scenario.parse(imported(counted.text, scenario, tunnel_counted=True).text).resolved == scenario.resolved
+    assert any("72 bytes longer" in said for said in gateway_configuration(scenario).notes)
+
+
 def test_the_gateway_takes_it_once_placeholders_are_replaced(tmp_path: Path) -> None:
     built = program("linkweir-gateway", test="manual")
     text = gateway_configuration(boat(), [{"name": "base", "endpoint": "192.0.2.1:51820"}]).text

@@ -11,7 +11,7 @@ from linkweir import _native, traces
 from linkweir.deploy.found import Found
 from linkweir.deploy.gateway import MODES
 from linkweir.deploy.left_out import VOICE_AGE, lacks_age_of_voice
-from linkweir.deploy.paths import bond_from, class_from, links_of
+from linkweir.deploy.paths import NUMBER_BYTES, bond_from, class_from, is_numbered, links_of
 from linkweir.deploy.users import users_of
 from linkweir.fault import unfit
 from linkweir.scenarios.declared import rows
@@ -61,6 +61,8 @@ def from_gateway(
     notes += [f"link.{key}: a scenario has no such key" for key in keys.get("link", {}) if key not in _OF_A_PEER]
     if tunnel_counted:
         bytes_more = MODES.get(keys["gateway"].get("mode", "wireguard"), MODES["wireguard"])
+        if bonded and all(map(is_numbered, keys["class"])):
+            bytes_more += NUMBER_BYTES
         overhead = round(_native.quantity(link.get("overhead", "0B"), "size")) + bytes_more
         link["overhead"] = f"{overhead}B"
     members, bond = [], None

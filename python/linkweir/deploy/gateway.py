@@ -122,7 +122,19 @@ def gateway_configuration(
         if bond is None:
             raise
         raise unfit(f"bond[0].{fault.key}", fault.value, fault.message) from None
-    link, chosen = _link(keys["link"], alone.native.tables()["link"], MODES[mode], tunnel_counted=tunnel_counted)
+    around_bytes = MODES[mode]
+    numbered = []
+    if bond is not None:
+        written = {entry["name"]: paths.class_of(number, entry) for number, entry in enumerate(classes)}
+        numbered = [name for name, entry in written.items() if paths.is_numbered(entry)]
+        if len(numbered) == len(written):
+            around_bytes += paths.NUMBER_BYTES
+    link, chosen = _link(keys["link"], alone.native.tables()["link"], around_bytes, tunnel_counted=tunnel_counted)
+    if numbered and around_bytes == MODES[mode]:
+        of = ", ".join(numbered)
+        chosen.append(
+            f"link: packets of {of} are {paths.NUMBER_BYTES} bytes longer in the tunnel than others: their numbers"
+        )
     chosen += [
         f"class[{number}].max_age: the gateway drops EF after {left_out.VOICE_AGE}, and from the head when it is full; "
         'write max_age = "3600s" and full = "tail" for none of this'

@@ -24,6 +24,8 @@ _MOST_COST = 1_000_000
 _USUAL_ORDER = {"all": "none", "stripe": "50ms"}
 """What a gateway does without `reorder`; packets of other classes get no numbers."""
 _CAPACITY = ("rate", "nominal", "follow")
+NUMBER_BYTES = 12
+"""What the number of a packet takes."""
 OF_A_CLASS = ("paths", "reorder", "resend")
 """Keys of a class that say how it uses the paths."""
 
@@ -129,6 +131,11 @@ def class_of(number: int, entry: Mapping[str, Any]) -> dict[str, Any]:
     if resend:
         found["resend"] = True
     return found
+
+
+def is_numbered(entry: Mapping[str, Any]) -> bool:
+    """Whether a gateway numbers the packets of a class, as its table says."""
+    return "reorder" in entry or entry.get("paths") in list(_USUAL_ORDER)
 
 
 def _is_same(reorder: str, other: str) -> bool:
