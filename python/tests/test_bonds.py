@@ -80,10 +80,7 @@ def test_hosts_without_bonds_name_the_key_and_the_reason(words: list[str]) -> No
     assert done.returncode != 0
     said = " ".join((done.stdout + done.stderr).split())
     assert "bond" in said, said
-    assert any(
-        reason in said
-        for reason in ("no bound is known", "no queueing", "has one link", "is not there")
-    ), said
+    assert any(reason in said for reason in ("no bound is known", "no queueing", "has one link", "is not there")), said
 
 
 def test_the_laboratory_refuses_a_bond() -> None:

@@ -47,7 +47,9 @@ const MODEL_OF_LINKS: Hosts = Hosts {
 /// One scheduler over several paths.
 const SEVERAL_PATHS: Hosts = Hosts {
     laboratory: Refused("is not there in the laboratory; run this one in the simulator"),
-    gateway: Refused("is exported only where it is the one bond and has all links; leave the others out"),
+    gateway: Refused(
+        "is exported only where it is the one bond and has all links; leave the others out",
+    ),
     tc: Refused("has no queueing discipline, which has one device; export a scenario without it"),
     ns3: Refused("the program has one link; export a scenario with one [link]"),
     bounds: Refused("no bound is known for paths that are chosen packet by packet; leave it out"),
