@@ -63,7 +63,8 @@ def paths_of(
         ScenarioError: a name or a cost has no place in the gateway.
     """
     paths: list[dict[str, Any]] = []
-    notes, warnings = [], []
+    notes: list[str] = []
+    warnings: list[str] = []
     for number, member in members:
         name = path_name(member["name"])
         if len(name.encode()) > _NAME_BYTES:
