@@ -46,6 +46,9 @@ fn setups(rates_bps: [u64; 2]) -> Vec<PathSetup> {
     names.enumerate().map(setup).collect()
 }
 
+/// Over which path a packet is sent, its number, and the packet.
+type UnderWay = (usize, Option<Number>, Vec<u8>);
+
 /// A link, its paths with one-way delays, and the receiver.
 struct Bonded {
     link: Link,
@@ -53,8 +56,8 @@ struct Bonded {
     delays_ns: [u64; 2],
     /// Whether each path carries packets; they are lost if not.
     carries: [bool; 2],
-    /// What is under way: when it comes, over which path, and what it is.
-    under_way: BTreeMap<(u64, u64), (usize, Option<Number>, Vec<u8>)>,
+    /// What is under way, by when it comes.
+    under_way: BTreeMap<(u64, u64), UnderWay>,
     count: u64,
     now_ns: u64,
     /// What came: class, number, and when.
