@@ -327,7 +327,6 @@ class Place:
         server.kill()
         return found, times[0]
 
-
     def lost(self) -> str:
         """Where packets from the second end to the first were lost."""
         device = self.run(1, ["cat", "/sys/class/net/lw0/statistics/tx_dropped"]).stdout.strip()
@@ -335,8 +334,8 @@ class Place:
         came = {entry["name"]: entry for entry in self.show(0)["peers"][0]["classes"]}["af"]["restored"]
         queue = sum(sent[f"dropped_{why}_pkts"] for why in ("limit", "policy", "age"))
         return (
-            f"before the gateway read them, its device dropped {device} packets of all classes; of af its queue dropped "
-            f"{queue}, the receiver gave up {came['given_up_pkts']}, and {came['late_pkts']} came too late"
+            f"before the gateway read them, its device dropped {device} packets of all classes; of af its queue "
+            f"dropped {queue}, the receiver gave up {came['given_up_pkts']}, and {came['late_pkts']} came too late"
         )
 
 
