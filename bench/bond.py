@@ -20,7 +20,7 @@ above 300 ms from the first second to the last, or 100 ms where the carrier goes
 sent, and it counts for that second however late it comes. Seconds are left out only if packets in them were to be sent
 between 100 ms before the cut, which may be under way then, and 300 ms after it; those with the return in them count.
 Packets wait for processors, too: the machine's load is printed, and where packets were lost. The device of the tunnel
-has room for 4096 packets of all classes: a gateway that does not run for 110 ms loses packets there, whatever their class.
+has room for 4096 packets of all classes, so a gateway that does not run for 110 ms loses packets of any class there.
 """
 
 from __future__ import annotations
