@@ -57,6 +57,7 @@ LEAST_CONTRAST = 4.5
 """WCAG 2.1, 1.4.3."""
 PICTURED = ("index", "docs/tutorial/first-scenario", "docs/reference/policies/pss", "api/python", "api/contract")
 HOSTS = (
+    "datatracker.ietf.org",
     "github.com",
     "gitlab.com",
     "pradyunsg.me",
