@@ -149,6 +149,7 @@ def test_the_gateway_takes_it_once_placeholders_are_replaced(tmp_path: Path) -> 
         (line,) = [line for line in text.splitlines() if line.startswith(f"{key} = ")]
         text = text.replace(line, f'{key} = "{value}"')
     path.write_text(text)
+    subprocess.run([built, "keygen", tmp_path / "boat.key"], capture_output=True, check=True)
     done = subprocess.run([built, "check", path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
