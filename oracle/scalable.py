@@ -7,7 +7,7 @@ them when the round ends. In two things it follows Linux instead of the RFC: it 
 begins with the next segment to send and ends when all before it is acknowledged (the RFC begins with the first
 unacknowledged byte, and waits for an acknowledgement beyond the last).
 
-`python oracle/marks.py` writes the lists in crates/linkweir-sim/tests/marks.
+`python oracle/scalable.py` writes the lists in crates/linkweir-sim/tests/marks.
 
     begin NS NEXT WINDOW          the connection is established; NEXT is the first segment that was not sent
     ack NS UNA NEXT RTT_NS ACKED MARKED EVENT ALPHA WINDOW
@@ -167,13 +167,13 @@ def main():
     """Writes the lists, or with --check says whether they are as they would be written."""
     stale = 0
     for name, of_file in files():
-        text = "# SPDX-License-Identifier: BSD-3-Clause\n# python oracle/marks.py\n" + "".join(
+        text = "# SPDX-License-Identifier: BSD-3-Clause\n# python oracle/scalable.py\n" + "".join(
             line + "\n" for line in of_file
         )
         path = FOLDER / name
         if "--check" in sys.argv:
             if not path.is_file() or path.read_text() != text:
-                print(f"{path} is not what oracle/marks.py writes")
+                print(f"{path} is not what oracle/scalable.py writes")
                 stale = 1
             continue
         FOLDER.mkdir(parents=True, exist_ok=True)

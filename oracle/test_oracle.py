@@ -13,10 +13,10 @@ from fractions import Fraction
 
 import dualpi2
 import generate
-import marks
 import pss
 import pss_bits
 import pytest
+import scalable
 from dataplane import POLICIES, DataPlane, model_of
 from generate import Random
 from vectorfile import replay
@@ -467,6 +467,6 @@ def test_the_lives_of_bonds_are_those_of_the_model():
 
 
 def test_the_lives_of_senders_that_count_marks_are_those_of_the_model():
-    for name, lines in marks.files():
-        written = (marks.FOLDER / name).read_text().splitlines()[2:]
-        assert written == list(lines), "run: python oracle/marks.py"
+    for name, lines in scalable.files():
+        written = (scalable.FOLDER / name).read_text().splitlines()[2:]
+        assert written == list(lines), "run: python oracle/scalable.py"

@@ -87,7 +87,7 @@ mod tests {
     }
 }
 
-/// The lists of `tests/marks`, which `oracle/marks.py` writes.
+/// The lists of `tests/marks`, which `oracle/scalable.py` writes.
 #[cfg(test)]
 pub mod lists {
     use std::path::Path;
