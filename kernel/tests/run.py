@@ -274,9 +274,10 @@ def boot(kernel: Path, initramfs: Path, log: Path, seconds: int, checks: str, pr
     command += ["-kernel", str(kernel), "-initrd", str(initramfs)]
     reports = "kasan.fault=panic" if checks == "first" else "kasan_multi_shot"  # known to kernels with KASAN only
     # no_timer_check: on a busy host the timer of several processors may seem to stand still during boot
+    # norandmaps: QEMU translates the code of a process again wherever it lies at another address
     command += [
         "-append",
-        f"console=ttyS0 quiet panic=-1 oops=panic mitigations=off no_timer_check {reports} checks={checks}",
+        f"console=ttyS0 quiet panic=-1 oops=panic mitigations=off no_timer_check norandmaps {reports} checks={checks}",
     ]
     with log.open("wb") as out:
         guest = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)

@@ -9,9 +9,9 @@ from math import log10
 from pathlib import Path
 
 from figures import Group
-from matplotlib.figure import Figure
 
 from linkweir.directories.provenance import write_whole
+from linkweir.panels.picture import Picture
 from linkweir.panels.plot import MARKS, svg_element
 from linkweir.reproduce.compact import compact
 from linkweir.reproduce.directory import write_picture
@@ -189,10 +189,10 @@ def picture(tables: Sequence[Table]) -> str:
     return svg_element(lambda: canvas(tables))
 
 
-def canvas(tables: Sequence[Table]) -> Figure:
+def canvas(tables: Sequence[Table]) -> Picture:
     """The distances as matplotlib's figure."""
     places = [place for place in COLUMNS if place not in (SIMULATOR, THEORY)]
-    drawn = Figure(figsize=(9.5, 3.6), layout="constrained")
+    drawn = Picture(figsize=(9.5, 3.6), layout="constrained")
     axes = drawn.add_subplot()
     for number, place in enumerate(places):
         # points of which one would hide the other are drawn once

@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 from browser import Browser
 from command import SCENARIOS, SMALL
+from matplotlib.figure import Figure
 
 import linkweir
 from linkweir import Result, Scenario, quality
 from linkweir.panels import Panels, plot
+from linkweir.panels.picture import Picture
 from linkweir.report import page as report_page
 
 MOST_BYTES = 3_000_000
@@ -360,6 +362,14 @@ def test_figures_for_papers_draw_the_same_panels(three: Result) -> None:
     assert [chart.name for chart in drawn] == PANELS
     assert Panels(three, 12, 5000).over_time[1].log_y
     assert all(plot.drawn(chart, "pdf") == plot.drawn(chart, "pdf") for chart in drawn[:1])
+
+
+@pytest.mark.parametrize("form", plot.FORMATS)
+def test_a_layout_without_a_drawing_is_the_same(three: Result, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    chart, *_ = plot.delay_charts(three)
+    once = plot.drawn(chart, form)
+    monkeypatch.setattr(Picture, "draw", Figure.draw)
+    assert plot.drawn(chart, form) == once
 
 
 @pytest.fixture(scope="module")

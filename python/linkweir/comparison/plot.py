@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from linkweir.comparison.results import Results
+    from linkweir.panels.picture import Picture
 
 _MARKS = (*MARKS, "X", "*")
 _DASHES = ("-", "--", "-.", ":")
@@ -124,10 +125,10 @@ def _legend(figure: Figure, axes: Axes, count: int) -> None:
 
 
 def _svg(size_inches: tuple[float, float], draw: Callable[[Figure], None]) -> str:
-    def drawn() -> Figure:
-        from matplotlib.figure import Figure
+    def drawn() -> Picture:
+        from linkweir.panels.picture import Picture
 
-        figure = Figure(figsize=size_inches, layout="constrained")
+        figure = Picture(figsize=size_inches, layout="constrained")
         draw(figure)
         return figure
 

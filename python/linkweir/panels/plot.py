@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from linkweir.panels.picture import Picture
+
 _MOST_CLASSES = 12
 _MOST_LINKS = 12
 _MOST_POINTS = 5_000
@@ -173,7 +175,7 @@ def overview(run: RunTables) -> Figure:
     return _figure([*charts(run), *delay_charts(run)])
 
 
-def _figure(shown: Sequence[Chart]) -> Figure:
+def _figure(shown: Sequence[Chart]) -> Picture:
     from matplotlib import rc_context
 
     from linkweir.panels.picture import Picture
@@ -199,13 +201,13 @@ def drawn(chart: Chart, form: str) -> bytes:
     return document(lambda: _figure([chart]), form)
 
 
-def svg_element(draw: Callable[[], Figure]) -> str:
+def svg_element(draw: Callable[[], Picture]) -> str:
     """What is drawn as the element of an SVG document, without what precedes it."""
     text = document(draw).decode()
     return text[text.index("<svg") :]
 
 
-def document(draw: Callable[[], Figure], form: str = "svg") -> bytes:
+def document(draw: Callable[[], Picture], form: str = "svg") -> bytes:
     """What is drawn as a document of one of `FORMATS`, the same bytes for the same values."""
     from matplotlib import rc_context
 
@@ -213,5 +215,7 @@ def document(draw: Callable[[], Figure], form: str = "svg") -> bytes:
     dates = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None, "Creator": None}}
     with rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name may use any script
-        draw().savefig(buffer, format=form, metadata=dates[form])
+        figure = draw()
+        figure.laid_out_alone = True
+        figure.savefig(buffer, format=form, metadata=dates[form])
     return buffer.getvalue()

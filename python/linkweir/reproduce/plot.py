@@ -16,7 +16,8 @@ from linkweir.reproduce.printed import BOUNDS, Number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
+
+    from linkweir.panels.picture import Picture
 
 COLOURS = (*EIGHT_COLOURS, "#7f3c8d", "#b2df8a")
 PRINTED_MARKS = {"at least": "^", "at most": "v"}
@@ -44,14 +45,14 @@ def svg(figure: Figure, rows: Sequence[Row]) -> str:
     return svg_element(lambda: canvas(figure, rows))
 
 
-def canvas(figure: Figure, rows: Sequence[Row]) -> Canvas:
+def canvas(figure: Figure, rows: Sequence[Row]) -> Picture:
     """The figure as matplotlib's, two panels across."""
-    from matplotlib.figure import Figure as Canvas
+    from linkweir.panels.picture import Picture
 
     reference = figure.reference() if figure.reference is not None else None
     across = min(2, len(figure.panels))
     down = math.ceil(len(figure.panels) / across)
-    drawn = Canvas(figsize=(5.2 * across, 3.2 * down), layout="constrained")
+    drawn = Picture(figsize=(5.2 * across, 3.2 * down), layout="constrained")
     numbers = figure.printed.numbers if figure.printed is not None else ()
     for number, panel in enumerate(figure.panels, 1):
         _draw(drawn.add_subplot(down, across, number), panel, rows, reference, numbers)

@@ -13,8 +13,8 @@ from linkweir.yardstick.figures import FIGURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+    from linkweir.panels.picture import Picture
     from linkweir.yardstick.results import Results
 
 _DRAWN = ("owed", "urgent_p999", "after_fade", "used")
@@ -26,10 +26,10 @@ _LEAST = {"owed": 1.0, "urgent_p999": 0.1, "after_fade": 0.1}
 def picture(results: Results, places: Sequence[tuple[str, str]]) -> str:
     """The figures of these cases under each policy, as an SVG document."""
 
-    def drawn() -> Figure:
-        from matplotlib.figure import Figure
+    def drawn() -> Picture:
+        from linkweir.panels.picture import Picture
 
-        figure = Figure(
+        figure = Picture(
             figsize=(8.6, 1.2 + len(places) * (0.2 + 0.04 * len(results.facts.policies))), layout="constrained"
         )
         grid = figure.subplots(1, len(_DRAWN), sharey=True, squeeze=False)[0]
