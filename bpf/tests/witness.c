@@ -3,7 +3,7 @@
  * witness.c - looks at loaders and disciplines from outside, without linkweir's own programs.
  *
  *   witness kill N COMMAND...    runs a loader and kills it, and the tc that it runs, when their Nth watched call has returned: one of
- *                                bpf(2), a message to the kernel by netlink, or a file made or removed. If it ends earlier, or N is 0,
+ *                                bpf(2), a message to the kernel by netlink, or a folder made, or a pin or folder removed. If it ends earlier, or N is 0,
  *                                prints the number of these calls. Exit code: that of the command, or 137 if it was killed
  *   witness memory PINS          a hash of the memory of the discipline that is pinned in this folder: its arena, and the texts of its
  *                                settings
@@ -68,7 +68,7 @@ static void kill_all(void)
 			kill(one->pid, SIGKILL);
 }
 
-/* Calls that change something outside the process, or ask the kernel to: bpf(2), what is sent by netlink, and files made or removed. */
+/* Calls that change something outside the process, or ask the kernel to: bpf(2), what is sent by netlink, folders made, and pins or folders removed. */
 static bool is_watched(uint64_t number)
 {
 	switch (number) {
@@ -76,8 +76,10 @@ static bool is_watched(uint64_t number)
 	case __NR_sendto:
 	case __NR_sendmsg:
 	case __NR_mkdir:
+	case __NR_mkdirat:
 	case __NR_rmdir:
 	case __NR_unlink:
+	case __NR_unlinkat:
 		return true;
 	}
 	return false;

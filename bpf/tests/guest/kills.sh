@@ -44,7 +44,7 @@ usable() { # usable WHAT: a root of ours takes commands; without one, the next a
 }
 each_call() { # each_call add|del WORD...: kills this command after each call of the kernel that changes something
 	calls=$(witness kill 0 linkweir-bpf "$@") || fault "$1" "fails"
-	[ "$1" = del ] || linkweir-bpf del v0
+	[ "$1" = del ] || linkweir-bpf del v0 || fault "$1" "del fails after calls were counted"
 	rm -f /tmp/states
 	last=
 	for call in $(seq "$calls"); do
