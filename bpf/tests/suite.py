@@ -33,14 +33,14 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SUITE = "trixie-backports"
 MODULES = ("veth", "dummy", "sch_tbf", "sch_fq", "sch_codel", "sch_ingress", "cls_matchall", "act_skbedit")
 TOOLS = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-SECONDS = {"malformed": 7200, "loaders": 3600}
-SECONDS_EACH = 1800
+SECONDS = {"malformed": 7200, "loaders": 7200, "killed-add": 7200}
+SECONDS_EACH = 3600
 """After which a guest is ended, for each script: long enough to end only one that hangs."""
 GUEST = ("traffic", "witness")
 """Programs of the guest."""
 COMPARISONS = ("cost", "speed-real")
 """Scripts that need what modules.py builds."""
-OTHERS = ("bpf", "costs", *COMPARISONS, "decisions", "install")
+OTHERS = ("bpf", "costs", "kills", *COMPARISONS, "decisions", "install")
 """What the scripts have in common, and what needs modules.py, lab/agreement or install.py."""
 
 

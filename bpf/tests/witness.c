@@ -2,8 +2,9 @@
 /*
  * witness.c - looks at loaders and disciplines from outside, without linkweir's own programs.
  *
- *   witness kill N COMMAND...    runs a loader and kills it when its Nth call bpf(2) has returned; if it ends earlier, or N is 0, prints the
- *                                number of these calls. Exit code: that of the command, or 137 if it was killed
+ *   witness kill N COMMAND...    runs a loader and kills it, and the tc that it runs, when their Nth watched call has returned: one of
+ *                                bpf(2), a message to the kernel by netlink, or a folder made, or a pin or folder removed. If it ends earlier, or N is 0,
+ *                                prints the number of these calls. Exit code: that of the command, or 137 if it was killed
  *   witness memory PINS          a hash of the memory of the discipline that is pinned in this folder: its arena, and the texts of its
  *                                settings
  *   witness settings PINS        the text of the settings in force there
@@ -13,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,24 +41,77 @@ static int ended(int status)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Whether the traced process has returned from bpf(2). */
-static int returned(pid_t loader, uint64_t *number)
+#define MOST_TRACED 16
+
+/* The loader and the programs that it runs, and the system call that each of them is in. */
+static struct traced {
+	pid_t pid;
+	uint64_t number;
+} traced[MOST_TRACED];
+
+static struct traced *traced_of(pid_t pid)
+{
+	struct traced *one;
+
+	for (one = traced; one < traced + MOST_TRACED; one++)
+		if (one->pid == pid)
+			return one;
+	return NULL;
+}
+
+static void kill_all(void)
+{
+	struct traced *one;
+
+	for (one = traced; one < traced + MOST_TRACED; one++)
+		if (one->pid)
+			kill(one->pid, SIGKILL);
+}
+
+/* Calls that change something outside the process, or ask the kernel to: bpf(2), what is sent by netlink, folders made, and pins or folders removed. */
+static bool is_watched(uint64_t number)
+{
+	switch (number) {
+	case __NR_bpf:
+	case __NR_sendto:
+	case __NR_sendmsg:
+	case __NR_mkdir:
+	case __NR_mkdirat:
+	case __NR_rmdir:
+	case __NR_unlink:
+	case __NR_unlinkat:
+		return true;
+	}
+	return false;
+}
+
+/* Whether a traced process has returned from a call that is watched. */
+static bool returned(struct traced *one)
 {
 	struct __ptrace_syscall_info info;
 
-	if (ptrace(PTRACE_GET_SYSCALL_INFO, loader, (void *)sizeof(info), &info) < 0)
-		fail("ptrace");
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, one->pid, (void *)sizeof(info), &info) < 0)
+		return false;                   /* it was killed */
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
-		*number = info.entry.nr;
-	return info.op == PTRACE_SYSCALL_INFO_EXIT && *number == __NR_bpf;
+		one->number = info.entry.nr;
+	return info.op == PTRACE_SYSCALL_INFO_EXIT && is_watched(one->number);
+}
+
+/* The signal that a stopped process gets when it continues: none for the stops that tracing makes. */
+static int signal_of(int status, bool is_new)
+{
+	int signal = WSTOPSIG(status);
+
+	return status >> 16 || signal == (SIGTRAP | 0x80) || (is_new && signal == SIGSTOP) ? 0 : signal;
 }
 
 static int kill_after(long calls, char **command)
 {
-	pid_t loader = fork();
-	uint64_t number = 0;
+	const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
+			     PTRACE_O_TRACEEXEC;
+	pid_t loader = fork(), pid;
+	int status, code = 1;
 	long made = 0;
-	int status, signal = 0;
 
 	if (loader < 0)
 		fail("fork");
@@ -69,22 +124,33 @@ static int kill_after(long calls, char **command)
 	waitpid(loader, &status, 0);            /* it stops in execvp */
 	if (!WIFSTOPPED(status))
 		return ended(status);
-	if (ptrace(PTRACE_SETOPTIONS, loader, NULL, (void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)))
+	if (ptrace(PTRACE_SETOPTIONS, loader, NULL, (void *)options))
 		fail("ptrace");
-	for (;;) {
-		ptrace(PTRACE_SYSCALL, loader, NULL, (void *)(long)signal);
-		waitpid(loader, &status, 0);
+	traced[0].pid = loader;
+	ptrace(PTRACE_SYSCALL, loader, NULL, NULL);
+	while ((pid = waitpid(-1, &status, __WALL)) > 0) {
+		struct traced *one = traced_of(pid);
+		bool is_new = !one;
+
 		if (!WIFSTOPPED(status)) {
-			printf("%ld\n", made);
-			return ended(status);
-		}
-		signal = WSTOPSIG(status) == (SIGTRAP | 0x80) ? 0 : WSTOPSIG(status);
-		if (signal || !returned(loader, &number) || ++made != calls)
+			if (one)
+				one->pid = 0;
+			if (pid == loader)
+				code = ended(status);
 			continue;
-		kill(loader, SIGKILL);
-		waitpid(loader, &status, 0);
-		return ended(status);
+		}
+		if (is_new && !(one = traced_of(0))) {
+			fprintf(stderr, "witness: more than %d processes\n", MOST_TRACED);
+			exit(1);
+		}
+		one->pid = pid;
+		if (WSTOPSIG(status) == (SIGTRAP | 0x80) && returned(one) && ++made == calls)
+			kill_all();
+		ptrace(PTRACE_SYSCALL, pid, NULL, (void *)(long)signal_of(status, is_new));
 	}
+	if (!calls || made < calls)
+		printf("%ld\n", made);
+	return code;
 }
 
 static long bpf(int command, union bpf_attr *attr)

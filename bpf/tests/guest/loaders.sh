@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # loaders.sh - two loaders at once, and loaders that are killed: the device always has a root that works.
-. /guest/bpf.sh
+. /guest/kills.sh
 
 wire
 settings strict 2Mbit ''
@@ -23,12 +23,6 @@ says "four at once: all were handed over" "0 of 1024 places used" cat /tmp/show
 sound "four at once"
 holds "del" linkweir-bpf del v0
 
-works() { # works COMMAND INSTANT: packets pass through the root, whatever it is
-	begin_count 5003
-	traffic send 10.0.0.2 5003 0 3 958 1000
-	end_count
-	[ "$arrived_sum" = 3 ] || fault "killed $1 at $2" "$arrived_sum of 3 packets arrived: $(tc qdisc show dev v0)"
-}
 # an instant within the time that the command takes here, in ms; `killed` counts those that had not ended by then
 killed=0 tried=0
 kill_at() { # kill_at MS COMMAND...
@@ -110,7 +104,7 @@ same "nothing is pinned" "$(ls /sys/fs/bpf/linkweir | wc -l)" 0
 linkweir-bpf add v0 /tmp/strict.toml
 to 4
 calls=$(witness kill 0 linkweir-bpf $words)
-echo "# a change makes $calls calls bpf(2)"
+echo "# a change makes $calls calls"
 after_change=0 after_none=0
 for call in $(seq $((calls - 11)) "$calls"); do
 	linkweir-bpf change v0 /tmp/strict.toml || fault "the file before" "call $call"
