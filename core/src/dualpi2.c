@@ -15,9 +15,9 @@
  * probability while less than two mtu wait behind the packet. Above `limit` packets or `memory` bytes the newest packet is
  * dropped, then tails of its queue, then of the first queue that has packets.
  *
- * What appendix A leaves open is done as in Linux (net/sched/sch_dualpi2.c), which was read, but not run to compare verdicts: p
- * and the random numbers have 32 bits, the gains are whole 2^-32 per 64 ns, rounded down; weighted round robin of both kinds by
- * a credit in bytes * share; and verdicts at departure only. Deviations from Linux:
+ * What appendix A leaves open is done as in Linux (net/sched/sch_dualpi2.c; lab/dualpi2 compares verdicts): p and the random
+ * numbers have 32 bits, the gains are whole 2^-32 per 64 ns, rounded down; weighted round robin of both kinds by a credit in
+ * bytes * share; and verdicts at departure only. Deviations from Linux:
  *   A policy has no timer. The next event makes the updates that were due, each for its own instant, with the heads of that
  *   time; Linux sets its timer again at the end of an update. If packets waited for more than 64 updates without an event, the
  *   rest is one update at the time of the event, from which the next one is counted.
