@@ -26,6 +26,8 @@
  *   Random numbers are the upper halves of SplitMix64 (Steele, Lea and Flood, 2014), which begins with `seed`.
  *   Shares are millionths, not percent. Gains end at 65536. p stays at its bounds, where Linux's 32 bits can wrap.
  *   `memory` counts bytes of packets, not of buffers. After a lower limit the next arrival drops; Linux drops at once.
+ *   A change of classic_share leaves the credit, and one to overload = mark moves p at once; Linux sets the credit back, and moves
+ *   p at its next update. The credit is set back when the queues become empty, in Linux when it finds them empty.
  *   Early drops at arrival, a step in packets, the least queue length for the step, filters, the choice of codepoints and the
  *   splitting of aggregated packets are left out.
  *

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * compare.c - dualpi2 of the core and of the kernel side by side: the same arrivals, times and random numbers, and every
  * verdict compared.
@@ -8,7 +8,8 @@
  * The kernel's file is compiled into this program (little_kernel.h). Two senders, an L4S one and a classic one, answer marks and
  * drops, so that the probability stays in its middle; phases without an answer, in which more comes than the link carries,
  * hardly anything or nothing at all, bring the controller to both of its ends. The link changes its rate every half second. CLASSES queues
- * of the policy hold the packets of each of the two kinds, which is one queue in the kernel.
+ * of the policy hold the packets of each of the two kinds, which is one queue in the kernel. Some L4S packets come with CE, which no
+ * verdict can change; others cannot carry a mark, as retransmissions.
  *
  * The first difference is printed and ends the program with 1. Otherwise it prints what was compared, a line each.
  */
@@ -107,6 +108,7 @@ static void come(u64 number, u32 queue, u32 bytes, u8 tos)
 	skb->number = number;
 	skb->len = skb->truesize = bytes;
 	skb->header.tos = tos;
+	skb->priority = queue & 1;      /* names the kernel's queue where the codepoint does not */
 	dualpi2_qdisc_ops.enqueue(skb, &qdisc, &to_free);
 
 	held->at[(held->first + held->count) % ROOM].number = number;
@@ -135,60 +137,64 @@ static u32 leave_kernel(void)
 	return bytes;
 }
 
-static u32 leave_core(void)
+static void leave_core(void)
 {
 	for (;;) {
 		enum lw_verdict verdict;
 		struct numbers *held;
 		u64 number;
-		u32 bytes;
 		u8 tos;
 
 		check(plane_pick(&plane));
 		if (plane.picked == LW_NONE)
-			return 0;
+			return;
 		held = numbers + plane.picked;
 		number = held->at[held->first].number;
 		tos = held->at[held->first].tos;
 		held->first = (held->first + 1) % ROOM;
 		held->count--;
-		bytes = plane.queues[plane.picked].head_bytes;
 		check(plane_verdict(&plane, tos != INET_ECN_NOT_ECT, &verdict));
 		say(&core_said, &core_count, number, verdict == LW_DROP, verdict != LW_DROP && (verdict == LW_MARK || tos == INET_ECN_CE));
 		if (verdict == LW_DROP)
 			continue;
 		check(plane_send(&plane, plane.picked));
-		return bytes;
+		return;
 	}
 }
 
-/* what both said since the last call, which must be the same; the packets' kinds are in the lowest bit of their numbers */
+/* A packet's number has its kind in the lowest bit, and in the next whether it came with CE. */
+#define NUMBER(n, ce, kind) ((n) << 2 | (u64)(ce) << 1 | (kind))
+
+/* what both said since the last call, which must be the same */
 static void compare(bool leaving)
 {
+	u64 number = 0;
 	size_t i;
 
 	for (i = 0; i < kernel_count && i < core_count; i++) {
 		const struct verdict *k = kernel_said + i, *c = core_said + i;
 		u32 kind = k->number & 1;
+		bool set = k->marked && !(k->number & 2);
 		double s = (double)kernel_now_ns / 1e9;
 
+		number = k->number;
 		if (k->number != c->number)
-			fail("another packet is next in the core", k->number);
+			fail("another packet is next in the core", number >> 2);
 		if (k->dropped != c->dropped)
-			fail(k->dropped ? "the kernel drops it, the core does not" : "the core drops it, the kernel does not", k->number);
+			fail(k->dropped ? "the kernel drops it, the core does not" : "the core drops it, the kernel does not", number >> 2);
 		if (k->marked != c->marked)
-			fail(k->marked ? "the kernel marks it, the core does not" : "the core marks it, the kernel does not", k->number);
-		marked[kind] += k->marked;
+			fail(k->marked ? "the kernel marks it, the core does not" : "the core marks it, the kernel does not", number >> 2);
+		marked[kind] += set;
 		*(leaving ? dropped_leaving + kind : refused + kind) += k->dropped;
-		if (kind == L4S && k->marked)
+		if (kind == L4S && set)
 			rate_bps[kind] -= 0.5 * 8 * PACKET_BYTES / RTT_S;
-		else if ((k->marked || k->dropped) && s > cut_s[kind] + RTT_S)
+		else if ((set || k->dropped) && s > cut_s[kind] + RTT_S)
 			rate_bps[kind] *= 0.7, cut_s[kind] = s;
 		if (rate_bps[kind] < 2e5)
 			rate_bps[kind] = 2e5;
 	}
 	if (kernel_count != core_count)
-		fail("one of the two goes on", 0);
+		fail(kernel_count > core_count ? "the kernel says more" : "the core says more", number >> 2);
 	kernel_count = core_count = 0;
 }
 
@@ -212,24 +218,31 @@ static const struct {
 
 static void set(struct nlattr *options, const char *words)
 {
-	const char *value = strchr(words, '=');
+	size_t length = strcspn(words, "=");
 	u32 i, j;
+	char *end;
 
-	for (i = 0; value && i < plane.policy->nparams; i++) {
-		if (strncmp(words, plane.policy->params[i].name, (size_t)(value - words)) != 0)
+	for (i = 0; words[length] && i < plane.policy->nparams; i++) {
+		const char *name = plane.policy->params[i].name;
+
+		if (strlen(name) != length || strncmp(words, name, length) != 0)
 			continue;
 		for (j = 0; j < sizeof(settings) / sizeof(*settings); j++) {
-			if (strcmp(settings[j].name, plane.policy->params[i].name) != 0)
+			u64 value = strtoull(words + length + 1, &end, 10);
+
+			if (strcmp(settings[j].name, name) != 0)
 				continue;
-			plane.params[i] = strtoull(value + 1, NULL, 10);
+			if (end == words + length + 1 || *end || value % settings[j].units || value / settings[j].units > U32_MAX)
+				break;
+			plane.params[i] = value;
 			options[settings[j].option].given = true;
-			options[settings[j].option].value = (u32)(plane.params[i] / settings[j].units);
+			options[settings[j].option].value = (u32)(value / settings[j].units);
 			if (settings[j].option == TCA_DUALPI2_DROP_OVERLOAD)
-				options[settings[j].option].value = !plane.params[i];
+				options[settings[j].option].value = !value;
 			return;
 		}
 	}
-	fprintf(stderr, "compare: %s: no setting of both\n", words);
+	fprintf(stderr, "compare: %s: not NAME=VALUE of a setting that both have, with a value that Linux's unit divides\n", words);
 	exit(2);
 }
 
@@ -259,7 +272,9 @@ static void run(u64 packets, u32 classes)
 {
 	static const double links_bps[] = { 20e6, 100e6, 8e6, 40e6, 14e6 };
 	double next_s[KINDS] = { 1.001, 1.002 }, free_s = 1, last_s = 1;
+	bool departed = false;          /* and the probability has begun to rise */
 	u64 number = 0, longest = 0, overloaded = 0;
+	u32 least = U32_MAX, most = 0;
 	struct dualpi2_sched_data *q = qdisc_priv(&qdisc);
 
 	while (number < packets || qdisc_qlen(&qdisc)) {
@@ -276,32 +291,37 @@ static void run(u64 packets, u32 classes)
 		if (leaving) {
 			u32 bytes = leave_kernel();
 
-			if (leave_core() != bytes)
-				fail("another packet leaves", 0);
+			leave_core();
 			free_s = s + 8.0 * bytes / link_bps;
 		} else {
 			u32 bytes = draw() < 0.2 ? 64 + (u32)(draw() * 400) : PACKET_BYTES;
 			double chance = draw();
 			u8 tos = kind == CLASSIC ? (chance < 0.5 ? INET_ECN_NOT_ECT : INET_ECN_ECT_0)
-						 : (chance < 0.02 ? INET_ECN_CE : INET_ECN_ECT_1);
+						 : (chance < 0.02 ? INET_ECN_CE : chance < 0.05 ? INET_ECN_NOT_ECT : INET_ECN_ECT_1);
 
 			if (free_s < s)
 				free_s = s;
-			come(number << 1 | kind, 2 * (u32)(draw() * classes * 0.999999) + kind, bytes, tos);
+			come(NUMBER(number, tos == INET_ECN_CE, kind), 2 * (u32)(draw() * classes * 0.999999) + kind, bytes, tos);
 			number++;
 			arrived[kind]++;
 			next_s[kind] = after_silence(s - log(draw()) * 8 * bytes / offered(kind, s, link_bps), kind);
 			rate_bps[kind] += 8.0 * PACKET_BYTES / RTT_S * (8.0 * bytes / offered(kind, s, link_bps)) / RTT_S;
 		}
 		compare(leaving);
+		departed |= leaving && most + q->pi2_prob > 0;
 		if (qdisc_qlen(&qdisc) > longest)
 			longest = qdisc_qlen(&qdisc);
+		if (departed) {
+			least = min_t(u32, least, q->pi2_prob);
+			most = max(most, q->pi2_prob);
+		}
 		overloaded += (u64)q->pi2_prob * q->coupling_factor > MAX_PROB;
 	}
 	printf("packets %" PRIu64 "\nl4s %" PRIu64 "\nmarked_l4s %" PRIu64 "\nby_step %u\nmarked_classic %" PRIu64 "\n", number, arrived[L4S],
 	       marked[L4S], q->step_marks, marked[CLASSIC]);
 	printf("dropped_l4s %" PRIu64 "\ndropped_classic %" PRIu64 "\nrefused %" PRIu64 "\noverloaded_events %" PRIu64 "\nlongest %" PRIu64
-	       "\n", dropped_leaving[L4S], dropped_leaving[CLASSIC], refused[L4S] + refused[CLASSIC], overloaded, longest);
+	       "\nleast %.6f\nmost %.6f\n", dropped_leaving[L4S], dropped_leaving[CLASSIC], refused[L4S] + refused[CLASSIC], overloaded, longest, least / 4294967296.0,
+	       most / 4294967296.0);
 }
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * little_kernel.h - what net/sched/sch_dualpi2.c needs of a kernel, so that it runs in a program: a clock and a timer that the program
- * sets, random numbers of the policy's generator, and packets that are a length and an ECN codepoint. Every header that the
- * file includes is this one.
+ * little_kernel.h - what net/sched/sch_dualpi2.c needs of a kernel, so that it runs in a program: a clock and a timer that
+ * the program sets, random numbers of the policy's generator, and packets that are a length and an ECN codepoint. The
+ * headers that the file includes are empty, or this system's.
  *
  * Left out: filters, aggregated packets, dumps. A packet takes as much memory as it has bytes.
  */
