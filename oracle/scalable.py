@@ -23,6 +23,8 @@ import sys
 from decimal import Decimal, getcontext
 from pathlib import Path
 
+import lists
+
 getcontext().prec = 60
 FOLDER = Path(__file__).resolve().parent.parent / "crates" / "linkweir-sim" / "tests" / "marks"
 GAIN = Decimal(1) / 16
@@ -163,23 +165,5 @@ def files():
         yield f"prague-{seed}.txt", life(Prague(), f"prague {seed}", with_losses=seed % 2 == 1)
 
 
-def main():
-    """Writes the lists, or with --check says whether they are as they would be written."""
-    stale = 0
-    for name, of_file in files():
-        text = "# SPDX-License-Identifier: BSD-3-Clause\n# python oracle/scalable.py\n" + "".join(
-            line + "\n" for line in of_file
-        )
-        path = FOLDER / name
-        if "--check" in sys.argv:
-            if not path.is_file() or path.read_text() != text:
-                print(f"{path} is not what oracle/scalable.py writes")
-                stale = 1
-            continue
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return stale
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(lists.main("oracle/scalable.py", FOLDER, files()))

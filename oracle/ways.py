@@ -27,6 +27,8 @@ import random
 import sys
 from pathlib import Path
 
+import lists
+
 EARTH_M = 6_371_000.0
 GRAVITY_M3_S2 = 3.986004418e14
 TURN_RAD_S = 7.2921159e-5
@@ -345,23 +347,5 @@ def files():
         yield f"{name}.listed", listed_lines(shell, stations, model)
 
 
-def main():
-    """Writes the vectors, or with --check says whether they are as they would be written."""
-    stale = 0
-    for name, of_file in files():
-        text = "# SPDX-License-Identifier: BSD-3-Clause\n# python oracle/ways.py\n" + "".join(
-            line + "\n" for line in of_file
-        )
-        path = FOLDER / name
-        if "--check" in sys.argv:
-            if not path.is_file() or path.read_text() != text:
-                print(f"{path} is not what oracle/ways.py writes")
-                stale = 1
-            continue
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return stale
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(lists.main("oracle/ways.py", FOLDER, files()))

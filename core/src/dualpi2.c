@@ -15,9 +15,9 @@
  * probability while less than two mtu wait behind the packet. Above `limit` packets or `memory` bytes the newest packet is
  * dropped, then tails of its queue, then of the first queue that has packets.
  *
- * What appendix A leaves open is done as in Linux (net/sched/sch_dualpi2.c), which was read, but not run to compare verdicts: p
- * and the random numbers have 32 bits, the gains are whole 2^-32 per 64 ns, rounded down; weighted round robin of both kinds by
- * a credit in bytes * share; and verdicts at departure only. Deviations from Linux:
+ * What appendix A leaves open is done as in Linux (net/sched/sch_dualpi2.c; lab/dualpi2 compares verdicts): p and the random
+ * numbers have 32 bits, the gains are whole 2^-32 per 64 ns, rounded down; weighted round robin of both kinds by a credit in
+ * bytes * share; and verdicts at departure only. Deviations from Linux:
  *   A policy has no timer. The next event makes the updates that were due, each for its own instant, with the heads of that
  *   time; Linux sets its timer again at the end of an update. If packets waited for more than 64 updates without an event, the
  *   rest is one update at the time of the event, from which the next one is counted.
@@ -26,6 +26,8 @@
  *   Random numbers are the upper halves of SplitMix64 (Steele, Lea and Flood, 2014), which begins with `seed`.
  *   Shares are millionths, not percent. Gains end at 65536. p stays at its bounds, where Linux's 32 bits can wrap.
  *   `memory` counts bytes of packets, not of buffers. After a lower limit the next arrival drops; Linux drops at once.
+ *   A change of classic_share leaves the credit, and one to overload = mark moves p at once; Linux sets the credit back, and moves
+ *   p at its next update. The credit is set back when the queues become empty, in Linux when it finds them empty.
  *   Early drops at arrival, a step in packets, the least queue length for the step, filters, the choice of codepoints and the
  *   splitting of aggregated packets are left out.
  *

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from linkweir.comparison.outcome import Comparison
 from linkweir.comparison.plan import Facts, Policies, prepare
-from linkweir.sweeps.execute import Executor, run_plan
-from linkweir.sweeps.local import LocalProcesses
-from linkweir.sweeps.outcome import SweepInterrupted
+from linkweir.sweeps.execute import Executor, of_client, run_and_write
 from linkweir.sweeps.plan import Plan
 
 if TYPE_CHECKING:
@@ -86,8 +85,7 @@ def compare(
     >>> [(verdict.policy, verdict.verdict) for verdict in found.verdicts]
     [('strict', 'kept'), ('fifo', 'missed')]
     """
-    if client is not None and jobs is not None:
-        raise ValueError("give jobs or client, not both")
+    executor = of_client(client, jobs)
     if where not in PLACES:
         raise ValueError(f"where = {where!r}: must be one of {', '.join(PLACES)}")
     if where == "virtual" and client is not None:
@@ -105,12 +103,7 @@ def compare(
         everywhere=everywhere,
         laboratory=laboratory,
     )
-    executor: Executor = LocalProcesses(jobs) if laboratory is None else laboratory
-    if client is not None:
-        from linkweir.sweeps.cluster import DaskCluster
-
-        executor = DaskCluster(client)
-    return run_comparison(plan, facts, executor, out=out, force=force, progress=progress)
+    return run_comparison(plan, facts, laboratory or executor, out=out, force=force, progress=progress)
 
 
 def _laboratory(kernel: str, jobs: int | None) -> VirtualTime:
@@ -129,12 +122,4 @@ def run_comparison(
     progress: Callable[[int, int, int], None] | None = None,
 ) -> Comparison:
     """Runs a comparison that was prepared; see `compare`."""
-    try:
-        found = Comparison(facts, run_plan(plan, executor, out=out, force=force, progress=progress))
-    except SweepInterrupted as interrupted:
-        if out is not None:
-            Comparison(facts, interrupted.sweep).write()
-        raise
-    if out is not None:
-        found.write()
-    return found
+    return run_and_write(plan, executor, partial(Comparison, facts), out=out, force=force, progress=progress)

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from linkweir.fault import ExecutorError
 from linkweir.sweeps.data import assembled, assembled_delays
@@ -28,6 +28,35 @@ class Executor(Protocol):
 
     def run(self, jobs: Iterable[Job], take: Callable[[Answer], None]) -> None:
         """Does the runs and hands over an answer for each, in any order, from the calling thread."""
+
+
+class Written(Protocol):
+    """What is read out of a sweep, and kept beside it."""
+
+    def write(self) -> None:
+        """Writes it into the directory of the sweep."""
+
+
+Kind = TypeVar("Kind", bound=Written)
+
+
+def of_client(client: Client | None, jobs: int | None) -> Executor:
+    """The executor that is named by one of the two.
+
+    Args:
+        client: a client of `dask.distributed`.
+        jobs: processes of this machine; as many as there are processors when both are None.
+
+    Raises:
+        ValueError: both were given.
+    """
+    if client is None:
+        return LocalProcesses(jobs)
+    if jobs is not None:
+        raise ValueError("give jobs or client, not both")
+    from linkweir.sweeps.cluster import DaskCluster
+
+    return DaskCluster(client)
 
 
 @contextlib.contextmanager
@@ -98,6 +127,32 @@ def run_plan(
         return _on_disk(plan, executor or LocalProcesses(), directory, progress)
     finally:
         directory.release()
+
+
+def run_and_write(
+    plan: Plan,
+    executor: Executor,
+    of: Callable[[Sweep], Kind],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    progress: Callable[[int, int, int], None] | None = None,
+) -> Kind:
+    """Runs a plan and makes something of its sweep, which is written if there is a directory, also after Ctrl-C.
+
+    Args:
+        of: makes it.
+        plan, executor, out, force, progress: as for `run_plan`, which also says what is raised.
+    """
+    try:
+        found = of(run_plan(plan, executor, out=out, force=force, progress=progress))
+    except SweepInterrupted as interrupted:
+        if out is not None:
+            of(interrupted.sweep).write()
+        raise
+    if out is not None:
+        found.write()
+    return found
 
 
 class _Tally:
@@ -235,15 +290,7 @@ def sweep(
         ScenarioError: its scenario is wrong; nothing was run.
         DirectoryError, ExecutorError, SweepInterrupted: as for `run_plan`.
     """
-    if client is not None and jobs is not None:
-        raise ValueError("give jobs or client, not both")
+    executor = of_client(client, jobs)
     if not isinstance(plan, Plan):
         plan = Plan.from_dict(plan) if isinstance(plan, Mapping) else Plan.load(plan)
-    executor: Executor
-    if client is None:
-        executor = LocalProcesses(jobs)
-    else:
-        from linkweir.sweeps.cluster import DaskCluster
-
-        executor = DaskCluster(client)
     return run_plan(plan, executor, out=out, force=force, progress=progress)

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from linkweir.sweeps.execute import Executor, run_plan
-from linkweir.sweeps.local import LocalProcesses
-from linkweir.sweeps.outcome import SweepInterrupted
+from linkweir.sweeps.execute import Executor, of_client, run_and_write
 from linkweir.sweeps.plan import Plan
 from linkweir.yardstick.outcome import Yardstick
 from linkweir.yardstick.plan import Facts, prepare
@@ -54,14 +53,8 @@ def measure(
     >>> pss.found.values["urgent_p99"] < 0.02 < fifo.found.values["urgent_p99"]
     True
     """
-    if client is not None and jobs is not None:
-        raise ValueError("give jobs or client, not both")
+    executor = of_client(client, jobs)
     plan, facts = prepare(policies, cases, seeds=seeds, quick=quick)
-    executor: Executor = LocalProcesses(jobs)
-    if client is not None:
-        from linkweir.sweeps.cluster import DaskCluster
-
-        executor = DaskCluster(client)
     return run_yardstick(plan, facts, executor, out=out, force=force, progress=progress)
 
 
@@ -75,12 +68,4 @@ def run_yardstick(
     progress: Callable[[int, int, int], None] | None = None,
 ) -> Yardstick:
     """Runs what was prepared; see `measure`."""
-    try:
-        found = Yardstick(facts, run_plan(plan, executor, out=out, force=force, progress=progress))
-    except SweepInterrupted as interrupted:
-        if out is not None:
-            Yardstick(facts, interrupted.sweep).write()
-        raise
-    if out is not None:
-        found.write()
-    return found
+    return run_and_write(plan, executor, partial(Yardstick, facts), out=out, force=force, progress=progress)

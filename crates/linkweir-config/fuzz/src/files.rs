@@ -12,6 +12,11 @@ use libfuzzer_sys::fuzz_target;
 use linkweir_sim::experiment::Traffic;
 use linkweir_sim::scenario::{load, parse, Overrides, Scenario};
 
+/// What is read with the reader of highest number.
+#[path = "../../../linkweir-sim/tests/elements/mod.rs"]
+mod elements;
+use elements::{summed, LISTED};
+
 const CBR: &str = "kind = \"cbr\"\nrate = \"10kbit\"\n";
 const RATE: &str = "rate = \"1Mbit\"\n";
 /// Keys of the link and of its flow, with places for the keys of an input.
@@ -38,29 +43,6 @@ const READERS: [(&str, &str); 6] = [
         "kind = \"requests\"\nresponse = \"10kB\"\nthink = { file = \"f\" KEYS }\n",
     ),
 ];
-
-/// What is read with the reader of highest number, two-line elements.
-const LISTED: &str = "duration = \"9s\"\n[constellation]\ntle = \"f\"\nKEYS\n\
-    stations = [{ name = \"a\", latitude = 49, longitude = 2 }, { name = \"b\", latitude = 41, longitude = -74 }]\n\
-    [constellation.ground]\nrate = \"1Mbit\"\nmask = 0\n[constellation.ground.scheduler]\npolicy = \"fifo\"\n\
-    [[constellation.ground.class]]\nname = \"a\"\n\
-    [constellation.isl]\nrate = \"1Mbit\"\n[constellation.isl.scheduler]\npolicy = \"fifo\"\n\
-    [[constellation.isl.class]]\nname = \"a\"\n\
-    [[flow]]\nkind = \"tcp\"\nclass = \"a\"\nfrom = \"a\"\nto = \"b\"\n";
-
-/// Gives lines of elements the last digit that they must have, which a fuzzer seldom finds.
-fn summed(content: &[u8]) -> Vec<u8> {
-    let mut lines: Vec<Vec<u8>> = content.split(|c| *c == b'\n').map(<[u8]>::to_vec).collect();
-    for line in lines.iter_mut().filter(|line| line.len() == 69) {
-        let digits = line[..68].iter().map(|c| match c {
-            b'0'..=b'9' => u32::from(c - b'0'),
-            b'-' => 1,
-            _ => 0,
-        });
-        line[68] = b'0' + (digits.sum::<u32>() % 10) as u8;
-    }
-    lines.join(&b'\n')
-}
 
 /// A folder of this process, for the file.
 fn folder() -> &'static PathBuf {
