@@ -366,10 +366,28 @@ def test_figures_for_papers_draw_the_same_panels(three: Result) -> None:
 
 @pytest.mark.parametrize("form", plot.FORMATS)
 def test_a_layout_without_a_drawing_is_the_same(three: Result, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    chart, *_ = plot.delay_charts(three)
-    once = plot.drawn(chart, form)
+    charts = [*plot.charts(three), *plot.delay_charts(three)]
+    once = [plot.drawn(chart, form) for chart in charts]
     monkeypatch.setattr(Picture, "draw", Figure.draw)
-    assert plot.drawn(chart, form) == once
+    assert [plot.drawn(chart, form) for chart in charts] == once
+
+
+def test_so_it_is_with_a_legend_outside_and_axes_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    def document() -> bytes:
+        def drawn() -> Picture:
+            figure = Picture(figsize=(6, 4), layout="constrained")
+            for row in figure.subplots(2, 2, sharey=True):
+                for axes in row:
+                    axes.plot([1, 2, 3], label="a long name")
+                    axes.set_ylabel("rate in Mbit/s")
+            figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
+            return figure
+
+        return plot.document(drawn)
+
+    once = document()
+    monkeypatch.setattr(Picture, "draw", Figure.draw)
+    assert document() == once
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 
 from matplotlib.backend_bases import RendererBase
@@ -15,13 +16,14 @@ class Picture(Figure):
 
     laid_out_alone = False
     """Matplotlib draws a figure to lay it out, then again into the file. The layout does not need the first drawing;
-    only the outline of a file that is `tight` may."""
+    only the outline of a file that is `tight` does."""
 
     def draw(self, renderer: RendererBase) -> None:
         """Draws it, or only lays it out."""
         engine = self.get_layout_engine()
         if self.laid_out_alone and isinstance(engine, ConstrainedLayoutEngine):
-            engine.execute(self)
+            with contextlib.suppress(ValueError):  # as matplotlib does when it draws
+                engine.execute(self)
         else:
             super().draw(renderer)
 

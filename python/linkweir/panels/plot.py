@@ -40,6 +40,7 @@ STYLE: dict[Any, Any] = {
     "legend.fontsize": 8,
     "legend.frameon": False,
     "lines.linewidth": 1.2,
+    "savefig.bbox": None,  # a user's own settings may be `tight`
     "pdf.fonttype": 42,  # letters stay letters: journals refuse fonts of type 3
     "svg.fonttype": "path",
     "svg.hashsalt": "linkweir",
