@@ -225,6 +225,32 @@ def test_the_sources_are_hashed_as_by_the_build_of_the_native_module(tmp_path: P
     assert playground.sources(tmp_path) == f"{joined:016x}"
 
 
+def test_every_crate_of_the_simulator_is_among_the_sources() -> None:
+    command = ["cargo", "metadata", "--locked", "--no-deps", "--format-version", "1"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    needed = {
+        package["name"]: [found["name"] for found in package["dependencies"] if "path" in found and not found["kind"]]
+        for package in json.loads(done.stdout)["packages"]
+    }
+    crates, more = set[str](), {"linkweir-web"}
+    while more:
+        crates |= more
+        more = {name for crate in more for name in needed[crate]} - crates
+    assert len(crates) > 4
+    listed = (REPOSITORY / "crates/linkweir-py/sources.txt").read_text().splitlines()
+    assert {f"crates/{crate}/src" for crate in crates} <= set(listed)
+
+
+@pytest.mark.parametrize("changed", ["crates/linkweir-web/src/answer.rs", "crates/linkweir-panels/src/apart.rs"])
+def test_another_answer_or_panel_is_another_simulator(changed: str, tmp_path: Path) -> None:
+    for name in ("crates/linkweir-py/sources.txt", changed):
+        (tmp_path / name).parent.mkdir(parents=True)
+        shutil.copy(REPOSITORY / name, tmp_path / name)
+    before = playground.sources(tmp_path)
+    (tmp_path / changed).write_text((tmp_path / changed).read_text() + "// planted\n")
+    assert playground.sources(tmp_path) != before
+
+
 # --- the page -------------------------------------------------------------------------------------------------------
 
 
