@@ -226,7 +226,7 @@ COMMIT := HEAD
 OUT := build/release
 
 release: $(CARGO_DEB) $(CARGO_CYCLONEDX)
-	./setup.sh build deb kernel-deb release
+	./setup.sh build playground deb kernel-deb release
 	python3 release/release.py --commit "$(COMMIT)" --out "$(OUT)"
 
 fresh:
