@@ -219,6 +219,23 @@ def test_the_module_is_where_cargo_puts_it(tmp_path: Path, monkeypatch: pytest.M
     assert playground.built() == REPOSITORY / "elsewhere/wasm32-unknown-unknown/release/linkweir_web.wasm"
 
 
+@pytest.mark.parametrize("brought", [True, False])
+def test_where_rust_brings_no_linker_the_systems_is_named(
+    brought: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("clang", "llvm-ar", "wasm-ld"):
+        program(tmp_path, name, "")
+    program(tmp_path, "cargo", f'echo "$CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER" >{tmp_path}/named')
+    program(tmp_path, "rustc", f"echo {tmp_path}")
+    (tmp_path / "libstd-1.rlib").touch()
+    if brought:
+        (tmp_path / "lib/rustlib/host/bin").mkdir(parents=True)
+        (tmp_path / "lib/rustlib/host/bin/rust-lld").touch()
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    playground.built()
+    assert (tmp_path / "named").read_text().strip() == ("" if brought else "wasm-ld")
+
+
 def test_the_sources_are_hashed_as_by_the_build_of_the_native_module(tmp_path: Path) -> None:
     folder = tmp_path / "crates/linkweir-py"
     folder.mkdir(parents=True)
