@@ -84,6 +84,9 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         [top] = {Path(name).parts[0] for name in archive.getnames()}
         archive.extractall(source)
     _compile_ours_quickly(source / top)
+    # cargo takes what the archive does not need out of Cargo.lock, which is one of the sources
+    command = ["cargo", "metadata", "--quiet", "--format-version=1"]
+    subprocess.run(command, cwd=source / top, stdout=subprocess.DEVNULL, check=True)
     reports = source / top / "python/linkweir/report"
     (reports / knobs.MODULE).write_bytes(SIMULATOR)
     (reports / knobs.SOURCES).write_text(playground.sources(source / top))
