@@ -494,8 +494,9 @@ def tab_to(browser: Browser, found: str) -> None:
     for _ in range(100):
         press(browser, "Tab")
         assert browser.value(
-            "document.activeElement.matches(':focus-visible') || document.activeElement === document.body"
-        )
+            "document.activeElement === document.body || "
+            "getComputedStyle(document.activeElement).outlineStyle !== 'none'"
+        ), browser.value("document.activeElement.outerHTML.slice(0, 99)")
         if browser.value(found):
             return
     raise AssertionError(f"no Tab leads there: {found}")
