@@ -51,7 +51,7 @@ CARGO_CYCLONEDX := target/tools/bin/cargo-cyclonedx
 
 export CARGO_TERM_COLOR ?= never
 
-NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml -o -name sources.txt) Cargo.toml Cargo.lock
 
 .PHONY: help demo test test-long quick lint lint-rust check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site playground pictures manuals notebooks keys names ns3 ns3-dist bpf
 
@@ -226,7 +226,7 @@ COMMIT := HEAD
 OUT := build/release
 
 release: $(CARGO_DEB) $(CARGO_CYCLONEDX)
-	./setup.sh build deb kernel-deb release
+	./setup.sh build playground deb kernel-deb release
 	python3 release/release.py --commit "$(COMMIT)" --out "$(OUT)"
 
 fresh:

@@ -38,7 +38,10 @@ SCENARIOS = ("scenarios/pds.toml", "scenarios/leo-voice.toml")
 LICENCES = ("BSD-3-Clause.txt", "GPL-2.0-only.txt")
 IN_PYTHON = (*LICENCES, "MIT-uPlot.txt", "THIRD-PARTY-wheel.txt")
 IN_GATEWAY = ("BSD-3-Clause.txt", "MIT-uPlot.txt", "THIRD-PARTY-gateway.txt")
+# the simulator for browsers is in no commit: reports with knobs bring it along
+SIMULATOR = ("linkweir/report/simulator.wasm.gz", "linkweir/report/simulator.wasm.sources")
 IN_WHEEL = (
+    *SIMULATOR,
     "linkweir/py.typed",
     "linkweir/_native.abi3.so",
     "linkweir/templates/policy.c",
@@ -150,6 +153,8 @@ class Release:
         run(sys.executable, "release/notices.py", "--check")
         run("sh", "vectors/make.sh")
         source = self.sdist()
+        self.say("simulator for browsers")
+        run(sys.executable, "docs/site/playground.py")
         wheels = {machine: self.wheel(machine) for machine in TARGETS}
         self.compare(wheels)
         self.gateway_arm64(self.gateway())
@@ -207,6 +212,8 @@ class Release:
         need(self.version in run(native, "--version"), "linkweir --version has another version")
         for scenario in SCENARIOS:
             run(native, "run", ROOT / scenario, "--out", WORK / "runs/x86_64" / Path(scenario).stem)
+        run(native, "run", ROOT / SCENARIOS[0], "--out", WORK / "knobs")
+        run(native, "report", WORK / "knobs", "--knobs")
         for name, text in BROKEN.items():
             (WORK / name).write_text(text)
         words = ("run", WORK / "broken.toml", "--out")
@@ -226,7 +233,7 @@ class Release:
         count = emulated.same_files(WORK / "runs/x86_64", WORK / "runs/aarch64")
         runs = " and ".join(f"`{Path(scenario).name}`" for scenario in SCENARIOS)
         for machine_name, name, how in (
-            ("x86_64", wheels["x86_64"].name, f"ran {runs}"),
+            ("x86_64", wheels["x86_64"].name, f"ran {runs}; wrote a report with knobs"),
             (
                 "aarch64",
                 wheels["aarch64"].name,
@@ -374,7 +381,8 @@ class Release:
     def finish(self, source: Path) -> None:
         day = datetime.fromtimestamp(int(self.epoch), tz=timezone.utc).date()
         zig = run(self.programs / "python", "-m", "ziglang", "version").strip()
-        compilers = [run("rustc", "--version").strip(), f"zig {zig}", run("cc", "--version").splitlines()[0]]
+        compilers = [run("rustc", "--version").strip(), f"zig {zig}"]
+        compilers += [run(program, "--version").splitlines()[0] for program in ("cc", "clang")]
         lines = [
             f"Linkweir {self.version}, commit {self.commit} of {day}.",
             "",

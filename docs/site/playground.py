@@ -117,13 +117,15 @@ def built() -> Path:
     for program in _MUST:
         if shutil.which(program) is None:
             raise MissingError(f"{program} is missing; {_CURE}")
-    linkers = (_rust("sysroot") / "lib/rustlib").glob("*/bin/rust-lld")
-    if shutil.which("wasm-ld") is None and not any(linkers):
+    has_linker = any((_rust("sysroot") / "lib/rustlib").glob("*/bin/rust-lld"))
+    if shutil.which("wasm-ld") is None and not has_linker:
         raise MissingError(f"wasm-ld is missing; {_CURE}")
     command = ["cargo", "rustc", "--locked", "--release", "--quiet", "--package", "linkweir-web", "--lib"]
     command += ["--crate-type", "cdylib", "--target", TARGET]
     # 0.81 MB in gzip; at level "s" 0.88, at level 3 1.14
     environment = {**os.environ, "CARGO_PROFILE_RELEASE_OPT_LEVEL": "z", "CARGO_PROFILE_RELEASE_LTO": "fat"}
+    if not has_linker:  # as in Debian's packages, whose compilers look for rust-lld all the same
+        environment["CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER"] = "wasm-ld"
     if not _has_std():
         if not (_rust("sysroot") / "lib/rustlib/src/rust/library/std/Cargo.toml").exists():
             raise MissingError(f"Rust's standard library for {TARGET} is missing; {_CURE}")

@@ -18,7 +18,11 @@ from command import SCENARIOS, SMALL, linkweir
 from firefox import MISSING as WITHOUT_FIREFOX
 from firefox import PROGRAM as FIREFOX
 from firefox import Firefox
-from test_playground import module  # noqa: F401
+from test_playground import (
+    module,  # noqa: F401
+    press,
+    tab_to,
+)
 
 import linkweir as package
 from linkweir import Scenario, _native
@@ -290,6 +294,29 @@ def test_another_simulator_than_the_runs_is_noticed(tmp_path: Path, browser: Bro
 
 
 @pytest.mark.usefixtures("brought")
+def test_knobs_are_found_and_turned_by_the_keyboard_alone(tmp_path: Path, browser: Browser) -> None:
+    report = with_knobs(SCENARIOS / "geo.toml", tmp_path)  # so many knobs that all but the first table are folded
+    opened(browser, report)
+    summary = "document.activeElement.matches('#knobs details:not([open]) summary')"
+    tab_to(browser, f"{summary} && document.activeElement.textContent === 'class af'")
+    press(browser, "Enter")
+    assert browser.value("document.activeElement.closest('details').open")
+    tab_to(browser, "document.activeElement.matches('#knobs [data-key=\\'class.af.memory\\'] input')")
+    shown = "document.activeElement.getAttribute('aria-valuetext')"
+    before = browser.value(shown)
+    browser.value("document.querySelector('#knobs .state').textContent = '', 0")
+    press(browser, "ArrowRight")
+    browser.wait(DONE)
+    after = browser.value(shown)
+    assert after != before
+    assert browser.value("document.querySelector('#knobs mark').textContent").startswith(f'memory = "{after}"')
+    tab_to(browser, "document.activeElement.textContent === 'As it was run'")
+    browser.value("document.querySelector('#knobs .state').textContent = '', 0")
+    press(browser, "Enter")
+    browser.wait(f"{DONE} && document.querySelectorAll('#knobs mark').length === 0")
+
+
+@pytest.mark.usefixtures("brought")
 def test_it_fits_a_phone_and_moves_nothing_by_itself(tmp_path: Path, browser: Browser) -> None:
     report = with_knobs(SCENARIOS / "geo.toml", tmp_path)
     browser.resize(360, 740)
@@ -324,7 +351,7 @@ def refused(directory: Path) -> str:
 def test_a_package_without_the_simulator_says_how_to_build_it(tmp_path: Path) -> None:
     said = refused(ran(SMALL, tmp_path))
     assert "simulator.wasm.gz: is missing, as this package was built without the simulator for browsers" in said
-    assert "`make playground` compiles it" in said
+    assert "install the wheel of a release, which has it, or build this package after `make playground`" in said
 
 
 @pytest.mark.usefixtures("pretended")

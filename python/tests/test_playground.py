@@ -106,7 +106,17 @@ def in_node(node: str, module: Path, wanted: bytes, folder: Path) -> dict[str, A
     return answer
 
 
-@pytest.mark.parametrize("name", QUICK)
+def shipped() -> list[str]:
+    """The scenarios that a browser can run: those without a policy of the user's own."""
+    names = sorted(path.stem for path in SCENARIOS.glob("*.toml"))
+    names = [name for name in names if "policy = {" not in (SCENARIOS / f"{name}.toml").read_text()]
+    assert len(names) > 25
+    return names
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in shipped()]
+)
 def test_node_gives_the_bytes_of_a_native_run(name: str, node: str, module: Path, tmp_path: Path) -> None:
     answer = in_node(node, module, request(name, "want", "tables"), tmp_path)
     assert answer["tables"] == native_hash(name)
@@ -209,6 +219,23 @@ def test_the_module_is_where_cargo_puts_it(tmp_path: Path, monkeypatch: pytest.M
     assert playground.built() == REPOSITORY / "elsewhere/wasm32-unknown-unknown/release/linkweir_web.wasm"
 
 
+@pytest.mark.parametrize("brought", [True, False])
+def test_where_rust_brings_no_linker_the_systems_is_named(
+    brought: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("clang", "llvm-ar", "wasm-ld"):
+        program(tmp_path, name, "")
+    program(tmp_path, "cargo", f'echo "$CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER" >{tmp_path}/named')
+    program(tmp_path, "rustc", f"echo {tmp_path}")
+    (tmp_path / "libstd-1.rlib").touch()
+    if brought:
+        (tmp_path / "lib/rustlib/host/bin").mkdir(parents=True)
+        (tmp_path / "lib/rustlib/host/bin/rust-lld").touch()
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    playground.built()
+    assert (tmp_path / "named").read_text().strip() == ("" if brought else "wasm-ld")
+
+
 def test_the_sources_are_hashed_as_by_the_build_of_the_native_module(tmp_path: Path) -> None:
     folder = tmp_path / "crates/linkweir-py"
     folder.mkdir(parents=True)
@@ -223,6 +250,32 @@ def test_the_sources_are_hashed_as_by_the_build_of_the_native_module(tmp_path: P
     for byte in b"a/b/c2a/b.c1":  # folders before what follows their names, as paths are sorted in Rust
         joined = (joined ^ byte) * 0x100000001B3 % 2**64
     assert playground.sources(tmp_path) == f"{joined:016x}"
+
+
+def test_every_crate_of_the_simulator_is_among_the_sources() -> None:
+    command = ["cargo", "metadata", "--locked", "--no-deps", "--format-version", "1"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    needed = {
+        package["name"]: [found["name"] for found in package["dependencies"] if "path" in found and not found["kind"]]
+        for package in json.loads(done.stdout)["packages"]
+    }
+    crates, more = set[str](), {"linkweir-web"}
+    while more:
+        crates |= more
+        more = {name for crate in more for name in needed[crate]} - crates
+    assert len(crates) > 4
+    listed = (REPOSITORY / "crates/linkweir-py/sources.txt").read_text().splitlines()
+    assert {f"crates/{crate}/src" for crate in crates} <= set(listed)
+
+
+@pytest.mark.parametrize("changed", ["crates/linkweir-web/src/answer.rs", "crates/linkweir-panels/src/apart.rs"])
+def test_another_answer_or_panel_is_another_simulator(changed: str, tmp_path: Path) -> None:
+    for name in ("crates/linkweir-py/sources.txt", changed):
+        (tmp_path / name).parent.mkdir(parents=True)
+        shutil.copy(REPOSITORY / name, tmp_path / name)
+    before = playground.sources(tmp_path)
+    (tmp_path / changed).write_text((tmp_path / changed).read_text() + "// planted\n")
+    assert playground.sources(tmp_path) != before
 
 
 # --- the page -------------------------------------------------------------------------------------------------------
@@ -340,6 +393,22 @@ def test_a_timeout_trades_late_packets_for_lost_ones(browser: Browser, root: str
     assert longer_saves == {"84": True, "110": False, "150": False}  # just full, overloaded, more so
 
 
+def test_memory_decides_what_a_drive_gives_back(browser: Browser, root: str) -> None:
+    text = (SCENARIOS / "lte-drive.toml").read_text()
+    rates = []
+    for memory in ("100ms", "1s", "10s", "60s"):
+        [af] = [row for row in opened(browser, root, f"piece=trace&memory={memory}") if row[0] == "af"]
+        assert af[1] == "1.50"
+        changed = text.replace('memory = "10s"', f'memory = "{memory}"')
+        native = linkweir.run(linkweir.Scenario.parse(changed, path=SCENARIOS / "lte-drive.toml")).classes.to_pylist()
+        [rate_bps] = [row["rate_bps"] for row in native if row["class"] == "af"]
+        assert af[2] == f"{rate_bps / 1e6:.2f}"
+        rates.append(float(af[2]))
+    assert rates == sorted(rates)
+    assert rates[0] < 0.9 * 1.5
+    assert rates[-1] == pytest.approx(1.5, abs=0.01)
+
+
 @pytest.mark.parametrize("address", ["piece=voice&voice=10", "piece=voice&voice=abc", "piece=memory&memory=-1s"])
 def test_a_wrong_address_leaves_the_slider_at_the_usual_value(address: str, browser: Browser, root: str) -> None:
     opened(browser, root, address)
@@ -407,6 +476,66 @@ def test_a_slider_is_moved_by_the_keyboard_and_the_address_carries_it(browser: B
     assert browser.value("location.hash") == f"#piece=memory&memory={most}"
     assert browser.value("document.querySelector('#knobs a[href^=\\'#\\']').hash") == f"#piece=memory&memory={most}"
     assert browser.value(CELLS) == [["af", "5.00", "5.00"]]
+
+
+CODES = {"Tab": 9, "Enter": 13, "End": 35, "ArrowRight": 39}
+
+
+def press(browser: Browser, key: str) -> None:
+    """Presses a key and lets it go."""
+    text = {"text": "\r"} if key == "Enter" else {}
+    for kind in ("keyDown", "keyUp"):
+        more = text if kind == "keyDown" else {}
+        browser.ask("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=CODES[key], **more)
+
+
+def tab_to(browser: Browser, found: str) -> None:
+    """Presses Tab until the focus is where an expression is true; each place on the way must be seen."""
+    for _ in range(100):
+        press(browser, "Tab")
+        assert browser.value(
+            "document.activeElement === document.body || "
+            "getComputedStyle(document.activeElement).outlineStyle !== 'none'"
+        ), browser.value("document.activeElement.outerHTML.slice(0, 99)")
+        if browser.value(found):
+            return
+    raise AssertionError(f"no Tab leads there: {found}")
+
+
+PIECES = ("memory", "voice", "overload", "timeout", "trace", "edit")
+
+
+def test_every_piece_is_reached_and_turned_by_the_keyboard_alone(browser: Browser, root: str) -> None:
+    opened(browser, root, "piece=edit")
+    for number, piece in enumerate(PIECES):
+        browser.value("document.activeElement.blur(), document.querySelector('#knobs .state').textContent = '', 0")
+        tab_to(browser, f"document.activeElement === document.querySelectorAll('#knobs .pieces button')[{number}]")
+        press(browser, "Enter")
+        browser.wait(f"location.hash.startsWith('#piece={piece}') && {DONE}")
+        control = "button.does" if piece == "edit" else "input[type=range]"
+        tab_to(browser, f"document.activeElement.matches('#knobs .knob {control}')")
+        before = browser.value("location.hash")
+        browser.value("document.querySelector('#knobs .state').textContent = '', 0")
+        press(browser, "Enter" if piece == "edit" else "ArrowRight")
+        browser.wait(DONE)
+        assert (browser.value("location.hash") == before) == (piece == "edit")
+        tab_to(browser, "document.activeElement.textContent === 'Link to this setting'")
+    assert browser.problems() == []
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_it_fits_a_phone(piece: str, browser: Browser, root: str) -> None:
+    browser.resize(360, 740)
+    opened(browser, root, f"piece={piece}")
+    assert browser.value("innerWidth") == 360
+    assert browser.value("document.documentElement.scrollWidth") <= 360
+    cut = """[...document.querySelectorAll("#knobs :is(button, input, select, label, output, canvas)")]
+    .filter((each) => {
+      const { left, right, width } = each.getBoundingClientRect();
+      return width > 0 && (left < 0 || right > 360);
+    }).map((each) => each.outerHTML.slice(0, 99))"""
+    assert browser.value(cut) == []
+    assert browser.problems() == []
 
 
 def test_the_changed_key_is_marked(browser: Browser, root: str) -> None:
@@ -545,11 +674,8 @@ def test_a_browser_gives_the_bytes_of_a_native_run(name: str, browser: Browser, 
 def hashes_of_all(browser: Browser | Firefox, root: str) -> None:
     """Compares all shipped scenarios with native runs."""
     opened(browser, root, "piece=memory")
-    names = sorted(path.stem for path in SCENARIOS.glob("*.toml"))
-    names = [name for name in names if "policy = {" not in (SCENARIOS / f"{name}.toml").read_text()]
-    assert len(names) > 25
-    assert {name: browser.value(HASHES.replace("NAME", name)) for name in names} == {
-        name: native_hash(name) for name in names
+    assert {name: browser.value(HASHES.replace("NAME", name)) for name in shipped()} == {
+        name: native_hash(name) for name in shipped()
     }
 
 

@@ -554,16 +554,12 @@ def test_a_browser_draws_it(
     assert len(set(timed)) == 1, "panels do not line up"
 
 
-@pytest.mark.browser
-def test_lines_that_are_equal_are_both_seen(browser: Browser, equal: Result) -> None:
-    show(browser, equal)
-    seen = browser.value(
-        """(() => {
+PARTS = """(() => {
           const { plot } = linkweirReport.panels.find(({ panel }) => panel.name === "rates");
           const { ctx, bbox } = plot;
-          const y = Math.round(plot.valToPos(2, "y", true));
+          const y = Math.round(plot.valToPos(VALUE, "y", true));
           const style = getComputedStyle(document.documentElement);
-          return ["--c0", "--c1"].map((name) => {
+          return COLOURS.map((name) => {
             const hex = style.getPropertyValue(name).trim();
             const colour = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
             let columns = 0;
@@ -575,8 +571,48 @@ def test_lines_that_are_equal_are_both_seen(browser: Browser, equal: Result) -> 
             return columns / bbox.width;
           });
         })()"""
-    )
+
+
+def parts_with(browser: Browser, value: float, *colours: str) -> list[float]:
+    """In which part of the chart of rates, from left to right, each colour is drawn at a rate, Mbit/s."""
+    found: list[float] = browser.value(PARTS.replace("VALUE", str(value)).replace("COLOURS", json.dumps(colours)))
+    return found
+
+
+@pytest.mark.browser
+def test_lines_that_are_equal_are_both_seen(browser: Browser, equal: Result) -> None:
+    show(browser, equal)
+    seen = parts_with(browser, 2, "--c0", "--c1")
     assert all(0.3 < part < 0.7 for part in seen), seen
+
+
+@pytest.mark.browser
+def test_af_and_cs0_are_both_seen_where_dwrr_gives_them_the_same(browser: Browser, tmp_path: Path) -> None:
+    run = linkweir.run(SCENARIOS / "geo-dwrr.toml", out=tmp_path / "run")
+    turns = {line["label"]: line["turn"] for line in panel_of(run, "rates")["lines"]}
+    assert turns == {"capacity": None, "ef": None, "af": [0, 2], "cs0": [1, 2]}
+    show(browser, run)
+    seen = parts_with(browser, 5, "--c1", "--c2")
+    assert all(0.3 < part < 0.7 for part in seen), seen
+
+
+@pytest.mark.browser
+def test_the_line_of_what_is_promised_is_seen(browser: Browser, equal: Result) -> None:
+    show(browser, equal)
+    found = browser.value(
+        """(() => {
+          const { plot } = linkweirReport.panels.find(({ panel }) => panel.name === "rates");
+          const { ctx, bbox } = plot;
+          const y = Math.round(plot.valToPos(3, "y", true));
+          let columns = 0;
+          for (let x = bbox.left; x < bbox.left + bbox.width; x += 1) {
+            const pixels = ctx.getImageData(x, y - 2, 1, 5).data;
+            if ([0, 4, 8, 12, 16].some((k) => pixels[k + 2] - pixels[k] > 60)) columns += 1;
+          }
+          return columns / bbox.width;
+        })()"""
+    )
+    assert 0.3 < found < 0.9  # a thin line of dots in the blue of its class, and there is no other blue
 
 
 @pytest.mark.browser

@@ -711,7 +711,7 @@ def test_the_native_module_knows_the_sources_it_was_built_from() -> None:
     for folder in (
         "core/include",
         "core/src",
-        *(f"crates/linkweir-{crate}/src" for crate in ("config", "core", "py", "sim", "user")),
+        *(f"crates/linkweir-{crate}/src" for crate in ("config", "core", "panels", "py", "sim", "user", "web")),
         "crates/linkweir-user/harness",
     ):
         files += [path for path in (REPOSITORY / folder).rglob("*") if path.is_file()]

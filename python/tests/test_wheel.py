@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import subprocess
@@ -16,12 +17,18 @@ import pytest
 from command import REPOSITORY, SMALL, strict_json
 
 import linkweir
+from linkweir.report import knobs
+
+sys.path.insert(0, str(REPOSITORY / "docs/site"))
+
+import playground
 
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
 START = REPOSITORY / "python/linkweir/templates/start"
 LICENCES = {"BSD-3-Clause.txt", "GPL-2.0-only.txt", "MIT-uPlot.txt", "THIRD-PARTY-wheel.txt"}
 DRAWN_WITH = ("report.js", "report.css", "uPlot.iife.min.js", "uPlot.min.css", "uPlot.notice.js")
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+SIMULATOR = gzip.compress(b"a simulator, as far as the package knows", mtime=0)
 HERE_ALONE = ("CARGO_TARGET_DIR", "PYTHONPATH")
 NO_INDEX = ("NewConnectionError", "NameResolutionError", "ProxyError", "ConnectTimeoutError", "ReadTimeoutError")
 
@@ -77,6 +84,12 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         [top] = {Path(name).parts[0] for name in archive.getnames()}
         archive.extractall(source)
     _compile_ours_quickly(source / top)
+    # cargo takes what the archive does not need out of Cargo.lock, which is one of the sources
+    command = ["cargo", "metadata", "--quiet", "--format-version=1"]
+    subprocess.run(command, cwd=source / top, stdout=subprocess.DEVNULL, check=True)
+    reports = source / top / "python/linkweir/report"
+    (reports / knobs.MODULE).write_bytes(SIMULATOR)
+    (reports / knobs.SOURCES).write_text(playground.sources(source / top))
     for path in source.rglob("*"):
         path.touch()  # the archive's files are all of one date, by which cargo would not see a change
     folder = tmp_path_factory.mktemp("wheel")
@@ -126,6 +139,7 @@ def test_the_source_distribution_holds_what_a_build_needs(sdist: Path) -> None:
     assert {str(path.relative_to(REPOSITORY)) for path in needed} <= names
     assert {f"LICENSES/{name}" for name in LICENCES} <= names
     assert {f"python/linkweir/report/{name}" for name in DRAWN_WITH} <= names
+    assert not any(knobs.MODULE in name for name in names)
     assert about["License-Expression"] == "BSD-3-Clause AND (GPL-2.0-only OR BSD-3-Clause) AND MIT"
 
 
@@ -145,6 +159,16 @@ def test_a_wheel_of_the_source_distribution_runs_a_scenario(wheel: Path, tmp_pat
         texts = {Path(name).name for name in archive.namelist() if ".dist-info/licenses/" in name}
     assert texts == LICENCES
     runs_a_scenario(sys.executable, wheel, tmp_path)
+    brings_the_simulator_along(wheel, tmp_path)
+
+
+def brings_the_simulator_along(wheel: Path, folder: Path) -> None:
+    """What was there when the wheel was built is in it, and its command puts it into a report."""
+    with zipfile.ZipFile(wheel) as archive:
+        assert archive.read(f"linkweir/report/{knobs.MODULE}") == SIMULATOR
+    assert knobs.as_text(SIMULATOR) not in (folder / "out/report.html").read_text()
+    run(folder / "venv/bin/linkweir", "report", folder / "out", "--knobs")
+    assert knobs.as_text(SIMULATOR) in (folder / "out/report.html").read_text()
 
 
 @pytest.mark.long

@@ -11,9 +11,9 @@
 
   // --- the experiments ---------------------------------------------------------------------------------------------------
   //
-  // A knob sets `keys` of the scenario to a value, in TOML; which values there are, the simulator says of the first key: those of
-  // the policy's table, or for a flow's rate those from `least` to `most`. A knob with `scenarios` chooses a scenario. `numbers`
-  // makes a table of an answer: its headings and rows.
+  // A knob sets `keys` of the scenario to a value, in TOML; which values there are, the simulator says of the first key, or of
+  // `known`, the name that it has for this key: those of the policy's table, or for a flow's rate those from `least` to `most`.
+  // A knob with `scenarios` chooses a scenario. `numbers` makes a table of an answer: its headings and rows.
 
   // What classes got of the rates that they are promised: by the policy itself, or else by `others`, bit/s.
   const ratesOf = (names, others = {}) => (answer) => ({
@@ -89,6 +89,7 @@
       knobs: [{
         name: "load", label: "rate of each class", least: "12.5Mbit", most: "18Mbit", value: "13.5Mbit",
         keys: ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"].map((name) => `flow.${name}.rate`),
+        known: "flow.cbr1.rate", // these flows have no name: a key finds them by their class
       }],
       charts: ["delays", "drops"],
       numbers: ratiosOf,
@@ -244,7 +245,7 @@
       list.addEventListener("change", () => turned(knob, list.value));
       return made("div", { className: "knob" }, made("label", { htmlFor: id }, knob.label), list);
     }
-    const found = known.find(({ key }) => key === knob.keys[0]);
+    const found = known.find(({ key }) => key === (knob.known ?? knob.keys[0]));
     if (!found) return ""; // the trace is a fault, which the run shows
     const own = found.stops[found.at];
     const from = Math.max(0, found.stops.indexOf(`"${knob.least}"`));

@@ -73,7 +73,8 @@ def refuse(run: RunTables, directory: Path) -> None:
     if not _module().is_file():
         raise DirectoryError(
             f"{_module()}: is missing, as this package was built without the simulator for browsers, which --knobs "
-            "needs; in Linkweir's sources `make playground` compiles it, and a package built after that has it"
+            "needs; install the wheel of a release, which has it, or build this package after `make playground` in "
+            "Linkweir's sources, which compiles it"
         )
     noted = _module().with_name(SOURCES)
     sources = noted.read_text(encoding="utf-8").strip() if noted.is_file() else "unknown"

@@ -334,19 +334,62 @@ kind = "greedy"
         assert_eq!(knob(TEXT, "flow.all.rate"), None);
     }
 
+    /// Rules about several keys, which a value within its own range may break: the knob, and how the parser's sentence begins.
+    const RULES: [(&str, &str); 5] = [
+        (
+            "class.af.low_level",
+            "low_level must be less urgent than level",
+        ),
+        ("class.af.low_level", "another queue has this level"),
+        (
+            "class.af.rate",
+            "a queue with a low_level needs a reservation",
+        ),
+        (
+            "class.af.rate",
+            "the reservation must be below the link's capacity",
+        ),
+        ("class.rest.level", "another queue has this level"),
+    ];
+    /// The same of knobs that take no value but the scenario's: AF has a rate and no level between, `rest` has no low level.
+    const TAKE_ONE: [(&str, &str); 5] = [
+        ("class.af.level", "low_level must be less urgent than level"),
+        ("class.af.level", "another queue has this level"),
+        (
+            "class.af.share",
+            "rate and share are two names of one reservation",
+        ),
+        ("class.rest.rate", "only a controlled queue reserves a rate"),
+        (
+            "class.rest.share",
+            "only a controlled queue reserves a rate",
+        ),
+    ];
+
     #[test]
-    fn every_value_is_one_that_the_parser_takes() {
+    fn every_value_is_one_that_the_parser_takes_but_for_rules_about_several_keys() {
         let scenario = parse(TEXT, Path::new("one.toml")).unwrap();
+        let rules: Vec<(&str, &str)> = RULES.into_iter().chain(TAKE_ONE).collect();
+        let mut seen = BTreeSet::new();
         for knob in scenario.knobs() {
-            for stop in &knob.stops {
+            let mut taken = 0;
+            for (place, stop) in knob.stops.iter().enumerate() {
                 let keys = [(knob.key.clone(), stop.clone())];
                 let text = changed(&scenario.resolved_toml, None, &keys).unwrap();
-                if let Err(fault) = parse(&text, Path::new("one.toml")) {
-                    // ranges fit; rules about several keys may not
-                    assert!(!fault.message.contains(" .. "), "{}: {fault}", knob.key);
-                }
+                let Err(fault) = parse(&text, Path::new("one.toml")) else {
+                    taken += 1;
+                    continue;
+                };
+                assert_ne!(place, knob.at, "{}: its own value: {fault}", knob.key);
+                let broken = rules
+                    .iter()
+                    .find(|(key, rule)| *key == knob.key && fault.message.starts_with(rule));
+                seen.insert(broken.unwrap_or_else(|| panic!("{} = {stop}: {fault}", knob.key)));
             }
+            let takes_one = TAKE_ONE.iter().any(|(key, _)| *key == knob.key);
+            assert_eq!(taken == 1, takes_one, "{}: it takes {taken}", knob.key);
         }
+        assert_eq!(seen, rules.iter().collect());
     }
 
     #[test]
