@@ -35,19 +35,22 @@ pub fn a_flow_that_fills_its_class_neither_keeps_others_out_nor_goes_before_them
         let tunnel = Tunnel::new(&ONE_CLASS.replace("fq_codel", flows));
         let gateway = &tunnel.gateways[0];
         let bulk = tunnel.here.socket("10.77.0.1:1000");
-        let call = tunnel.here.socket("10.77.0.1:1001");
+        // Two of them, as one of 1,024 calls shares the queue of the bulk.
+        let calls = [1001, 1002].map(|port| tunnel.here.socket(&format!("10.77.0.1:{port}")));
         let there = tunnel.there.socket(TO);
         gateway.set_capacity(0);
         fill(gateway, &bulk, 400);
-        for _ in 0..5 {
-            call.send_to(&[2; CALL_BYTES], TO).unwrap();
+        for call in &calls {
+            for _ in 0..5 {
+                call.send_to(&[2; CALL_BYTES], TO).unwrap();
+            }
         }
-        let show = gateway.wait_until("the call's packets arrived", |show| {
-            show.peers[0].classes[0].arrived_pkts == 405
+        let show = gateway.wait_until("the calls' packets arrived", |show| {
+            show.peers[0].classes[0].arrived_pkts == 410
         });
         let class = &show.peers[0].classes[0];
         assert_eq!(class.backlog_pkts, LIMIT_PKTS as u32, "{show:?}");
-        assert_eq!(class.dropped_limit_pkts, 405 - LIMIT_PKTS, "{show:?}");
+        assert_eq!(class.dropped_limit_pkts, 410 - LIMIT_PKTS, "{show:?}");
         assert_eq!(class.dropped_policy_pkts, 0, "{show:?}");
         assert_eq!(class.flows.as_deref(), Some(flows));
         assert!(
@@ -56,13 +59,13 @@ pub fn a_flow_that_fills_its_class_neither_keeps_others_out_nor_goes_before_them
             show.text()
         );
         gateway.set_capacity(10_000_000);
-        // Each round has at most two packets of the bulk, and all of the call's fit into the quantum of one.
+        // Each round has at most two packets of the bulk, and all of a call's fit into the quantum of one.
         let mut buffer = [0; 2000];
-        let mut calls = 0;
+        let mut came = 0;
         for _ in 0..10 {
-            calls += u64::from(there.recv(&mut buffer).unwrap() == CALL_BYTES);
+            came += u64::from(there.recv(&mut buffer).unwrap() == CALL_BYTES);
         }
-        assert_eq!(calls, 5, "{flows}");
+        assert!(came >= 5, "{flows}: {came}");
         gateway.wait_until("nothing waits", |show| {
             show.peers[0].classes[0].backlog_pkts == 0
         });
