@@ -149,9 +149,12 @@ impl Bond {
         self.restorer = before.restorer;
         self.restorer.set_waits(waits(config));
         (self.told, self.told_bps) = (before.told, before.told_bps);
+        // A path that was there earlier has its probes of then no more: those of all paths have times of one clock, so what was
+        // sent before the last of them says nothing new of it.
+        let last_ns = before.paths.iter().map(|path| path.probed_ns).max();
         for path in &mut self.paths {
             let known = before.paths.iter().find(|known| known.name == path.name);
-            path.probed_ns = known.map_or(0, |known| known.probed_ns);
+            path.probed_ns = known.map_or(last_ns.unwrap_or(0), |known| known.probed_ns);
         }
     }
 

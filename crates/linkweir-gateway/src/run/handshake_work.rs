@@ -105,9 +105,8 @@ impl Peers {
             match &mut station.underlays {
                 None if is_looped => {}
                 None => drop(socket.send(datagram, to, station.source, 0)),
-                // Which of them works is not known yet.
                 Some(underlays) => underlays
-                    .all(&self.own)
+                    .for_handshake(&self.own)
                     .into_iter()
                     .for_each(|(to, from)| drop(socket.send(datagram, to, from, 0))),
             }

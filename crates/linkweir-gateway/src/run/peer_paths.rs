@@ -44,18 +44,6 @@ impl Gateway {
         let Some(way) = bond.paths.iter().position(|path| path.name == probe.name) else {
             return count(dropped, "unasked");
         };
-        let classes = probe.classes;
-        if classes != bond.classes {
-            if bond.other_classes.replace(classes) != Some(classes) {
-                let what = format!(
-                    "has {classes} classes and this end {}: packets use one path at a time until both list the same",
-                    bond.classes
-                );
-                tell(Event::PathChanged, &self.config.peers[at].name, &what);
-            }
-            return;
-        }
-        bond.other_classes = None;
         let released = &mut self.ingress.released;
         let probed = bond.probed(now_ns, way, (session_index, probe), |held| {
             released.push(held);
@@ -72,19 +60,31 @@ impl Gateway {
             let place = (from, to);
             if path.came != Some(place) {
                 path.came = Some(place);
-                underlays.learn(way, from, to);
+                underlays.learn(way, from, to, true);
                 *endpoint = underlays.endpoint();
                 *source = underlays.source();
                 *loop_is_doubted = true;
             }
         }
+        self.peers.wakes.wake(at);
+        let classes = probe.classes;
+        if classes != bond.classes {
+            if bond.other_classes.replace(classes) != Some(classes) {
+                let what = format!(
+                    "has {classes} classes and this end {}: packets use one path at a time until both list the same",
+                    bond.classes
+                );
+                tell(Event::ClassesDiffer, &self.config.peers[at].name, &what);
+            }
+            return;
+        }
+        bond.other_classes = None;
         let here = (from, to.map(Source::from).unwrap_or_default());
         let (to, from) = underlays.path(way).unwrap_or(here);
         let echo = Message::PathEcho(probe).packet();
         if let Some(datagram) = session.seal(&echo, &mut self.peers.scratch) {
             let _ = self.socket.send(datagram, to, from, 0);
         }
-        self.peers.wakes.wake(at);
     }
 
     /// The peer answered a probe of a path.
@@ -102,6 +102,7 @@ impl Gateway {
         let way = usize::from(probe.path);
         // An answer to what was not asked says nothing.
         if underlays.choice.answered(now_ns, way, probe.sent_ns) {
+            station.silence.hear();
             bond.answered(now_ns, way, probe);
             if let Some(path) = bond.paths.get_mut(way).filter(|path| path.came.is_none()) {
                 path.came = Some((from, to));

@@ -27,11 +27,12 @@ impl Peers {
         else {
             return None;
         };
-        if !session.is_open() {
+        let is_open = session.is_open();
+        if !is_open && station.bond.is_none() {
             return None;
         }
         let agreed = station.link.is_agreed();
-        while let Some(way) = underlays.choice.probe(now_ns) {
+        while let Some(way) = is_open.then(|| underlays.choice.probe(now_ns)).flatten() {
             // Without an answer another way is used.
             if underlays.is_looped(way, &self.own) {
                 continue;
@@ -44,7 +45,12 @@ impl Peers {
                 way: way as u64,
             });
             // A peer that knows no paths answers the other one.
-            let of_path = station.bond.as_ref().map(|bond| bond.probe(now_ns, way));
+            let bond = station.bond.as_ref().filter(|_| underlays.is_named(way));
+            let of_path = bond.map(|bond| bond.probe(now_ns, way));
+            if station.bond.is_some() && underlays.choice.is_mute() {
+                // Any peer sends something after 10 s to show that it came.
+                station.silence.sent(now_ns);
+            }
             let probe = Some(probe).filter(|_| !agreed);
             for probe in of_path.into_iter().chain(probe) {
                 let Some(datagram) = session.seal(&probe.packet(), &mut self.scratch) else {
@@ -52,23 +58,27 @@ impl Peers {
                 };
                 if let Err(error) = socket.send(datagram, to, from, 0) {
                     if underlays.choice.are_at_once() && !is_passing(&error) {
-                        underlays.choice.set_broken(now_ns, way, true);
+                        underlays.choice.refused(now_ns, way);
                     }
                 }
             }
         }
-        let fell_silent = station.bond.is_some() && station.silence.is_silent(now_ns);
-        let change = if fell_silent && !station.skipped {
-            underlays.choice.fell_silent()
-        } else {
-            None
-        };
-        station.skipped = fell_silent;
+        let silence = &station.silence;
+        let skips = is_open && silence.is_lost(now_ns, station.skipped_ns);
+        let mut change = None;
+        if station.bond.is_some() && skips {
+            station.skipped_ns = Some(now_ns);
+            change = underlays.choice.fell_silent();
+            if let Some(Change { from, .. }) = change {
+                underlays.forget_guess(from);
+            }
+        }
         let change = change.or_else(|| underlays.choice.decide(now_ns));
         if let Some(Change { from, to }) = change {
             station.endpoint = underlays.endpoint();
             station.source = underlays.source();
             station.loop_is_doubted = true;
+            station.came = None;
             // The peer sends to where the last datagram came from, so one goes out at once.
             let is_looped = underlays.is_looped(to, &self.own);
             let datagram = session.seal(&[], &mut self.scratch);
@@ -91,10 +101,8 @@ impl Peers {
                 tell(Event::UnderlayChanged, &peer.name, &what);
             }
         }
-        station
-            .underlays
-            .as_ref()
-            .map(|underlays| underlays.choice.due_ns())
+        let underlays = station.underlays.as_ref().filter(|_| is_open);
+        underlays.map(|underlays| underlays.choice.due_ns())
     }
 }
 
@@ -114,9 +122,13 @@ impl Gateway {
 
     /// A peer answered a probe.
     pub(super) fn echoed(&mut self, now_ns: u64, at: usize, Probe { sent_ns, way }: Probe) {
-        if let Some(underlays) = &mut self.peers.stations[at].underlays {
+        let station = &mut self.peers.stations[at];
+        if let Some(underlays) = &mut station.underlays {
             let way = usize::try_from(way).unwrap_or(usize::MAX);
-            underlays.choice.answered(now_ns, way, sent_ns);
+            let is_known = underlays.choice.answered(now_ns, way, sent_ns);
+            if is_known {
+                station.silence.hear();
+            }
             self.peers.wakes.wake(at);
         }
     }

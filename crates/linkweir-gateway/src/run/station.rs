@@ -87,8 +87,8 @@ pub(super) struct Station {
     pub silence: Silence,
     /// Whether it was silent when that was last looked at.
     pub was_silent: bool,
-    /// Whether another way was tried as it is silent.
-    pub skipped: bool,
+    /// When another way was tried as it is silent, ns.
+    pub skipped_ns: Option<u64>,
     /// Whether there was a session when that was last looked at.
     pub was_open: bool,
     /// Whether its reported capacity had expired then.
@@ -162,7 +162,7 @@ impl Station {
             candidates: Candidates::default(),
             silence: Silence::default(),
             was_silent: false,
-            skipped: false,
+            skipped_ns: None,
             was_open: false,
             had_expired: false,
             has_news: false,
@@ -325,10 +325,17 @@ impl Station {
             return false;
         }
         if let Some(underlays) = &mut self.underlays {
-            if self.bond.is_none() || !underlays.moves_to(from) {
+            if self.bond.is_none() || !underlays.choice.is_mute() {
                 return false;
             }
-            underlays.learn(underlays.choice.in_use(), from, to);
+            self.came = Some((from, to));
+            let Some(other) = underlays.follow(from, to) else {
+                return false;
+            };
+            if let Some(way) = other {
+                let what = format!("the peer sends over {way}; {way} is used");
+                tell(Event::UnderlayChanged, name, &what);
+            }
             self.source = underlays.source();
         } else {
             self.came = Some((from, to));
@@ -403,6 +410,7 @@ impl Station {
             return false;
         };
         let is_news = underlays.find_devices(now_ns, devices);
+        self.came = None;
         self.source = underlays.source();
         is_news
     }
@@ -412,7 +420,7 @@ impl Station {
     pub(super) fn path_failed(&mut self, now_ns: u64, to: &Destination) {
         if let Some(underlays) = &mut self.underlays {
             if let Some(way) = underlays.way_of(to.to, to.from) {
-                underlays.choice.set_broken(now_ns, way, true);
+                underlays.choice.refused(now_ns, way);
             }
         }
     }

@@ -55,11 +55,11 @@ name = "lte"
 rate = "RATE2"
 "#;
 
-struct Site {
-    gateways: [Gateway; 2],
-    hub: Namespace,
-    ship: Namespace,
-    log: std::path::PathBuf,
+pub struct Site {
+    pub gateways: [Gateway; 2],
+    pub hub: Namespace,
+    pub ship: Namespace,
+    pub log: std::path::PathBuf,
     folder: Folder,
 }
 
@@ -108,7 +108,7 @@ impl Site {
     }
 
     /// Waits until both ends agree and use both paths.
-    fn agreed(self) -> Site {
+    pub fn agreed(self) -> Site {
         for gateway in &self.gateways {
             gateway.wait_until("both agree and both paths are used", |show| {
                 show.peers[0].paths_agreed == Some(true)
@@ -123,7 +123,16 @@ impl Site {
     }
 
     fn probing(probe: &str, scheduler: &str, rates: [&str; 2]) -> Site {
-        let (hub, ship) = cables();
+        Site::between(cables(), probe, scheduler, rates)
+    }
+
+    /// The same between two namespaces that the caller has set up.
+    pub fn between(
+        (hub, ship): (Namespace, Namespace),
+        probe: &str,
+        scheduler: &str,
+        rates: [&str; 2],
+    ) -> Site {
         let folder = Folder::new();
         let publics = [1, 2].map(|last| keygen(&folder, last));
         let log = folder.path("log");
@@ -177,11 +186,11 @@ impl Site {
     }
 }
 
-fn peer(show: &Show) -> &PeerShow {
+pub fn peer(show: &Show) -> &PeerShow {
     &show.peers[0]
 }
 
-fn path<'s>(show: &'s Show, name: &str) -> &'s PathShow {
+pub fn path<'s>(show: &'s Show, name: &str) -> &'s PathShow {
     let mut paths = peer(show).paths.iter();
     paths.find(|path| path.name == name).unwrap()
 }
@@ -200,7 +209,7 @@ fn strict(ef: &str, rest: &str) -> String {
 
 /// Sends so many numbered datagrams of voice at this interval while something happens at one of them; returns the numbers that
 /// came, in order.
-fn call(
+pub fn call(
     from: &Socket,
     to: &Socket,
     address: &str,

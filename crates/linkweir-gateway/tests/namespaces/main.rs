@@ -27,6 +27,7 @@ mod failover;
 mod flood;
 mod flows;
 mod interop;
+mod interop_paths;
 mod keeper;
 mod large;
 mod life;
@@ -60,7 +61,7 @@ const ANYWHERE: [&str; 3] = [
 ];
 
 /// Tests that need another program, and its Debian package.
-const PROGRAMS: [(&str, &str, &str); 17] = [
+const PROGRAMS: [(&str, &str, &str); 25] = [
     (
         "clear::a_firewall_refuses_what_rules_no_longer_do",
         "iptables",
@@ -117,6 +118,46 @@ const PROGRAMS: [(&str, &str, &str); 17] = [
         "wireguard-go",
     ),
     ("interop::iperf3_runs_both_ways", "iperf3", "iperf3"),
+    (
+        "interop_paths::probes_do_not_lead_an_unmodified_peer_to_a_path_that_is_not_in_use",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop_paths::an_unmodified_peer_follows_when_a_carrier_goes_and_comes",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop_paths::an_unmodified_peer_with_one_address_follows_when_a_carrier_goes_and_comes",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop_paths::an_unmodified_peer_follows_when_a_path_is_silent_and_comes_back_when_it_says_so",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop_paths::an_unmodified_peer_follows_when_a_path_is_silent_and_comes_back_when_it_says_so",
+        "iptables",
+        "iptables",
+    ),
+    (
+        "interop_paths::an_unmodified_peer_that_moves_is_found_again",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop_paths::an_unmodified_peer_is_found_where_the_first_path_is_silent_from_the_start",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop_paths::an_unmodified_peer_is_found_where_the_first_path_is_silent_from_the_start",
+        "iptables",
+        "iptables",
+    ),
     (
         "monitoring::alerts_tell_hosts_apart",
         "promtool",
@@ -243,6 +284,14 @@ const TESTS: &[(&str, fn())] = &trials! {
         an_unmodified_peer_is_served_over_one_of_several_paths,
         an_unmodified_peer_with_the_wrong_key_gets_nothing,
         iperf3_runs_both_ways,
+    }
+    interop_paths {
+        probes_do_not_lead_an_unmodified_peer_to_a_path_that_is_not_in_use,
+        an_unmodified_peer_follows_when_a_carrier_goes_and_comes,
+        an_unmodified_peer_with_one_address_follows_when_a_carrier_goes_and_comes,
+        an_unmodified_peer_follows_when_a_path_is_silent_and_comes_back_when_it_says_so,
+        an_unmodified_peer_that_moves_is_found_again,
+        an_unmodified_peer_is_found_where_the_first_path_is_silent_from_the_start,
     }
     keeper {
         a_rule_comes_again_while_routes_are_compared,
