@@ -36,6 +36,7 @@ mod long;
 mod looped;
 mod monitoring;
 mod names;
+mod nat;
 mod observe;
 mod ordinary;
 mod outage;
@@ -61,7 +62,7 @@ const ANYWHERE: [&str; 3] = [
 ];
 
 /// Tests that need another program, and its Debian package.
-const PROGRAMS: [(&str, &str, &str); 25] = [
+const PROGRAMS: [(&str, &str, &str); 26] = [
     (
         "clear::a_firewall_refuses_what_rules_no_longer_do",
         "iptables",
@@ -118,6 +119,11 @@ const PROGRAMS: [(&str, &str, &str); 25] = [
         "wireguard-go",
     ),
     ("interop::iperf3_runs_both_ways", "iperf3", "iperf3"),
+    (
+        "nat::mappings_of_both_paths_change_and_nothing_is_lost",
+        "iptables",
+        "iptables",
+    ),
     (
         "interop_paths::probes_do_not_lead_an_unmodified_peer_to_a_path_that_is_not_in_use",
         "wireguard-go",
@@ -364,6 +370,9 @@ const TESTS: &[(&str, fn())] = &trials! {
     monitoring {
         alerts_tell_hosts_apart,
         each_query_of_the_board_has_an_answer_and_each_alert_is_evaluated,
+    }
+    nat {
+        mappings_of_both_paths_change_and_nothing_is_lost,
     }
     names {
         silent_name_servers_of_other_peers_delay_no_name,
