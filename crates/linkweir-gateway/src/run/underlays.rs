@@ -303,3 +303,103 @@ impl PeerUnderlays {
         numbered.filter_map(show).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HUB: [&str; 2] = ["", ""];
+
+    /// Ways to a peer whose two paths have these further keys.
+    fn ways(keys: [&str; 2]) -> PeerUnderlays {
+        let text = include_str!("../../configs/boat.toml");
+        let at = text.find("[[peer.path]]").unwrap();
+        let path = |(name, keys): (&str, &str)| {
+            format!("[[peer.path]]\nname = \"{name}\"\nrate = \"8Mbit\"\n{keys}\n")
+        };
+        let paths = ["starlink", "lte"].into_iter().zip(keys).map(path);
+        let text = text[..at].to_string() + &paths.collect::<String>();
+        let config = crate::config::parse(&text, std::path::Path::new("boat.toml")).unwrap();
+        let mut ways = PeerUnderlays::new(0, &config.peers[0]).unwrap();
+        for (way, path) in ways.underlay_paths.iter_mut().enumerate() {
+            if path.device.is_some() {
+                path.number = way as u32 + 7;
+                ways.choice.set_broken(0, way, false);
+            }
+        }
+        ways
+    }
+
+    fn at(last: u8) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, last], 51_820))
+    }
+
+    fn here(device: u32) -> Option<Local> {
+        let address = IpAddr::from([198, 51, 100, 1]);
+        Some(Local { address, device })
+    }
+
+    /// The endpoints of both ways.
+    fn ends(ways: &PeerUnderlays) -> [Option<SocketAddr>; 2] {
+        [0, 1].map(|way| ways.path(way).map(|(to, _)| to))
+    }
+
+    #[test]
+    fn a_guess_is_not_named_and_gives_way_to_the_peers_word() {
+        let mut ways = ways(HUB);
+        assert_eq!(ways.endpoint(), None);
+        assert_eq!(ways.follow(at(2), here(3)), Some(None));
+        assert_eq!(ends(&ways), [Some(at(2)), None]);
+        assert!(!ways.is_named(0));
+        // It moves, or sends over the other path: that cannot be told.
+        assert_eq!(ways.follow(at(3), here(4)), Some(None));
+        assert_eq!(ends(&ways), [Some(at(3)), None]);
+        // It says that this is the other path.
+        ways.learn(1, at(3), here(4), true);
+        assert_eq!(ends(&ways), [None, Some(at(3))]);
+        assert_eq!(ways.current(), 1);
+        assert!(ways.is_named(1));
+        ways.learn(0, at(2), here(3), true);
+        assert_eq!(ends(&ways), [Some(at(2)), Some(at(3))]);
+        assert!(ways.is_named(0));
+    }
+
+    #[test]
+    fn one_endpoint_behind_two_devices_is_told_by_these() {
+        let key = |device: &str| format!("endpoint = \"192.0.2.2:51820\"\ndevice = \"{device}\"");
+        let mut ways = ways([&key("lw-none1"), &key("lw-none2")]);
+        assert_eq!(ways.follow(at(2), here(8)), Some(Some("lte")));
+        assert_eq!(ways.follow(at(2), here(8)), Some(None));
+        assert_eq!(ways.follow(at(2), here(9)), None, "a device of neither");
+        // It has another port over the first one.
+        assert_eq!(ways.follow(at(5), here(7)), Some(Some("starlink")));
+        assert_eq!(ends(&ways), [Some(at(5)), Some(at(2))]);
+        assert!(
+            ways.is_named(0),
+            "what is sent through this device is this path"
+        );
+        ways.choice.set_broken(0, 1, true);
+        assert_eq!(ways.follow(at(6), here(8)), None, "without a carrier");
+        assert_eq!(ends(&ways), [Some(at(5)), Some(at(2))]);
+        ways.forget_guess(0);
+        assert_eq!(ends(&ways), [Some(at(2)), Some(at(2))]);
+    }
+
+    #[test]
+    fn a_handshake_goes_over_all_when_the_way_in_use_has_no_answer() {
+        let own = Own::default();
+        let key = |last: u8| format!("endpoint = \"192.0.2.{last}:51820\"");
+        let mut ways = ways([&key(2), &key(3)]);
+        let mut asked = || {
+            let all = ways.for_handshake(&own);
+            all.into_iter().map(|(to, _)| to).collect::<Vec<_>>()
+        };
+        for _ in 0..HANDSHAKES {
+            assert_eq!(asked(), [at(2)]);
+        }
+        assert_eq!(asked(), [at(2), at(3)]);
+        assert!(ways.meets(9));
+        assert!(!ways.meets(9));
+        assert_eq!(ways.for_handshake(&own).len(), 1);
+    }
+}
