@@ -146,8 +146,7 @@ impl Bond {
     /// Takes over what came from the same peer, over other paths or from elsewhere: the numbers of packets under way are known,
     /// and those that are held stay.
     pub(super) fn inherit(&mut self, config: &Config, before: Bond) {
-        self.restorer = before.restorer;
-        self.restorer.set_waits(waits(config));
+        self.take_over(config, before.restorer);
         (self.told, self.told_bps) = (before.told, before.told_bps);
         // A path that was there earlier has its probes of then no more: those of all paths have times of one clock, so what was
         // sent before the last of them says nothing new of it.
@@ -156,6 +155,12 @@ impl Bond {
             let known = before.paths.iter().find(|known| known.name == path.name);
             path.probed_ns = known.map_or(last_ns.unwrap_or(0), |known| known.probed_ns);
         }
+    }
+
+    /// Takes over what is known of the numbers of the same peer.
+    pub(super) fn take_over(&mut self, config: &Config, restorer: Restorer) {
+        self.restorer = restorer;
+        self.restorer.set_waits(waits(config));
     }
 
     /// Takes over settings that leave names and places of the paths as they are.
@@ -643,6 +648,29 @@ mod tests {
         assert_eq!(after.restorer.held(1), (1, 40));
         let again = after.probed(0, 0, (1, sent), |_| {});
         assert!(!again.is_stale && !again.is_latest);
+    }
+
+    /// A path that was removed is added again: a probe that was withheld since does not lead it anywhere.
+    #[test]
+    fn a_path_that_comes_again_remembers_when_the_peer_probed_last() {
+        let text = include_str!("../../configs/boat.toml");
+        let config = crate::config::parse(text, Path::new("boat.toml")).unwrap();
+        let peer = bond();
+        let mut before = bond();
+        for (path, sent_ns) in [(1, 5), (0, 9)] {
+            let sent = probe(&peer, sent_ns * MS, path);
+            assert!(before.probed(0, path.into(), (1, sent), |_| {}).is_latest);
+        }
+        let mut one = bond();
+        one.paths.truncate(1);
+        one.inherit(&config, before);
+        let mut again = bond();
+        again.inherit(&config, one);
+        for (sent_ns, is_latest) in [(6, false), (9, false), (10, true)] {
+            let sent = probe(&peer, sent_ns * MS, 1);
+            let probed = again.probed(0, 1, (1, sent), |_| {});
+            assert_eq!(probed.is_latest, is_latest, "{sent_ns} ms");
+        }
     }
 
     const SECOND_NS: u64 = 1000 * MS;

@@ -23,12 +23,15 @@ pub(super) struct Egress {
     pub(super) below: Option<Below>,
     /// A packet with its number in front of it.
     numbered: Vec<u8>,
+    /// The longest packet with which a number fits into a datagram, bytes: what waited while a reload lowered the MTU goes without.
+    pub(super) numbered_most: usize,
 }
 
 impl Egress {
-    pub(super) fn new(below: Option<Below>) -> Egress {
+    pub(super) fn new(below: Option<Below>, mtu: u32) -> Egress {
         Egress {
             below,
+            numbered_most: mtu as usize,
             ..Egress::default()
         }
     }
@@ -90,6 +93,11 @@ impl Egress {
             count_all(dropped, "no_endpoint", packet.pkts());
             return;
         };
+        let most = self.numbered_most;
+        if over.is_again && packet.len() > most {
+            // The far end could not tell it from the first.
+            return;
+        }
         underlays.choice.carries(over.path);
         let destination = Destination {
             station: at,
@@ -103,7 +111,7 @@ impl Egress {
         let refused =
             self.outbox
                 .add_sealed(destination, packet, overhead_bytes, |clear, sealed| {
-                    let Some(number) = number else {
+                    let Some(number) = number.filter(|_| clear.len() <= most) else {
                         return session.seal(clear, sealed).map(|datagram| datagram.len());
                     };
                     numbered.clear();

@@ -121,7 +121,7 @@ impl Gateway {
     ) {
         let opened = &self.ingress.opened[place];
         let station = &mut self.peers.stations[at];
-        let (Some(number), Some(bond)) = (Number::read(opened), &mut station.bond) else {
+        let Some(number) = Number::read(opened) else {
             return count(&mut station.dropped, "malformed");
         };
         let held = Held {
@@ -129,7 +129,12 @@ impl Gateway {
             outer_tos,
         };
         let released = &mut self.ingress.released;
-        let dropped = bond.take(now_ns, over, (number, held), |held| released.push(held));
+        let out = |held| released.push(held);
+        let dropped = match (&mut station.bond, &mut station.former) {
+            (Some(bond), _) => bond.take(now_ns, over, (number, held), out),
+            (None, Some(former)) => former.arrive(now_ns, number, held, out),
+            (None, None) => return count(&mut station.dropped, "malformed"),
+        };
         match dropped {
             // These are counted for each class.
             None | Some(Dropped::Duplicate | Dropped::Late) => {}
@@ -140,14 +145,14 @@ impl Gateway {
 
     /// Hands out packets of a peer that must not wait for earlier ones any longer. Returns when more must be, ns.
     pub(super) fn release_late(&mut self, now_ns: u64, at: usize) -> Option<u64> {
-        let bond = self.peers.stations[at].bond.as_mut()?;
-        let due_ns = bond.restorer.due_ns()?;
+        let restorer = self.peers.stations[at].restorer()?;
+        let due_ns = restorer.due_ns()?;
         if now_ns < due_ns {
             return Some(due_ns);
         }
         let released = &mut self.ingress.released;
-        bond.restorer.expire(now_ns, |held| released.push(held));
-        let due_ns = bond.restorer.due_ns();
+        restorer.expire(now_ns, |held| released.push(held));
+        let due_ns = restorer.due_ns();
         self.deliver_released(at);
         due_ns
     }
@@ -395,6 +400,7 @@ impl Gateway {
         let over = Over {
             path: way,
             number: None,
+            is_again: false,
         };
         self.send_over(at, packet, 0, Some(over));
         next_ns

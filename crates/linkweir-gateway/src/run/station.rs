@@ -28,6 +28,7 @@ use linkweir_plane::feedback::{Feedback, Message, Reporter, Sent};
 use linkweir_plane::link::Link;
 use linkweir_plane::mss;
 use linkweir_plane::path_mtu::PathMtu;
+use linkweir_plane::restoring::Restorer;
 use linkweir_plane::routing::Routing;
 use linkweir_plane::tos::Model;
 
@@ -70,6 +71,8 @@ pub(super) struct Station {
     pub underlays: Option<PeerUnderlays>,
     /// What belongs to them if they are paths that are used at once.
     pub bond: Option<Box<Bond>>,
+    /// What came over them if a reload has removed them: the peer numbers its packets until it knows, and some may be held.
+    pub former: Option<Box<Restorer>>,
     /// The endpoint and the place where its last datagram came in, as of which `source` was found.
     pub came: Option<(SocketAddr, Option<Local>)>,
     /// Whether what is sent to it would come back through the tunnel's own device: then nothing is.
@@ -154,6 +157,7 @@ impl Station {
             source: Source::default(),
             underlays: None,
             bond: None,
+            former: None,
             came: None,
             is_looped: false,
             loop_is_doubted: true,
@@ -232,8 +236,15 @@ impl Station {
         }
         let before = self.bond.take();
         self.bond = Bond::new(config, peer).map(Box::new);
-        if let (Some(bond), Some(before)) = (&mut self.bond, before) {
-            bond.inherit(config, *before);
+        match (&mut self.bond, before) {
+            (Some(bond), Some(before)) => bond.inherit(config, *before),
+            (None, Some(before)) => self.former = Some(Box::new(before.restorer)),
+            (Some(bond), None) => {
+                if let Some(former) = self.former.take() {
+                    bond.take_over(config, *former);
+                }
+            }
+            (None, None) => {}
         }
         self.loop_is_doubted = true;
         if let Some(underlays) = &self.underlays {
@@ -265,6 +276,8 @@ impl Station {
         }
         if old.probe_mtu != new.probe_mtu {
             self.path_mtu = path_mtu(now_ns, config, new);
+        } else if let Some(path) = &mut self.path_mtu {
+            path.set_full(now_ns, config.mtu);
         }
         if old.report != new.report {
             self.reporter = new.report.then(Reporter::default);
@@ -280,13 +293,37 @@ impl Station {
         }
         if place(old) != place(new) {
             self.candidates = Candidates::default();
+            // With the first path or without the last the peer is where it was.
+            let has_turned = old.paths.is_empty() != new.paths.is_empty();
+            let was = self.endpoint.filter(|_| has_turned);
+            let came_to = self.came.and_then(|(_, to)| to);
             self.endpoint = new.endpoint;
             self.forget_path();
             self.set_ways(now_ns, config, new);
+            if let (None, Some(was)) = (self.endpoint, was) {
+                self.stay(was, came_to);
+            }
             self.path_changed(now_ns);
             self.has_news = self.link.waiting_pkts() > 0;
         }
         changed
+    }
+
+    /// It is sent there as before, over other ways, of which none has an endpoint.
+    fn stay(&mut self, endpoint: SocketAddr, came_to: Option<Local>) {
+        self.endpoint = Some(endpoint);
+        if let Some(underlays) = &mut self.underlays {
+            underlays.follow(endpoint, came_to);
+            self.source = underlays.source();
+        }
+    }
+
+    /// What restores the order of its packets, if they have numbers.
+    pub(super) fn restorer(&mut self) -> Option<&mut Restorer> {
+        match &mut self.bond {
+            Some(bond) => Some(&mut bond.restorer),
+            None => self.former.as_deref_mut(),
+        }
     }
 
     /// Whether there is a session with it.
@@ -708,6 +745,69 @@ mod tests {
         let mut station = station(&config);
         station.endpoint = None;
         assert_eq!(station.due_ns(), None);
+    }
+
+    /// A reload removes all paths: what is held for order stays and goes out in its time, numbered packets are taken, and the peer
+    /// is where it was. With paths again their numbers are known.
+    #[test]
+    fn what_is_held_survives_the_last_path() {
+        use linkweir_plane::bytes::numbered::Number;
+        use linkweir_plane::restoring::Held;
+
+        let text = include_str!("../../configs/boat.toml");
+        let text = text.replace("endpoint = \"192.0.2.1:51820\"\n", "");
+        // No such devices are here.
+        let text = text.replace("device = \"eth1\"\n", "");
+        let text = text.replace("device = \"wwan0\"\n", "");
+        let with = crate::config::parse(&text, Path::new("boat.toml")).unwrap();
+        let mut without = with.clone();
+        without.peers[0].paths.clear();
+        without.peers[0].underlays.clear();
+        without.peers[0].probing = None;
+        let mut station = station(&with);
+        let at = "192.0.2.9:1".parse().unwrap();
+        assert!(station.came(at, None, "base"));
+        let arrive = |station: &mut Station, now_ns: u64, sequence| {
+            let number = Number {
+                stream: 1, // video, which waits 400 ms for its order
+                epoch: 7,
+                sequence,
+            };
+            let held = Held {
+                packet: vec![sequence as u8; 40].into(),
+                outer_tos: 0,
+            };
+            let mut out = Vec::new();
+            let restorer = station.restorer().unwrap();
+            let dropped = restorer.arrive(now_ns, number, held, |held| out.push(held.packet[0]));
+            assert_eq!(dropped, None);
+            out
+        };
+        let restorer = station.restorer().unwrap();
+        restorer.begin(0, 7, (1, 1), |_| panic!("nothing is held"));
+        assert_eq!(arrive(&mut station, 0, 1), [0_u8; 0]);
+        let turn = |station: &mut Station, old: &Config, new: &Config| {
+            let peers = (&old.peers[0], &new.peers[0]);
+            station.change(MS, new, peers).unwrap();
+        };
+        turn(&mut station, &with, &without);
+        assert!(station.bond.is_none() && station.underlays.is_none());
+        assert_eq!(station.endpoint, Some(at));
+        assert_eq!(arrive(&mut station, 2 * MS, 3), [0_u8; 0]);
+        assert_eq!(arrive(&mut station, 3 * MS, 0), [0, 1]);
+        turn(&mut station, &without, &with);
+        assert_eq!(station.endpoint, Some(at));
+        assert_eq!(arrive(&mut station, 4 * MS, 2), [2, 3]);
+        assert!(station.former.is_none());
+        // What never comes is not waited for.
+        assert_eq!(arrive(&mut station, 5 * MS, 5), [0_u8; 0]);
+        turn(&mut station, &with, &without);
+        let mut out = Vec::new();
+        let due_ns = station.restorer().unwrap().due_ns().unwrap();
+        assert!(due_ns <= 405 * MS);
+        let restorer = station.restorer().unwrap();
+        restorer.expire(due_ns, |held| out.push(held.packet[0]));
+        assert_eq!(out, [5]);
     }
 
     /// The first device of every network namespace is its loopback, which stands for the tunnel's own here.

@@ -23,6 +23,7 @@ use linkweir_plane::feedback::{Message, PathName, PathProbe};
 use nix::sys::signal::Signal;
 use nix::sys::socket::{sendmsg, ControlMessage, MsgFlags, SockaddrStorage};
 
+use crate::clear::{printed, until};
 use crate::life::comes_through;
 use crate::place::{config, keygen, sealed, set_tos, Folder, Gateway, Namespace, Socket, STRICT};
 use crate::PATIENCE;
@@ -418,6 +419,118 @@ pub fn paths_change_by_reload_under_load() {
         age_s() >= before_s + begun.elapsed().as_secs_f64() - 1.0,
         "the session is that of before"
     );
+}
+
+/// The configuration without any path, at this rate; the ship must know where the hub is.
+fn without_paths(text: &str, rate: &str) -> String {
+    let text = &text[..text.find("\n[[peer.path]]").unwrap()];
+    let text = text.replace("paths = \"all\"\n", "");
+    let text = text.replace("probe = { failover = \"10s\" }", "");
+    let text = text.replace("rate = \"1Gbit\"", &format!("rate = \"{rate}\""));
+    if text.contains("10.77.0.2/24") {
+        text.replace("allowed_ips", "endpoint = \"192.0.2.1:51820\"\nallowed_ips")
+    } else {
+        text
+    }
+}
+
+impl Site {
+    /// Reloads this text at an end; then that has so many paths, and its device this MTU.
+    fn turns(&self, end: usize, text: &str, (paths, mtu): (usize, &str)) {
+        fs::write(self.folder.path(&format!("{}.toml", end + 1)), text).unwrap();
+        self.gateways[end].signal(Signal::SIGHUP);
+        self.gateways[end].wait_until("it is reloaded", |show| peer(show).paths.len() == paths);
+        let namespace = [&self.hub, &self.ship][end];
+        until("the device has another MTU", || {
+            printed(namespace, "-o link show dev lw0").contains(&format!("mtu {mtu} "))
+        });
+    }
+}
+
+/// All paths go and come again by a reload of either end while packets pass, which lowers the MTU by what a number takes and
+/// raises it: none is lost or comes twice, and the session stays.
+pub fn all_paths_go_and_come_by_reload_under_load() {
+    let site = Site::new(&strict("paths = \"all\"", ""), ["20Mbit", "5Mbit"]);
+    let (ship, hub) = (site.ship.socket(TO_SHIP), site.hub.socket(TO_HUB));
+    set_tos(&ship, EF);
+    set_tos(&hub, EF);
+    for end in [1, 0] {
+        let with = fs::read_to_string(site.folder.path(&format!("{}.toml", end + 1))).unwrap();
+        let without = without_paths(&with, "20Mbit");
+        for (from, to, address) in [(&ship, &hub, TO_HUB), (&hub, &ship, TO_SHIP)] {
+            let came = call(
+                from,
+                to,
+                address,
+                (150, Duration::from_millis(20)),
+                |number| match number {
+                    30 => site.turns(end, &without, (0, "1440")),
+                    90 => site.turns(end, &with, (2, "1428")),
+                    _ => {}
+                },
+            );
+            let once: BTreeSet<u32> = came.iter().copied().collect();
+            assert_eq!(once.len(), 150, "{end} to {address}: {came:?}");
+            assert_eq!(came.len(), 150, "once each");
+            for gateway in &site.gateways {
+                let show = gateway.wait_until("both agree again", |show| {
+                    peer(show).paths_agreed == Some(true)
+                        && peer(show).paths.iter().all(|path| path.in_use)
+                });
+                assert_eq!(peer(&show).session, Some(true));
+                assert_eq!(peer(&show).dropped_pkts.get("malformed"), None);
+            }
+        }
+    }
+    let said = fs::read_to_string(&site.log).unwrap();
+    assert!(!said.contains("has no session any more"), "{said}");
+}
+
+/// Packets as long as the MTU of before wait while the first paths come and the last go: all of them come, and once.
+pub fn full_packets_that_wait_pass_while_the_mtu_changes() {
+    const COUNT: u32 = 100;
+    let site = Site::patient(&strict("paths = \"all\"", ""), ["2Mbit", "2Mbit"]);
+    let (ship, hub) = (site.ship.socket(TO_SHIP), site.hub.socket(TO_HUB));
+    set_tos(&ship, EF);
+    let with = fs::read_to_string(site.folder.path("2.toml")).unwrap();
+    let without = without_paths(&with, "2Mbit");
+    let mut room = [0; 2000];
+    let mut next = 0;
+    for (text, (paths, mtu), before) in [(&without, (0, "1440"), 1428), (&with, (2, "1428"), 1440)]
+    {
+        // IPv4 and UDP take 28 bytes.
+        let mut packet = vec![0; before - 28];
+        for number in next..next + COUNT {
+            packet[..4].copy_from_slice(&number.to_be_bytes());
+            ship.send_to(&packet, TO_HUB).unwrap();
+        }
+        let waits = site.gateways[1].show();
+        assert!(peer(&waits).classes[0].backlog_pkts > 0, "{waits:?}");
+        site.turns(1, text, (paths, mtu));
+        let mut came = Vec::new();
+        for _ in 0..COUNT {
+            assert_eq!(hub.recv(&mut room).unwrap(), before - 28);
+            came.push(u32::from_be_bytes(room[..4].try_into().unwrap()));
+        }
+        came.sort_unstable();
+        assert_eq!(came, (next..next + COUNT).collect::<Vec<_>>());
+        next += COUNT;
+        comes_through(&hub, &ship, TO_SHIP, b"and back");
+    }
+    let site = site.agreed();
+    // A packet of the MTU of before and a number would not have fitted into one datagram.
+    assert_eq!(counter(&site.ship, "FragCreates"), 0);
+}
+
+/// A counter of IPv4 in a namespace.
+fn counter(namespace: &Namespace, name: &str) -> u64 {
+    let printed = namespace.run("cat", &["/proc/net/snmp"]).stdout;
+    let text = String::from_utf8(printed).unwrap();
+    let mut lines = text.lines().filter(|line| line.starts_with("Ip: "));
+    let mut words = || lines.next().unwrap().split(' ');
+    let mut both = words().zip(words());
+    let found = both.find(|(known, _)| *known == name).unwrap();
+    found.1.parse().unwrap()
 }
 
 /// The end that receives gets other settings of its paths while packets are under way: their numbers stay known.

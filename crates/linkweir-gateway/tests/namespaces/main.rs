@@ -217,6 +217,8 @@ const TESTS: &[(&str, fn())] = &trials! {
         the_expensive_path_is_used_when_the_cheap_one_is_full,
         a_promise_that_cannot_be_kept_is_said,
         paths_change_by_reload_under_load,
+        all_paths_go_and_come_by_reload_under_load,
+        full_packets_that_wait_pass_while_the_mtu_changes,
         the_receiving_end_is_reloaded_under_load,
         a_peer_that_was_started_again_agrees_again,
         the_capacity_of_a_path_is_set,
