@@ -60,7 +60,8 @@ struct Underlay {
     /// Whether the system cannot use it at present, and since when it can again, ns.
     is_broken: bool,
     mended_ns: Option<u64>,
-    /// When the system refused a datagram, ns, if it is broken by that and not by its device.
+    /// When the system refused a datagram, ns, if it is broken by that and not by its device, or was and nothing has been heard
+    /// of the system or over it since.
     refused_ns: Option<u64>,
     /// When the last probe was sent, ns, and whether packets were since.
     probed_ns: u64,
@@ -201,9 +202,9 @@ impl Underlays {
         let Some(underlay) = self.underlays.get_mut(at) else {
             return false;
         };
-        let is_news = underlay.is_broken != is_broken;
+        let was_refused = underlay.refused_ns.take().is_some();
+        let is_news = underlay.is_broken != is_broken || was_refused && !is_broken;
         underlay.is_broken = is_broken;
-        underlay.refused_ns = None;
         if is_broken {
             underlay.good_ns = None;
             underlay.mended_ns = None;
@@ -390,7 +391,6 @@ impl Underlays {
             // A mute peer confirms nothing, so what was refused once may be tried again when the way in use fails.
             let is_over = |ns: u64| is_mute && ns + failback_ns <= now_ns;
             if underlay.refused_ns.is_some_and(is_over) {
-                underlay.refused_ns = None;
                 underlay.is_broken = false;
             }
             if underlay
@@ -657,10 +657,17 @@ mod tests {
             !underlays.is_broken(0),
             "it may be tried when the other fails"
         );
-        underlays.set_broken(14_000 * MS, 0, true);
+        assert!(
+            underlays.set_broken(14_000 * MS, 0, false),
+            "it has changed"
+        );
+        assert_eq!(run3(&mut underlays, (14_000, 25_000)), [(24_000, 0)]);
+        underlays.refused(25_000 * MS, 0);
+        assert_eq!(run3(&mut underlays, (25_000, 26_000)), [(25_000, 1)]);
+        underlays.set_broken(26_000 * MS, 0, true);
         assert_eq!(underlays.follow(0), None);
-        underlays.refused(15_000 * MS, 0);
-        assert_eq!(run3(&mut underlays, (15_000, 60_000)), []);
+        underlays.refused(27_000 * MS, 0);
+        assert_eq!(run3(&mut underlays, (27_000, 60_000)), []);
         assert_eq!(underlays.follow(0), None, "its device carries nothing");
     }
 

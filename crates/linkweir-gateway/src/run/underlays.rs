@@ -135,7 +135,7 @@ impl PeerUnderlays {
             path.is_looped = None;
             let Some(name) = &path.device else {
                 // What refused datagrams may have gone.
-                is_news |= self.choice.is_broken(at) && self.choice.set_broken(now_ns, at, false);
+                is_news |= self.choice.set_broken(now_ns, at, false);
                 continue;
             };
             if !self.choice.are_at_once() {

@@ -504,8 +504,6 @@ pub fn full_packets_that_wait_pass_while_the_mtu_changes() {
             packet[..4].copy_from_slice(&number.to_be_bytes());
             ship.send_to(&packet, TO_HUB).unwrap();
         }
-        let waits = site.gateways[1].show();
-        assert!(peer(&waits).classes[0].backlog_pkts > 0, "{waits:?}");
         site.turns(1, text, (paths, mtu));
         let mut came = Vec::new();
         for _ in 0..COUNT {

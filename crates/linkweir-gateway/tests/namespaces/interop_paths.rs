@@ -47,6 +47,15 @@ impl Site {
 
     /// The same; `before` is done to the peer's namespace before anything is sent.
     fn after(addresses: [&str; 2], before: impl Fn(&Namespace)) -> Site {
+        Site::over(
+            addresses,
+            ["device = \"out1\"", "device = \"out2\""],
+            before,
+        )
+    }
+
+    /// The same; the paths have these further keys.
+    fn over(addresses: [&str; 2], keys: [&str; 2], before: impl Fn(&Namespace)) -> Site {
         let (here, there) = (Namespace::new(), Namespace::new());
         here.cable_named("out1", &there, "out");
         here.cable_named("out2", &there, "wwan");
@@ -69,11 +78,11 @@ impl Site {
         let folder = Folder::new();
         let [own, others] = [1, 2].map(|last| keygen(&folder, last));
         let paths = ["first", "second"].map(|name| {
-            let (at, device, rate) = match name {
-                "first" => (addresses[0], "out1", "20Mbit"),
-                _ => (addresses[1], "out2", "10Mbit"),
+            let (at, keys, rate) = match name {
+                "first" => (addresses[0], keys[0], "20Mbit"),
+                _ => (addresses[1], keys[1], "10Mbit"),
             };
-            format!("[[peer.path]]\nname = \"{name}\"\nendpoint = \"{at}:51820\"\ndevice = \"{device}\"\nrate = \"{rate}\"\n")
+            format!("[[peer.path]]\nname = \"{name}\"\nendpoint = \"{at}:51820\"\n{keys}\nrate = \"{rate}\"\n")
         });
         let text = sealed(&config(&folder, 1, STRICT), 1, &others)
             .replace("listen = \"192.0.2.1:", "listen = \"0.0.0.0:")
@@ -199,6 +208,24 @@ pub fn an_unmodified_peer_with_one_address_follows_when_a_carrier_goes_and_comes
     follows_the_carrier(&Site::new([ALONE; 2]));
 }
 
+/// The system refuses datagrams to the peer's first address: the other path is used until it takes them again.
+pub fn an_unmodified_peer_follows_when_the_system_refuses_a_path() {
+    // Of a path with a device the system takes every datagram.
+    let site = Site::over(TWO, ["", "device = \"out2\""], |_| {});
+    site.carries(b"over the first");
+    site.uses(0);
+    site.here
+        .ip(&["route", "add", "unreachable", "192.0.2.2/32"]);
+    site.carries(b"over the second");
+    site.uses(1);
+    site.stays(1);
+    site.here
+        .ip(&["route", "del", "unreachable", "192.0.2.2/32"]);
+    site.uses(0);
+    site.carries(b"over the first again");
+    site.has_kept_its_session();
+}
+
 /// A path that is silent is left, and nothing leads back to it but the peer, which sends over it.
 pub fn an_unmodified_peer_follows_when_a_path_is_silent_and_comes_back_when_it_says_so() {
     let site = Site::new(TWO);
@@ -211,6 +238,9 @@ pub fn an_unmodified_peer_follows_when_a_path_is_silent_and_comes_back_when_it_s
     site.uses(0);
     Site::silences(&site.there, "out", true);
     let (a, b) = (site.here.socket(BACK), site.there.socket(TO));
+    a.send_to(b"lost", TO).unwrap();
+    site.gateway
+        .wait_until("the second is used", |show| used(show) == [false, true]);
     comes_through(&a, &b, TO, b"over the second");
     comes_through(&b, &a, BACK, b"and back");
     site.uses(1);

@@ -62,7 +62,7 @@ const ANYWHERE: [&str; 3] = [
 ];
 
 /// Tests that need another program, and its Debian package.
-const PROGRAMS: [(&str, &str, &str); 26] = [
+const PROGRAMS: [(&str, &str, &str); 27] = [
     (
         "clear::a_firewall_refuses_what_rules_no_longer_do",
         "iptables",
@@ -148,6 +148,11 @@ const PROGRAMS: [(&str, &str, &str); 26] = [
         "interop_paths::an_unmodified_peer_follows_when_a_path_is_silent_and_comes_back_when_it_says_so",
         "iptables",
         "iptables",
+    ),
+    (
+        "interop_paths::an_unmodified_peer_follows_when_the_system_refuses_a_path",
+        "wireguard-go",
+        "wireguard-go",
     ),
     (
         "interop_paths::an_unmodified_peer_that_moves_is_found_again",
@@ -297,6 +302,7 @@ const TESTS: &[(&str, fn())] = &trials! {
         probes_do_not_lead_an_unmodified_peer_to_a_path_that_is_not_in_use,
         an_unmodified_peer_follows_when_a_carrier_goes_and_comes,
         an_unmodified_peer_with_one_address_follows_when_a_carrier_goes_and_comes,
+        an_unmodified_peer_follows_when_the_system_refuses_a_path,
         an_unmodified_peer_follows_when_a_path_is_silent_and_comes_back_when_it_says_so,
         an_unmodified_peer_that_moves_is_found_again,
         an_unmodified_peer_is_found_where_the_first_path_is_silent_from_the_start,
