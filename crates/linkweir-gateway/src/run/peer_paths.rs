@@ -8,7 +8,7 @@ use linkweir_config::units::{self, Kind};
 use linkweir_plane::bytes::numbered::{self, Number};
 use linkweir_plane::bytes::outbox::Source;
 use linkweir_plane::bytes::superpacket::Packet;
-use linkweir_plane::feedback::{Message, PathProbe, Reporter, Sent};
+use linkweir_plane::feedback::{Message, PathProbe, Probe, Reporter, Sent};
 use linkweir_plane::link::Link;
 use linkweir_plane::paths::{differs, Over};
 use linkweir_plane::restoring::{Dropped, Held, WINDOW};
@@ -38,6 +38,15 @@ impl Gateway {
             dropped,
             ..
         } = &mut self.peers.stations[at];
+        if bond.is_none() {
+            // That it came shows the peer that its path works, though not that its numbers are known: until the agreement ends it
+            // probes its paths in no other way.
+            let probe = Probe {
+                sent_ns: probe.sent_ns,
+                way: probe.path.into(),
+            };
+            return self.echo(at, probe, from, to.map(Source::from).unwrap_or_default());
+        }
         let (Some(underlays), Some(bond), Some(session)) = (underlays, bond, session) else {
             return count(dropped, "unasked");
         };

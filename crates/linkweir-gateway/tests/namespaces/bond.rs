@@ -244,6 +244,54 @@ pub fn call(
     came
 }
 
+/// Sends numbered datagrams of voice, 50 a second, from before something happens until after it; returns the numbers that came.
+/// All that were sent count: the last of them must come.
+pub fn meanwhile(
+    from: &Socket,
+    to: &Socket,
+    address: &str,
+    event: impl FnOnce() + Send,
+) -> Vec<u32> {
+    const AROUND: u32 = 30;
+    let mut came = Vec::new();
+    let receive = |came: &mut Vec<u32>, time: Duration, is_all: &dyn Fn(&[u32]) -> bool| {
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || is_all(came) {
+                return;
+            }
+            to.set_read_timeout(Some(left.max(Duration::from_millis(1))))
+                .unwrap();
+            let mut buffer = [0; 64];
+            if let Ok(4) = to.recv(&mut buffer) {
+                came.push(u32::from_be_bytes(buffer[..4].try_into().unwrap()));
+            }
+        }
+    };
+    let mut sent = 0_u32;
+    let mut send = |came: &mut Vec<u32>| {
+        from.send_to(&sent.to_be_bytes(), address).unwrap();
+        sent += 1;
+        receive(came, Duration::from_millis(20), &|_| false);
+    };
+    (0..AROUND).for_each(|_| send(&mut came));
+    thread::scope(|scope| {
+        let happens = scope.spawn(event);
+        while !happens.is_finished() {
+            send(&mut came);
+        }
+        happens.join().unwrap();
+    });
+    (0..AROUND).for_each(|_| send(&mut came));
+    receive(&mut came, PATIENCE, &|came| came.len() >= sent as usize);
+    assert!(came.contains(&(sent - 1)), "of {sent}: {came:?}");
+    // What came twice would come now.
+    receive(&mut came, Duration::from_millis(1500), &|_| false);
+    to.set_read_timeout(Some(PATIENCE)).unwrap();
+    came
+}
+
 /// `all`: 50 packets/s lose none and come once while either path is cut without a word and comes back.
 pub fn copies_over_both_paths_lose_nothing_when_either_is_cut() {
     let site = Site::new(&strict("paths = \"all\"", ""), ["20Mbit", "5Mbit"]);
@@ -425,7 +473,10 @@ pub fn paths_change_by_reload_under_load() {
 fn without_paths(text: &str, rate: &str) -> String {
     let text = &text[..text.find("\n[[peer.path]]").unwrap()];
     let text = text.replace("paths = \"all\"\n", "");
-    let text = text.replace("probe = { failover = \"10s\" }", "");
+    let text = match text.find("probe = {") {
+        Some(at) => &text[..at],
+        None => &text,
+    };
     let text = text.replace("rate = \"1Gbit\"", &format!("rate = \"{rate}\""));
     if text.contains("10.77.0.2/24") {
         text.replace("allowed_ips", "endpoint = \"192.0.2.1:51820\"\nallowed_ips")
@@ -484,6 +535,28 @@ pub fn all_paths_go_and_come_by_reload_under_load() {
     }
     let said = fs::read_to_string(&site.log).unwrap();
     assert!(!said.contains("has no session any more"), "{said}");
+}
+
+/// The hub's paths go by a reload: until the agreement ends the ship's probes say only that its paths work, and that is answered,
+/// so none of the packets that the ship goes on to send waits for 2 s.
+pub fn the_far_end_goes_on_when_all_paths_go() {
+    let scheduler = strict("paths = \"all\"", "").replace("\"3600s\"", "\"2s\"");
+    let probe = "probe = { failover = \"1s\" }";
+    let site = Site::probing(probe, &scheduler, ["20Mbit", "5Mbit"]).agreed();
+    let (ship, hub) = (site.ship.socket(TO_SHIP), site.hub.socket(TO_HUB));
+    set_tos(&ship, EF);
+    let with = fs::read_to_string(site.folder.path("1.toml")).unwrap();
+    let without = without_paths(&with, "20Mbit");
+    let turns = || {
+        site.turns(0, &without, (0, "1440"));
+        site.gateways[1].wait_until("the agreement ends", |show| {
+            peer(show).paths_agreed == Some(false)
+        });
+    };
+    let came = meanwhile(&ship, &hub, TO_HUB, turns);
+    assert_eq!(came, (0..came.len() as u32).collect::<Vec<_>>());
+    let said = fs::read_to_string(&site.log).unwrap();
+    assert!(!said.contains("no path carries packets"), "{said}");
 }
 
 /// Packets as long as the MTU of before wait while the first paths come and the last go: all of them come, and once.

@@ -223,6 +223,7 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_promise_that_cannot_be_kept_is_said,
         paths_change_by_reload_under_load,
         all_paths_go_and_come_by_reload_under_load,
+        the_far_end_goes_on_when_all_paths_go,
         full_packets_that_wait_pass_while_the_mtu_changes,
         the_receiving_end_is_reloaded_under_load,
         a_peer_that_was_started_again_agrees_again,
