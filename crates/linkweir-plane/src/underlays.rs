@@ -174,10 +174,14 @@ impl Underlays {
         self.underlays[at].leads_nowhere = !leads;
     }
 
-    /// The ways are others of the same peer: this one is in use, and whether it answers probes is known.
-    pub fn inherit(&mut self, before: &Underlays, in_use: Option<usize>) {
+    /// The ways are others of the same peer: this one is in use, and whether it answers probes is known. To one that is mute those
+    /// that are preferred can be used again from now on.
+    pub fn inherit(&mut self, now_ns: u64, before: &Underlays, in_use: Option<usize>) {
         self.answers = before.answers;
         self.in_use = in_use.unwrap_or(self.in_use);
+        for underlay in &mut self.underlays[..self.in_use] {
+            underlay.mended_ns = Some(now_ns).filter(|_| !underlay.is_broken);
+        }
     }
 
     /// Whether the device of a way carries nothing at present.
@@ -578,6 +582,47 @@ mod tests {
         assert!(underlays.set_broken(60_000 * MS, 0, true));
         assert!(underlays.set_broken(61_000 * MS, 0, false));
         assert_eq!(run3(&mut underlays, (61_000, 90_000)), [(71_000, 0)]);
+    }
+
+    /// A reload comes while the preferred way can be used again and is not used yet.
+    #[test]
+    fn other_ways_of_a_mute_peer_leave_none_for_good() {
+        let mut before = Underlays::new(0, AT_ONCE, 2);
+        before.set_broken(0, 0, true);
+        assert_eq!(run3(&mut before, (0, 1000)), [(0, 1)]);
+        before.set_broken(1000 * MS, 0, false);
+        let mut ways = Underlays::new(5000 * MS, AT_ONCE, 3);
+        ways.set_broken(5000 * MS, 0, true);
+        ways.inherit(5000 * MS, &before, Some(2));
+        assert_eq!(run3(&mut ways, (5000, 16_000)), [(15_000, 1)]);
+        assert!(ways.set_broken(16_000 * MS, 0, false));
+        assert_eq!(run3(&mut ways, (16_000, 60_000)), [(26_000, 0)]);
+        // Of one that answers, answers alone say which can be used.
+        let mut answers = Underlays::new(0, AT_ONCE, 2);
+        assert_eq!(answers.probe(0), Some(0));
+        assert!(answers.answered(MS, 0, 0));
+        let mut ways = Underlays::new(5000 * MS, AT_ONCE, 2);
+        ways.inherit(5000 * MS, &answers, Some(1));
+        assert_eq!(run3(&mut ways, (5000, 60_000)), []);
+    }
+
+    /// The way in use leads nowhere, so another one is used for now, which then is silent, or breaks.
+    #[test]
+    fn the_next_way_is_the_one_behind_that_which_is_used_now() {
+        for breaks in [false, true] {
+            let mut underlays = Underlays::new(0, AT_ONCE, 3);
+            underlays.set_leads(0, false);
+            assert_eq!(underlays.current(), 1);
+            let change = if breaks {
+                underlays.set_broken(0, 1, true);
+                underlays.decide(0)
+            } else {
+                underlays.fell_silent()
+            };
+            assert_eq!(change, Some(Change { from: 1, to: 2 }));
+            assert_eq!(underlays.current(), 2);
+            assert!(run3(&mut underlays, (0, 60_000)).is_empty());
+        }
     }
 
     /// Each probe makes a peer that knows none send back over its way.

@@ -227,12 +227,12 @@ impl Station {
         Ok(true)
     }
 
-    /// Sets the ways up as they are configured; the first is used until it fails.
+    /// Sets the ways up as they are configured; the first is used until it fails, or that in use before.
     fn set_ways(&mut self, now_ns: u64, config: &Config, peer: &Peer) {
         let before = self.underlays.take();
         self.underlays = PeerUnderlays::new(now_ns, peer);
         if let (Some(underlays), Some(before)) = (&mut self.underlays, before) {
-            underlays.inherit(&before);
+            underlays.inherit(now_ns, &before);
         }
         let before = self.bond.take();
         self.bond = Bond::new(config, peer).map(Box::new);

@@ -96,12 +96,12 @@ impl PeerUnderlays {
     }
 
     /// Takes over where the peer has sent from over ways of the same name, which are not configured, and which way is in use.
-    pub(super) fn inherit(&mut self, before: &PeerUnderlays) {
+    pub(super) fn inherit(&mut self, now_ns: u64, before: &PeerUnderlays) {
         self.session = before.session;
         let in_use = &before.underlay_paths[before.current()].name;
         let mut names = self.underlay_paths.iter().map(|path| &path.name);
         let in_use = names.position(|name| name == in_use);
-        self.choice.inherit(&before.choice, in_use);
+        self.choice.inherit(now_ns, &before.choice, in_use);
         for path in &mut self.underlay_paths {
             let mut known = before.underlay_paths.iter();
             let known = known.find(|other| other.name == path.name);
