@@ -148,17 +148,21 @@ impl Bond {
     pub(super) fn inherit(&mut self, config: &Config, before: Bond) {
         self.take_over(config, before.restorer);
         (self.told, self.told_bps) = (before.told, before.told_bps);
-        // A path that was there earlier has its probes of then no more: those of all paths have times of one clock, so what was
-        // sent before the last of them says nothing new of it.
-        let last_ns = before.paths.iter().map(|path| path.probed_ns).max();
         for path in &mut self.paths {
-            let known = before.paths.iter().find(|known| known.name == path.name);
-            path.probed_ns = known.map_or(last_ns.unwrap_or(0), |known| known.probed_ns);
+            let mut known = before.paths.iter();
+            if let Some(known) = known.find(|known| known.name == path.name) {
+                path.probed_ns = known.probed_ns;
+            }
         }
     }
 
     /// Takes over what is known of the numbers of the same peer.
     pub(super) fn take_over(&mut self, config: &Config, restorer: Restorer) {
+        // A path that is added again has forgotten its last probe. All probes carry the peer's one clock, so nothing sent before the
+        // latest probe of any path is news.
+        for path in &mut self.paths {
+            path.probed_ns = restorer.latest_ns();
+        }
         self.restorer = restorer;
         self.restorer.set_waits(waits(config));
     }
@@ -666,6 +670,24 @@ mod tests {
         one.inherit(&config, before);
         let mut again = bond();
         again.inherit(&config, one);
+        for (sent_ns, is_latest) in [(6, false), (9, false), (10, true)] {
+            let sent = probe(&peer, sent_ns * MS, 1);
+            let probed = again.probed(0, 1, (1, sent), |_| {});
+            assert_eq!(probed.is_latest, is_latest, "{sent_ns} ms");
+        }
+    }
+
+    /// So do the first paths that come again after the last had gone.
+    #[test]
+    fn the_first_path_remembers_when_the_peer_probed_before_the_last_went() {
+        let text = include_str!("../../configs/boat.toml");
+        let config = crate::config::parse(text, Path::new("boat.toml")).unwrap();
+        let (peer, mut before, mut again) = (bond(), bond(), bond());
+        for (path, sent_ns) in [(1, 5), (0, 9)] {
+            let sent = probe(&peer, sent_ns * MS, path);
+            assert!(before.probed(0, path.into(), (1, sent), |_| {}).is_latest);
+        }
+        again.take_over(&config, before.restorer);
         for (sent_ns, is_latest) in [(6, false), (9, false), (10, true)] {
             let sent = probe(&peer, sent_ns * MS, 1);
             let probed = again.probed(0, 1, (1, sent), |_| {});
