@@ -296,12 +296,13 @@ impl Station {
             // With the first path or without the last the peer is where it was.
             let has_turned = old.paths.is_empty() != new.paths.is_empty();
             let was = self.endpoint.filter(|_| has_turned);
-            let came_to = self.came.and_then(|(_, to)| to);
+            let came_to = was.and_then(|was| self.came_to(was));
+            let source = self.source;
             self.endpoint = new.endpoint;
             self.forget_path();
             self.set_ways(now_ns, config, new);
             if let (None, Some(was)) = (self.endpoint, was) {
-                self.stay(was, came_to);
+                self.stay(was, came_to, source);
             }
             self.path_changed(now_ns);
             self.has_news = self.link.waiting_pkts() > 0;
@@ -309,12 +310,25 @@ impl Station {
         changed
     }
 
-    /// It is sent there as before, over other ways, of which none has an endpoint.
-    fn stay(&mut self, endpoint: SocketAddr, came_to: Option<Local>) {
+    /// Where what it last sent from there came in; none: that is not known.
+    fn came_to(&self, from: SocketAddr) -> Option<Local> {
+        let over = self.bond.as_ref().zip(self.underlays.as_ref());
+        let over = over.and_then(|(bond, underlays)| bond.paths.get(underlays.current())?.came);
+        let mut known = over.into_iter().chain(self.came);
+        known.find(|(other, _)| *other == from)?.1
+    }
+
+    /// It is sent there as before, over other ways, of which none has an endpoint, or without any.
+    fn stay(&mut self, endpoint: SocketAddr, came_to: Option<Local>, source: Source) {
         self.endpoint = Some(endpoint);
         if let Some(underlays) = &mut self.underlays {
             underlays.follow(endpoint, came_to);
             self.source = underlays.source();
+        } else if came_to.is_some() {
+            self.came = Some((endpoint, came_to));
+            self.find_source();
+        } else {
+            self.source = source;
         }
     }
 
@@ -808,6 +822,46 @@ mod tests {
         let restorer = station.restorer().unwrap();
         restorer.expire(due_ns, |held| out.push(held.packet[0]));
         assert_eq!(out, [5]);
+    }
+
+    /// A hub with several addresses answers from the one that was asked, also when a reload removes the paths to a peer.
+    #[test]
+    fn the_last_path_leaves_the_address_that_it_is_sent_from() {
+        let text = include_str!("../../configs/boat.toml");
+        let text = text.replace("endpoint = \"192.0.2.1:51820\"\n", "");
+        let text = text.replace("device = \"eth1\"\n", "");
+        let text = text.replace("device = \"wwan0\"\n", "");
+        let with = crate::config::parse(&text, Path::new("boat.toml")).unwrap();
+        let mut without = with.clone();
+        without.peers[0].paths.clear();
+        without.peers[0].underlays.clear();
+        without.peers[0].probing = None;
+        let at: SocketAddr = "127.0.0.9:1".parse().unwrap();
+        let here = Local {
+            address: "127.0.0.5".parse().unwrap(),
+            device: 1,
+        };
+        for names_its_path in [false, true] {
+            let mut station = station(&with);
+            if names_its_path {
+                let underlays = station.underlays.as_mut().unwrap();
+                underlays.learn(0, at, Some(here), true);
+                let path = &mut station.bond.as_mut().unwrap().paths[0];
+                path.came = Some((at, Some(here)));
+                station.endpoint = underlays.endpoint();
+                station.source = underlays.source();
+            } else {
+                assert!(station.came(at, Some(here), "base"));
+            }
+            assert_eq!(station.source.address, Some(here.address));
+            let peers = (&with.peers[0], &without.peers[0]);
+            station.change(MS, &without, peers).unwrap();
+            // The keeper changes the device's MTU, so the system tells of a change.
+            station.doubt_path(2 * MS, &mut Devices::new());
+            station.confirm_path();
+            assert_eq!(station.endpoint, Some(at));
+            assert_eq!(station.source.address, Some(here.address));
+        }
     }
 
     /// The first device of every network namespace is its loopback, which stands for the tunnel's own here.
