@@ -268,7 +268,8 @@ impl Underlays {
     }
 
     fn change(&mut self, to: usize) -> Change {
-        let from = std::mem::replace(&mut self.in_use, to);
+        let from = self.current();
+        self.in_use = to;
         self.changes += 1;
         Change { from, to }
     }
@@ -310,7 +311,8 @@ impl Underlays {
     /// Uses the next way that is not broken.
     fn skip(&mut self) -> Option<Change> {
         let ways = self.underlays.len();
-        let mut others = (1..ways).map(|step| (self.in_use + step) % ways);
+        let current = self.current();
+        let mut others = (1..ways).map(|step| (current + step) % ways);
         let can = |underlay: &Underlay| !underlay.is_broken && !underlay.leads_nowhere;
         let to = others.find(|at| can(&self.underlays[*at]))?;
         self.underlays[to].probe_ns = 0;
@@ -329,8 +331,8 @@ impl Underlays {
             .iter()
             .filter(|underlay| underlay.good_ns.is_some());
         let fails = fails.filter_map(|underlay| underlay.fails_ns(&self.probing));
-        let back =
-            (0..self.in_use).filter_map(|at| Some(self.ripens_ns(at)? + self.probing.failback_ns));
+        let back = (0..self.current())
+            .filter_map(|at| Some(self.ripens_ns(at)? + self.probing.failback_ns));
         probes.chain(fails).chain(back).min().unwrap_or(u64::MAX)
     }
 
@@ -409,7 +411,8 @@ impl Underlays {
             self.ripens_ns(*at)
                 .is_some_and(|ns| ns + failback_ns <= now_ns)
         };
-        let in_use = &self.underlays[self.in_use];
+        let current = self.current();
+        let in_use = &self.underlays[current];
         let failed = in_use
             .fails_ns(&self.probing)
             .is_some_and(|ns| ns <= now_ns);
@@ -417,11 +420,11 @@ impl Underlays {
         let to = if failed || is_broken {
             match self.underlays.iter().position(good) {
                 None if is_broken => return self.skip(),
-                None if self.is_mute() => (0..self.in_use).find(ripe)?,
+                None if self.is_mute() => (0..current).find(ripe)?,
                 found => found?,
             }
         } else {
-            (0..self.in_use).find(ripe)?
+            (0..current).find(ripe)?
         };
         self.underlays[to].probe_ns = now_ns;
         Some(self.change(to))
