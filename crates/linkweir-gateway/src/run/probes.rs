@@ -11,7 +11,7 @@ use super::peers::Peers;
 use super::Gateway;
 use crate::config::Peer;
 use crate::linux::journal::{tell, Event};
-use crate::linux::tunnel_socket::{is_passing, TunnelSocket};
+use crate::linux::tunnel_socket::TunnelSocket;
 
 impl Peers {
     /// Sends the probes to a peer that are due, and uses another way to it if it is time. Returns when to look again, ns.
@@ -56,11 +56,8 @@ impl Peers {
                 let Some(datagram) = session.seal(&probe.packet(), &mut self.scratch) else {
                     continue;
                 };
-                if let Err(error) = socket.send(datagram, to, from, 0) {
-                    if underlays.choice.are_at_once() && !is_passing(&error) {
-                        underlays.choice.refused(now_ns, way);
-                    }
-                }
+                let sent = socket.send(datagram, to, from, 0);
+                underlays.sent(now_ns, way, &sent);
             }
         }
         let silence = &station.silence;
@@ -68,11 +65,14 @@ impl Peers {
         let mut change = None;
         if station.bond.is_some() && skips {
             station.skipped_ns = Some(now_ns);
-            change = underlays.choice.fell_silent();
-            if let Some(Change { from, .. }) = change {
-                underlays.forget_guess(from);
+            change = underlays.fell_silent();
+            if change.is_none() && station.endpoint != underlays.endpoint() {
+                station.endpoint = underlays.endpoint();
+                station.loop_is_doubted = true;
+                station.came = None;
             }
         }
+        let is_silent = change.is_some();
         let change = change.or_else(|| underlays.choice.decide(now_ns));
         if let Some(Change { from, to }) = change {
             station.endpoint = underlays.endpoint();
@@ -87,13 +87,19 @@ impl Peers {
             {
                 let _ = socket.send(datagram, to, underlays.source(), 0);
             }
+            let (is_broken, is_mute) =
+                (underlays.choice.is_broken(from), underlays.choice.is_mute());
             station.path_changed(now_ns);
             let peer = &configured[at];
             let name = |way: usize| &peer.underlays[way].name;
-            let why = if to < from {
-                format!("{} answers again", name(to))
-            } else {
+            let why = if is_broken {
+                format!("{} cannot be used", name(from))
+            } else if is_silent || from < to {
                 format!("{} does not answer", name(from))
+            } else if is_mute {
+                format!("{} can be used again", name(to))
+            } else {
+                format!("{} answers again", name(to))
             };
             let what = format!("{why}; {} is used", name(to));
             // Of paths that are used at once the log has those that come and go.

@@ -2,15 +2,16 @@
 //! Several ways to a peer: where each leads, and which of them is in use.
 
 use std::collections::HashMap;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use linkweir_plane::bytes::outbox::Source;
-use linkweir_plane::underlays::Underlays;
+use linkweir_plane::underlays::{Change, Underlays};
 
 use crate::config::Peer;
 use crate::linux::leads::Own;
 use crate::linux::paths;
-use crate::linux::tunnel_socket::Local;
+use crate::linux::tunnel_socket::{is_passing, Local};
 use crate::show::figures::UnderlayShow;
 
 /// Where a way leads.
@@ -59,9 +60,6 @@ pub(super) struct PeerUnderlays {
     /// Handshakes that were sent since there was one.
     handshakes: u32,
 }
-
-/// Handshakes that a mute peer is sent over the way in use before it is sent them over all.
-const HANDSHAKES: u32 = 3;
 
 impl PeerUnderlays {
     /// The ways to a peer as they are configured; none: there is but one.
@@ -207,14 +205,18 @@ impl PeerUnderlays {
         Some(is_other.then_some(self.underlay_paths[way].name.as_str()))
     }
 
-    /// The peer is silent where a way leads: what is configured is tried next.
-    pub(super) fn forget_guess(&mut self, way: usize) {
+    /// The peer is silent where the way in use leads: another way is used if there is one, and of this one what is configured is
+    /// tried next.
+    pub(super) fn fell_silent(&mut self) -> Option<Change> {
+        let way = self.current();
+        let change = self.choice.fell_silent();
         let path = &mut self.underlay_paths[way];
-        if path.configured.is_some() && path.is_guessed {
+        if self.choice.is_mute() && path.configured.is_some() && path.is_guessed {
             path.endpoint = path.configured;
             path.is_guessed = false;
             path.is_looped = None;
         }
+        change
     }
 
     /// Whether a probe over a way may say its name: where it leads may have been guessed.
@@ -252,6 +254,14 @@ impl PeerUnderlays {
         }
     }
 
+    /// A datagram was sent over a way, or the system has refused it.
+    pub(super) fn sent(&mut self, now_ns: u64, way: usize, sent: &io::Result<()>) {
+        let is_refused = sent.as_ref().is_err_and(|error| !is_passing(error));
+        if is_refused && self.choice.are_at_once() {
+            self.choice.refused(now_ns, way);
+        }
+    }
+
     /// Whether a way leads into the tunnel itself.
     pub(super) fn is_looped(&mut self, way: usize, own: &Own) -> bool {
         let Some((to, from)) = self.path(way) else {
@@ -271,19 +281,18 @@ impl PeerUnderlays {
         }
     }
 
-    /// Where a handshake goes, and what that is sent from: over all ways that lead past the tunnel, as which of them works is
-    /// not known. One that may be mute would answer over any of them, so it is asked over the way in use first.
-    pub(super) fn for_handshake(&mut self, own: &Own) -> Vec<(SocketAddr, Source)> {
+    /// Over which ways a handshake goes: over all that lead past the tunnel, as which of them works is not known. One that may be
+    /// mute answers over the one by which that came first, so it is asked over the way in use alone once.
+    pub(super) fn for_handshake(&mut self, own: &Own) -> Vec<usize> {
         self.handshakes = self.handshakes.saturating_add(1);
         let may_be_mute = self.choice.are_at_once() && self.choice.is_mute();
         let current = self.current();
-        let is_first = may_be_mute && self.handshakes <= HANDSHAKES;
+        let is_first = may_be_mute && self.handshakes == 1;
         let ways = match is_first && !self.is_looped(current, own) {
             true => current..current + 1,
             false => 0..self.underlay_paths.len(),
         };
-        let past: Vec<usize> = ways.filter(|way| !self.is_looped(*way, own)).collect();
-        past.into_iter().filter_map(|way| self.path(way)).collect()
+        ways.filter(|way| !self.is_looped(*way, own)).collect()
     }
 
     /// Their figures.
@@ -381,7 +390,7 @@ mod tests {
         ways.choice.set_broken(0, 1, true);
         assert_eq!(ways.follow(at(6), here(8)), None, "without a carrier");
         assert_eq!(ends(&ways), [Some(at(5)), Some(at(2))]);
-        ways.forget_guess(0);
+        assert_eq!(ways.fell_silent(), None, "the other one is broken");
         assert_eq!(ends(&ways), [Some(at(2)), Some(at(2))]);
     }
 
@@ -392,11 +401,11 @@ mod tests {
         let mut ways = ways([&key(2), &key(3)]);
         let mut asked = || {
             let all = ways.for_handshake(&own);
-            all.into_iter().map(|(to, _)| to).collect::<Vec<_>>()
+            let to = all.into_iter().filter_map(|way| Some(ways.path(way)?.0));
+            to.collect::<Vec<_>>()
         };
-        for _ in 0..HANDSHAKES {
-            assert_eq!(asked(), [at(2)]);
-        }
+        assert_eq!(asked(), [at(2)]);
+        assert_eq!(asked(), [at(2), at(3)]);
         assert_eq!(asked(), [at(2), at(3)]);
         assert!(ways.meets(9));
         assert!(!ways.meets(9));

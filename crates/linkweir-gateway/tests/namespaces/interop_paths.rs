@@ -304,3 +304,23 @@ pub fn an_unmodified_peer_is_found_where_the_first_path_is_silent_from_the_start
     site.stays(1);
     site.has_kept_its_session();
 }
+
+/// The system refuses the handshake over the first path, and the second is silent, too: that is used next all the same.
+pub fn a_refused_handshake_leads_to_the_next_path() {
+    let site = Site::over(TWO, ["", "device = \"out2\""], |there| {
+        Site::silences(there, "out", true);
+        Site::silences(there, "wwan", true);
+    });
+    site.here
+        .ip(&["route", "add", "unreachable", "192.0.2.2/32"]);
+    let a = site.here.socket(BACK);
+    a.send_to(b"waits for a session", TO).unwrap();
+    let show = site
+        .gateway
+        .wait_until("the second is used", |show| used(show) == [false, true]);
+    assert_eq!(show.peers[0].session, Some(false));
+    assert!(show.peers[0].paths[0].broken);
+    until("it is said", || {
+        says(&site.log, "first cannot be used; second is used")
+    });
+}

@@ -62,7 +62,7 @@ const ANYWHERE: [&str; 3] = [
 ];
 
 /// Tests that need another program, and its Debian package.
-const PROGRAMS: [(&str, &str, &str); 27] = [
+const PROGRAMS: [(&str, &str, &str); 29] = [
     (
         "clear::a_firewall_refuses_what_rules_no_longer_do",
         "iptables",
@@ -166,6 +166,16 @@ const PROGRAMS: [(&str, &str, &str); 27] = [
     ),
     (
         "interop_paths::an_unmodified_peer_is_found_where_the_first_path_is_silent_from_the_start",
+        "iptables",
+        "iptables",
+    ),
+    (
+        "interop_paths::a_refused_handshake_leads_to_the_next_path",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop_paths::a_refused_handshake_leads_to_the_next_path",
         "iptables",
         "iptables",
     ),
@@ -307,6 +317,7 @@ const TESTS: &[(&str, fn())] = &trials! {
         an_unmodified_peer_follows_when_a_path_is_silent_and_comes_back_when_it_says_so,
         an_unmodified_peer_that_moves_is_found_again,
         an_unmodified_peer_is_found_where_the_first_path_is_silent_from_the_start,
+        a_refused_handshake_leads_to_the_next_path,
     }
     keeper {
         a_rule_comes_again_while_routes_are_compared,
