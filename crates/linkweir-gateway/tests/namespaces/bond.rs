@@ -30,6 +30,8 @@ use crate::PATIENCE;
 
 const TO_HUB: &str = "10.77.0.1:1000";
 const TO_SHIP: &str = "10.77.0.2:2000";
+/// What passes between two changes, while packets are sent.
+const BETWEEN: Duration = Duration::from_millis(800);
 /// The services field of voice.
 const EF: u8 = 46 << 2;
 /// What the ship's paths are, and those of the hub.
@@ -292,6 +294,13 @@ pub fn meanwhile(
     came
 }
 
+/// All that were sent came once, in whatever order.
+pub fn all_came_once(came: &[u32], what: &str) {
+    let once: BTreeSet<u32> = came.iter().copied().collect();
+    let last = once.last().map_or(0, |last| *last as usize + 1);
+    assert_eq!((once.len(), came.len()), (last, last), "{what}: {came:?}");
+}
+
 /// `all`: 50 packets/s lose none and come once while either path is cut without a word and comes back.
 pub fn copies_over_both_paths_lose_nothing_when_either_is_cut() {
     let site = Site::new(&strict("paths = \"all\"", ""), ["20Mbit", "5Mbit"]);
@@ -444,21 +453,14 @@ pub fn paths_change_by_reload_under_load() {
     let age_s = || peer(&site.gateways[1].show()).handshake_age_s.unwrap();
     let before_s = age_s();
     let begun = Instant::now();
-    let came = call(
-        &ship,
-        &hub,
-        TO_HUB,
-        (150, Duration::from_millis(20)),
-        |number| match number {
-            20 => site.reload(|text| text.replace("rate = \"20Mbit\"", "rate = \"10Mbit\"")),
-            60 => site.reload(|text| text.replace(&lte, "")),
-            110 => site.reload(|text| text + &lte),
-            _ => {}
-        },
-    );
-    let missing = 150 - came.iter().collect::<BTreeSet<_>>().len();
-    assert_eq!(missing, 0, "{came:?}");
-    assert_eq!(came.len(), 150, "once each");
+    let came = meanwhile(&ship, &hub, TO_HUB, || {
+        site.reload(|text| text.replace("rate = \"20Mbit\"", "rate = \"10Mbit\""));
+        thread::sleep(BETWEEN);
+        site.reload(|text| text.replace(&lte, ""));
+        thread::sleep(BETWEEN);
+        site.reload(|text| text + &lte);
+    });
+    all_came_once(&came, "");
     site.gateways[1].wait_until("both are used", |show| {
         let used = peer(show).paths.iter().filter(|path| path.in_use);
         used.count() == 2 && path(show, "starlink").capacity_bps == 10_000_000
@@ -509,20 +511,12 @@ pub fn all_paths_go_and_come_by_reload_under_load() {
         let with = fs::read_to_string(site.folder.path(&format!("{}.toml", end + 1))).unwrap();
         let without = without_paths(&with, "20Mbit");
         for (from, to, address) in [(&ship, &hub, TO_HUB), (&hub, &ship, TO_SHIP)] {
-            let came = call(
-                from,
-                to,
-                address,
-                (150, Duration::from_millis(20)),
-                |number| match number {
-                    30 => site.turns(end, &without, (0, "1440")),
-                    90 => site.turns(end, &with, (2, "1428")),
-                    _ => {}
-                },
-            );
-            let once: BTreeSet<u32> = came.iter().copied().collect();
-            assert_eq!(once.len(), 150, "{end} to {address}: {came:?}");
-            assert_eq!(came.len(), 150, "once each");
+            let came = meanwhile(from, to, address, || {
+                site.turns(end, &without, (0, "1440"));
+                thread::sleep(BETWEEN);
+                site.turns(end, &with, (2, "1428"));
+            });
+            all_came_once(&came, &format!("{end} to {address}"));
             for gateway in &site.gateways {
                 let show = gateway.wait_until("both agree again", |show| {
                     peer(show).paths_agreed == Some(true)
@@ -554,30 +548,50 @@ pub fn the_far_end_goes_on_when_all_paths_go() {
         });
     };
     let came = meanwhile(&ship, &hub, TO_HUB, turns);
-    assert_eq!(came, (0..came.len() as u32).collect::<Vec<_>>());
+    all_came_once(&came, "");
     let said = fs::read_to_string(&site.log).unwrap();
     assert!(!said.contains("no path carries packets"), "{said}");
 }
 
-/// Packets as long as the MTU of before wait while the first paths come and the last go: all of them come, and once.
+/// Packets as long as the MTU of before wait while the first paths come and the last go: all of them come, and once. Until the change
+/// is over one packet takes more than a second, so most of them still wait then.
 pub fn full_packets_that_wait_pass_while_the_mtu_changes() {
     const COUNT: u32 = 100;
-    let site = Site::patient(&strict("paths = \"all\"", ""), ["2Mbit", "2Mbit"]);
+    let site = Site::patient(&strict("paths = \"all\"", ""), ["8kbit", "8kbit"]);
     let (ship, hub) = (site.ship.socket(TO_SHIP), site.hub.socket(TO_HUB));
     set_tos(&ship, EF);
     let with = fs::read_to_string(site.folder.path("2.toml")).unwrap();
-    let without = without_paths(&with, "2Mbit");
+    let without = without_paths(&with, "8kbit");
+    let paces = |paths: &[Option<&str>], capacity_bps| {
+        for path in paths {
+            let request = Request::SetCapacity {
+                peer: Some("other".to_string()),
+                path: path.map(str::to_string),
+                capacity_bps,
+            };
+            assert_eq!(site.gateways[1].ask(&request), Response::Done);
+        }
+    };
+    let (both, alone) = ([Some("starlink"), Some("lte")], [None]);
     let mut room = [0; 2000];
     let mut next = 0;
-    for (text, (paths, mtu), before) in [(&without, (0, "1440"), 1428), (&with, (2, "1428"), 1440)]
-    {
+    for (text, (count, mtu), before, paths) in [
+        (&without, (0, "1440"), 1428, &alone[..]),
+        (&with, (2, "1428"), 1440, &both[..]),
+    ] {
         // IPv4 and UDP take 28 bytes.
         let mut packet = vec![0; before - 28];
         for number in next..next + COUNT {
             packet[..4].copy_from_slice(&number.to_be_bytes());
             ship.send_to(&packet, TO_HUB).unwrap();
         }
-        site.turns(1, text, (paths, mtu));
+        site.turns(1, text, (count, mtu));
+        let show = site.gateways[1].wait_until("it uses what is configured now", |show| {
+            count == 0 || peer(show).paths_agreed == Some(true)
+        });
+        let waits = peer(&show).classes[0].backlog_pkts;
+        assert!(waits > 0, "nothing waits any more");
+        paces(paths, 20_000_000);
         let mut came = Vec::new();
         for _ in 0..COUNT {
             assert_eq!(hub.recv(&mut room).unwrap(), before - 28);
@@ -587,6 +601,7 @@ pub fn full_packets_that_wait_pass_while_the_mtu_changes() {
         assert_eq!(came, (next..next + COUNT).collect::<Vec<_>>());
         next += COUNT;
         comes_through(&hub, &ship, TO_SHIP, b"and back");
+        paces(paths, 8000);
     }
     let site = site.agreed();
     // A packet of the MTU of before and a number would not have fitted into one datagram.

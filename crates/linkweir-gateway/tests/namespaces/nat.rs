@@ -7,12 +7,12 @@
 //!                └ out2 198.51.100.1 ═══ out 198.51.100.2  router in 10.2.0.1 ═══ wwan 10.2.0.2 ┘
 //! ```
 
-use std::cell::Cell;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::bond::{call, path, peer, Site};
+use crate::bond::{all_came_once, meanwhile, path, peer, Site};
 use crate::clear::{says, sysctl};
 use crate::place::{pss, set_tos, Namespace};
 use crate::PATIENCE;
@@ -29,7 +29,7 @@ struct Router {
     namespace: Namespace,
     net: &'static str,
     /// The last number of its public address.
-    last: Cell<u8>,
+    last: AtomicU8,
 }
 
 impl Router {
@@ -58,14 +58,14 @@ impl Router {
         Router {
             namespace,
             net,
-            last: Cell::new(2),
+            last: AtomicU8::new(2),
         }
     }
 
     /// Another public address, or the same once more: the system forgets all mappings to an address that goes.
-    fn maps_anew(&self, last: u8) {
+    fn remap(&self, last: u8) {
         let address = |last: u8| format!("{}.{last}/24", self.net);
-        let before = self.last.replace(last);
+        let before = self.last.swap(last, Ordering::Relaxed);
         self.namespace
             .ip(&["address", "del", &address(before), "dev", "out"]);
         self.namespace
@@ -94,36 +94,22 @@ pub fn mappings_of_both_paths_change_and_nothing_is_lost() {
     }
     for (way, last) in [(0, 2), (1, 2), (0, 7), (1, 7)] {
         for (from, to, address) in [(&a, &b, TO_HUB), (&b, &a, TO_SHIP)] {
-            let came = call(
-                from,
-                to,
-                address,
-                (60, Duration::from_millis(20)),
-                |number| {
-                    if number != 20 {
-                        return;
+            let came = meanwhile(from, to, address, || {
+                let before = seen(&site, way);
+                let begun = Instant::now();
+                while seen(&site, way) == before {
+                    assert!(begun.elapsed() < PATIENCE, "the hub sees no other place");
+                    routers[way].remap(last);
+                    // A mapping may have the same port by chance: then another follows.
+                    let asked = Instant::now();
+                    while seen(&site, way) == before && asked.elapsed() < PATIENCE / 6 {
+                        thread::sleep(Duration::from_millis(5));
                     }
-                    let before = seen(&site, way);
-                    let begun = Instant::now();
-                    while seen(&site, way) == before {
-                        assert!(begun.elapsed() < PATIENCE, "the hub sees no other place");
-                        routers[way].maps_anew(last);
-                        // A mapping may have the same port by chance: then another follows.
-                        let asked = Instant::now();
-                        while seen(&site, way) == before && asked.elapsed() < PATIENCE / 6 {
-                            thread::sleep(Duration::from_millis(5));
-                        }
-                    }
-                    let at = seen(&site, way).unwrap();
-                    assert_eq!(at.ip().to_string(), format!("{}.{last}", NETS[way]));
-                },
-            );
-            assert_eq!(
-                came,
-                (0..60).collect::<Vec<_>>(),
-                "{} to {address}",
-                PATHS[way]
-            );
+                }
+                let at = seen(&site, way).unwrap();
+                assert_eq!(at.ip().to_string(), format!("{}.{last}", NETS[way]));
+            });
+            all_came_once(&came, &format!("{} to {address}", PATHS[way]));
         }
     }
     for gateway in &site.gateways {
