@@ -376,6 +376,10 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
         ("flows of a class", flows(classes).ne(flows(&new.classes))),
     ];
     match changed.iter().find(|(_, changed)| *changed) {
+        Some((what @ "gateway.mtu", _)) => Err(format!(
+            "{what} cannot change while the gateway runs; write {}B, or restart it",
+            (mtu + number_bytes).saturating_sub(new.number_bytes)
+        )),
         Some((what, _)) => Err(format!(
             "{what} cannot change while the gateway runs; restart it"
         )),
@@ -493,6 +497,9 @@ allowed_ips = "10.77.0.2/32"
             assert_eq!(fixed(one, other), Ok(()));
             assert_eq!(fixed(other, one), Ok(()));
         }
-        assert!(fixed(&without, &written(&paths)).is_err());
+        let why = fixed(&without, &written(&paths)).unwrap_err();
+        assert!(why.ends_with("; write 1428B, or restart it"), "{why}");
+        let cure = |text: &str| listens(&text.replace("[link]", "mtu = \"1428B\"\n[link]"));
+        assert_eq!(fixed(&without, &cure(&paths)), Ok(()));
     }
 }
