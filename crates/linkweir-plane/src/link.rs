@@ -499,7 +499,11 @@ impl Link {
         at: usize,
         carried: linkweir_core::Carried<Waiting>,
     ) -> Option<Next> {
-        self.over = Some(paths.over(at, carried.class, carried.number)?);
+        let over = paths.over(at, carried.class, carried.number)?;
+        self.over = Some(Over {
+            is_again: true,
+            ..over
+        });
         paths.capacities[at].pace.begin(now_ns, carried.bytes);
         let Waiting { packet, marked, .. } = carried.item;
         Some(Next::Send(packet, marked))

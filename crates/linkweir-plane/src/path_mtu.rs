@@ -93,6 +93,16 @@ impl PathMtu {
         self.found = found;
     }
 
+    /// No packet is longer than `full` from now on. One that is longer than before is sent once such a length has passed.
+    pub fn set_full(&mut self, now_ns: u64, full: u32) {
+        if full == self.full {
+            return;
+        }
+        let found = self.found.min(full);
+        *self = PathMtu::new(now_ns, self.least, full);
+        self.found = found;
+    }
+
     /// The length of the probe to send now, bytes; none: it is not time. Call [`PathMtu::found`] afterwards.
     pub fn probe(&mut self, now_ns: u64) -> Option<u32> {
         if now_ns < self.due_ns() {
@@ -241,6 +251,21 @@ mod tests {
         assert_eq!(path.found(), 1440, "two prove nothing");
         run(&mut path, (3, 4), Some(1350));
         assert_eq!(path.found(), 1280);
+    }
+
+    /// The device's MTU is raised: longer packets are sent once such a length has passed. It is lowered: at once.
+    #[test]
+    fn longer_packets_must_pass_first() {
+        let mut path = PathMtu::new(0, 1280, 1428);
+        assert_eq!(run(&mut path, (0, 10), Some(1500)).0, 1428);
+        path.set_full(10 * S, 1440);
+        assert_eq!(path.found(), 1428);
+        assert_eq!(run(&mut path, (10, 12), Some(1500)).0, 1440);
+        path.set_full(12 * S, 1428);
+        assert_eq!(path.found(), 1428);
+        path.set_full(12 * S, 1440);
+        let (found, _) = run(&mut path, (12, 60), Some(1430));
+        assert!((1427..=1430).contains(&found), "{found}");
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct Over {
     pub path: usize,
     /// Its class and its number since the peer agreed; none: it has none.
     pub number: Option<(u8, u32)>,
+    /// Whether it was sent before: it is a copy, or a repetition.
+    pub is_again: bool,
 }
 
 /// What is known of a path from its probes.
@@ -192,7 +194,11 @@ impl Paths {
     /// again, which the far end could not tell from a new one.
     pub(crate) fn over(&self, path: usize, class: usize, number: u32) -> Option<Over> {
         if !self.agreed || !self.numbered[class] {
-            return Some(Over { path, number: None });
+            return Some(Over {
+                path,
+                number: None,
+                is_again: false,
+            });
         }
         let next = self.next_numbers[class];
         let behind = (next as u32).wrapping_sub(number);
@@ -200,6 +206,7 @@ impl Paths {
         Some(Over {
             path,
             number: Some((u8::try_from(class).ok()?, since as u32)),
+            is_again: false,
         })
     }
 

@@ -105,6 +105,12 @@ impl Restorer {
         self.now.as_ref().map(|known| known.number)
     }
 
+    /// When the latest probe was sent, on the peer's clock, ns; 0: none came.
+    #[must_use]
+    pub fn latest_ns(&self) -> u64 {
+        self.latest.map_or(0, |(_, sent_ns)| sent_ns)
+    }
+
     /// Whether a probe that was sent then, in a session with this index, was sent after all others that came. The clock of a
     /// peer that was started again may have begun anew; then so has the session, so times of an earlier session say nothing.
     fn is_latest(&self, (session, sent_ns): (u32, u64)) -> bool {

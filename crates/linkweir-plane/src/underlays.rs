@@ -7,11 +7,15 @@
 //! * The way in use fails when a probe, and all after it, had no answer for `failover`, or for twice the last round trip if
 //!   that is longer. The first other way that answers is used from then on; if none does, the one in use stays.
 //! * A way that is preferred to the one in use is used again when it has answered for `failback` without failing.
-//! * A way that the system cannot use is broken: it fails at once. A peer that answers no probes has failed ways only by this,
-//!   or when it is silent; then the next way that is not broken has its turn.
+//! * A way that the system cannot use is broken: it fails at once.
 //!
 //! Ways that are used at once ([`crate::paths`]) fail and answer alike; of these, one that carries packets is probed as often
-//! as one in use.
+//! as one in use. The peer may be one that answers no probes and sends to where the last datagram came from, as any WireGuard
+//! does. So until it has answered one it counts as mute:
+//!
+//! * Nothing is sent to it but over the way in use, not even a probe.
+//! * Ways fail only when they are broken, or when the peer is silent; then the next way that is not broken has its turn.
+//! * A way is used again when the system can use it again and for `failback` nothing has failed, or when the peer sends over it.
 
 use std::collections::VecDeque;
 
@@ -20,6 +24,10 @@ const UNANSWERED: usize = 64;
 /// Ways that are not in use are probed so many times more seldom, as they may cost money, and paths that carry nothing.
 const SPARED: u64 = 5;
 const SPARED_AT_ONCE: u64 = 20;
+/// A peer that answered before is mute when it has answered none of so many probes since a session began, so long ago, ns: it
+/// may have been replaced.
+const MUTE_PROBES: u32 = 10;
+const MUTE_NS: u64 = 15_000_000_000;
 
 /// When ways are probed and changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +45,8 @@ pub struct Probing {
 /// What is known of a way.
 #[derive(Clone, Debug, Default)]
 struct Underlay {
+    /// Whether it leads nowhere yet: the peer must send over it first.
+    leads_nowhere: bool,
     /// When the next probe is due, ns.
     probe_ns: u64,
     /// When the probes were sent that have no answer, ns, the earliest first.
@@ -50,6 +60,9 @@ struct Underlay {
     /// Whether the system cannot use it at present, and since when it can again, ns.
     is_broken: bool,
     mended_ns: Option<u64>,
+    /// When the system refused a datagram, ns, if it is broken by that and not by its device, or was and nothing has been heard
+    /// of the system or over it since.
+    refused_ns: Option<u64>,
     /// When the last probe was sent, ns, and whether packets were since.
     probed_ns: u64,
     is_used: bool,
@@ -79,6 +92,10 @@ pub struct Underlays {
     underlays: Vec<Underlay>,
     in_use: usize,
     changes: u64,
+    /// Whether the peer answers probes, as far as is known.
+    answers: bool,
+    /// When a session began in which it has answered none, ns, and how many were sent since.
+    met: Option<(u64, u32)>,
 }
 
 impl Underlays {
@@ -94,6 +111,8 @@ impl Underlays {
             underlays: vec![underlay; underlays],
             in_use: 0,
             changes: 0,
+            answers: false,
+            met: None,
         }
     }
 
@@ -142,12 +161,53 @@ impl Underlays {
         self.underlays[underlay].is_broken
     }
 
+    /// The way in use, or the first that leads somewhere while that one does not.
+    #[must_use]
+    pub fn current(&self) -> usize {
+        let leads = |way: &usize| !self.underlays[*way].leads_nowhere;
+        let mut ways = std::iter::once(self.in_use).chain(0..self.underlays.len());
+        ways.find(leads).unwrap_or(self.in_use)
+    }
+
+    /// Sets whether a way leads somewhere.
+    pub fn set_leads(&mut self, at: usize, leads: bool) {
+        self.underlays[at].leads_nowhere = !leads;
+    }
+
+    /// The ways are others of the same peer: this one is in use, and whether it answers probes is known. To one that is mute those
+    /// that are preferred can be used again from now on.
+    pub fn inherit(&mut self, now_ns: u64, before: &Underlays, in_use: Option<usize>) {
+        self.answers = before.answers;
+        self.in_use = in_use.unwrap_or(self.in_use);
+        for underlay in &mut self.underlays[..self.in_use] {
+            underlay.mended_ns = Some(now_ns).filter(|_| !underlay.is_broken);
+        }
+    }
+
+    /// Whether the device of a way carries nothing at present.
+    #[must_use]
+    pub fn has_no_carrier(&self, at: usize) -> bool {
+        let underlay = &self.underlays[at];
+        underlay.is_broken && underlay.refused_ns.is_none()
+    }
+
+    /// The system refused to send over a way: that breaks it until the system can use it again, an answer comes or, if the
+    /// peer is mute, for a while.
+    pub fn refused(&mut self, now_ns: u64, at: usize) {
+        let is_known = |underlay: &Underlay| underlay.refused_ns.is_some();
+        let was_refused = self.underlays.get(at).is_some_and(is_known);
+        if self.set_broken(now_ns, at, true) || was_refused {
+            self.underlays[at].refused_ns = Some(now_ns);
+        }
+    }
+
     /// The system can no longer use a way, or it can again, which a probe is to confirm at once. Returns whether that is news.
     pub fn set_broken(&mut self, now_ns: u64, at: usize, is_broken: bool) -> bool {
         let Some(underlay) = self.underlays.get_mut(at) else {
             return false;
         };
-        let is_news = underlay.is_broken != is_broken;
+        let was_refused = underlay.refused_ns.take().is_some();
+        let is_news = underlay.is_broken != is_broken || was_refused && !is_broken;
         underlay.is_broken = is_broken;
         if is_broken {
             underlay.good_ns = None;
@@ -163,13 +223,62 @@ impl Underlays {
     /// Whether the peer answers no probes at all, as far as is known.
     #[must_use]
     pub fn is_mute(&self) -> bool {
-        self.underlays.iter().all(|underlay| underlay.answers == 0)
+        !self.answers
+    }
+
+    /// A session with the peer has begun: if it answers no probe of that, it is another one, which is mute.
+    pub fn met(&mut self, now_ns: u64) {
+        self.met = Some((now_ns, 0));
+    }
+
+    /// Finds whether a peer that answered before is mute now.
+    fn doubt(&mut self, now_ns: u64) {
+        let is_mute = self.met.is_some_and(|(began_ns, probes)| {
+            probes >= MUTE_PROBES && now_ns.saturating_sub(began_ns) >= MUTE_NS
+        });
+        if is_mute && self.probing.at_once {
+            self.met = None;
+            self.answers = false;
+            for underlay in &mut self.underlays {
+                underlay.good_ns = None;
+                underlay.mended_ns = None;
+            }
+        }
+    }
+
+    /// The only way that may be probed; none: all may.
+    fn only(&self) -> Option<usize> {
+        (self.is_mute() && self.probing.at_once).then(|| self.current())
+    }
+
+    /// A mute peer sends over a way: that is used from now on, unless its device carries nothing.
+    pub fn follow(&mut self, at: usize) -> Option<Change> {
+        let underlay = &mut self.underlays[at];
+        if underlay.refused_ns.take().is_some() {
+            underlay.is_broken = false;
+        }
+        if at == self.in_use || underlay.is_broken || !self.is_mute() {
+            return None;
+        }
+        // What the peer says is later than what the system has said.
+        for underlay in &mut self.underlays {
+            underlay.mended_ns = None;
+        }
+        Some(self.change(at))
+    }
+
+    fn change(&mut self, to: usize) -> Change {
+        let from = self.current();
+        self.in_use = to;
+        self.changes += 1;
+        Change { from, to }
     }
 
     /// Since when a way may be used again, ns: it answers, or, if the peer never does, the system can use it.
     fn ripens_ns(&self, at: usize) -> Option<u64> {
         let underlay = &self.underlays[at];
-        let mended_ns = underlay.mended_ns.filter(|_| self.is_mute());
+        let is_usable = self.is_mute() && !underlay.leads_nowhere;
+        let mended_ns = underlay.mended_ns.filter(|_| is_usable);
         underlay.good_ns.or(mended_ns)
     }
 
@@ -183,9 +292,9 @@ impl Underlays {
     /// A packet is sent over a way. If it carried none before, its next probe is due sooner.
     #[inline]
     pub fn carries(&mut self, at: usize) {
-        let every_ns = self.probing.every_ns;
+        let (every_ns, answers) = (self.probing.every_ns, self.answers);
         let underlay = &mut self.underlays[at];
-        if !underlay.is_used && underlay.answers > 0 {
+        if !underlay.is_used && answers && underlay.answers > 0 {
             underlay.is_used = true;
             underlay.probe_ns = underlay.probe_ns.min(underlay.probed_ns + every_ns);
         }
@@ -193,40 +302,51 @@ impl Underlays {
 
     /// The peer sends nothing: if it answers no probes either, the next way that is not broken is used.
     pub fn fell_silent(&mut self) -> Option<Change> {
-        self.is_mute().then(|| self.skip())?
+        let change = self.is_mute().then(|| self.skip())??;
+        // That its device can be used again says nothing of the silence since.
+        self.underlays[change.from].mended_ns = None;
+        Some(change)
     }
 
     /// Uses the next way that is not broken.
     fn skip(&mut self) -> Option<Change> {
         let ways = self.underlays.len();
-        let mut others = (1..ways).map(|step| (self.in_use + step) % ways);
-        let to = others.find(|at| !self.underlays[*at].is_broken)?;
-        let from = std::mem::replace(&mut self.in_use, to);
-        self.changes += 1;
-        Some(Change { from, to })
+        let current = self.current();
+        let mut others = (1..ways).map(|step| (current + step) % ways);
+        let can = |underlay: &Underlay| !underlay.is_broken && !underlay.leads_nowhere;
+        let to = others.find(|at| can(&self.underlays[*at]))?;
+        self.underlays[to].probe_ns = 0;
+        Some(self.change(to))
     }
 
     /// When a probe or a change is due, ns.
     #[must_use]
     pub fn due_ns(&self) -> u64 {
-        let probes = self.underlays.iter().map(|underlay| underlay.probe_ns);
+        let only = self.only();
+        let probed = self.underlays.iter().enumerate();
+        let probed = probed.filter(|(at, _)| only.is_none_or(|only| only == *at));
+        let probes = probed.map(|(_, underlay)| underlay.probe_ns);
         let fails = self
             .underlays
             .iter()
             .filter(|underlay| underlay.good_ns.is_some());
         let fails = fails.filter_map(|underlay| underlay.fails_ns(&self.probing));
-        let back =
-            (0..self.in_use).filter_map(|at| Some(self.ripens_ns(at)? + self.probing.failback_ns));
+        let back = (0..self.current())
+            .filter_map(|at| Some(self.ripens_ns(at)? + self.probing.failback_ns));
         probes.chain(fails).chain(back).min().unwrap_or(u64::MAX)
     }
 
     /// The next way to which a probe is to be sent now; it counts as sent.
     pub fn probe(&mut self, now_ns: u64) -> Option<usize> {
-        let at = self
-            .underlays
-            .iter()
-            .position(|underlay| underlay.probe_ns <= now_ns)?;
+        let is_due = |at: &usize| self.underlays[*at].probe_ns <= now_ns;
+        let at = match self.only() {
+            Some(only) => Some(only).filter(is_due)?,
+            None => (0..self.underlays.len()).find(is_due)?,
+        };
         let is_mute = self.is_mute();
+        if let Some((_, probes)) = &mut self.met {
+            *probes = probes.saturating_add(1);
+        }
         let underlay = &mut self.underlays[at];
         let often = match self.probing.at_once {
             true if underlay.is_used && !is_mute => 1,
@@ -259,13 +379,26 @@ impl Underlays {
         underlay.answers += 1;
         underlay.arrived_ns = sent_ns;
         underlay.is_broken = false;
+        underlay.refused_ns = None;
         underlay.good_ns.get_or_insert(now_ns);
+        self.met = None;
+        if !std::mem::replace(&mut self.answers, true) && self.probing.at_once {
+            self.probe_all(now_ns);
+        }
         true
     }
 
     /// Uses another way if it is time.
     pub fn decide(&mut self, now_ns: u64) -> Option<Change> {
+        self.doubt(now_ns);
+        let is_mute = self.is_mute();
+        let failback_ns = self.probing.failback_ns;
         for underlay in &mut self.underlays {
+            // A mute peer confirms nothing, so what was refused once may be tried again when the way in use fails.
+            let is_over = |ns: u64| is_mute && ns + failback_ns <= now_ns;
+            if underlay.refused_ns.is_some_and(is_over) {
+                underlay.is_broken = false;
+            }
             if underlay
                 .fails_ns(&self.probing)
                 .is_some_and(|ns| ns <= now_ns)
@@ -274,12 +407,12 @@ impl Underlays {
             }
         }
         let good = |underlay: &Underlay| underlay.good_ns.is_some();
-        let failback_ns = self.probing.failback_ns;
         let ripe = |at: &usize| {
             self.ripens_ns(*at)
                 .is_some_and(|ns| ns + failback_ns <= now_ns)
         };
-        let in_use = &self.underlays[self.in_use];
+        let current = self.current();
+        let in_use = &self.underlays[current];
         let failed = in_use
             .fails_ns(&self.probing)
             .is_some_and(|ns| ns <= now_ns);
@@ -287,16 +420,14 @@ impl Underlays {
         let to = if failed || is_broken {
             match self.underlays.iter().position(good) {
                 None if is_broken => return self.skip(),
-                None if self.is_mute() => (0..self.in_use).find(ripe)?,
+                None if self.is_mute() => (0..current).find(ripe)?,
                 found => found?,
             }
         } else {
-            (0..self.in_use).find(ripe)?
+            (0..current).find(ripe)?
         };
-        let from = std::mem::replace(&mut self.in_use, to);
         self.underlays[to].probe_ns = now_ns;
-        self.changes += 1;
-        Some(Change { from, to })
+        Some(self.change(to))
     }
 }
 
@@ -436,7 +567,159 @@ mod tests {
         assert_eq!(answers.fell_silent(), None);
     }
 
-    /// Three ways that answer nothing; returns the changes, ms.
+    const AT_ONCE: Probing = Probing {
+        at_once: true,
+        ..PROBING
+    };
+
+    /// A way that is silent is left, however often the system says that its device works, until it says so again.
+    #[test]
+    fn what_was_said_before_the_silence_leads_nowhere() {
+        let mut underlays = Underlays::new(0, AT_ONCE, 2);
+        underlays.set_broken(0, 0, true);
+        assert_eq!(run3(&mut underlays, (0, 1000)), [(0, 1)]);
+        underlays.set_broken(1000 * MS, 0, false);
+        assert_eq!(run3(&mut underlays, (1000, 12_000)), [(11_000, 0)]);
+        assert_eq!(underlays.fell_silent(), Some(Change { from: 0, to: 1 }));
+        assert_eq!(run3(&mut underlays, (12_000, 60_000)), []);
+        assert!(underlays.set_broken(60_000 * MS, 0, true));
+        assert!(underlays.set_broken(61_000 * MS, 0, false));
+        assert_eq!(run3(&mut underlays, (61_000, 90_000)), [(71_000, 0)]);
+    }
+
+    /// A reload comes while the preferred way can be used again and is not used yet.
+    #[test]
+    fn other_ways_of_a_mute_peer_leave_none_for_good() {
+        let mut before = Underlays::new(0, AT_ONCE, 2);
+        before.set_broken(0, 0, true);
+        assert_eq!(run3(&mut before, (0, 1000)), [(0, 1)]);
+        before.set_broken(1000 * MS, 0, false);
+        let mut ways = Underlays::new(5000 * MS, AT_ONCE, 3);
+        ways.set_broken(5000 * MS, 0, true);
+        ways.inherit(5000 * MS, &before, Some(2));
+        assert_eq!(run3(&mut ways, (5000, 16_000)), [(15_000, 1)]);
+        assert!(ways.set_broken(16_000 * MS, 0, false));
+        assert_eq!(run3(&mut ways, (16_000, 60_000)), [(26_000, 0)]);
+        // Of one that answers, answers alone say which can be used.
+        let mut answers = Underlays::new(0, AT_ONCE, 2);
+        assert_eq!(answers.probe(0), Some(0));
+        assert!(answers.answered(MS, 0, 0));
+        let mut ways = Underlays::new(5000 * MS, AT_ONCE, 2);
+        ways.inherit(5000 * MS, &answers, Some(1));
+        assert_eq!(run3(&mut ways, (5000, 60_000)), []);
+    }
+
+    /// The way in use leads nowhere, so another one is used for now, which then is silent, or breaks.
+    #[test]
+    fn the_next_way_is_the_one_behind_that_which_is_used_now() {
+        for breaks in [false, true] {
+            let mut underlays = Underlays::new(0, AT_ONCE, 3);
+            underlays.set_leads(0, false);
+            assert_eq!(underlays.current(), 1);
+            let change = if breaks {
+                underlays.set_broken(0, 1, true);
+                underlays.decide(0)
+            } else {
+                underlays.fell_silent()
+            };
+            assert_eq!(change, Some(Change { from: 1, to: 2 }));
+            assert_eq!(underlays.current(), 2);
+            assert!(run3(&mut underlays, (0, 60_000)).is_empty());
+        }
+    }
+
+    /// Each probe makes a peer that knows none send back over its way.
+    #[test]
+    fn a_mute_peer_is_probed_over_the_way_in_use_alone() {
+        let mut underlays = Underlays::new(0, AT_ONCE, 3);
+        let probed = |underlays: &mut Underlays, from_s: u64, to_s: u64| {
+            let mut ways = vec![0; 3];
+            for now_ns in (from_s * 1000..to_s * 1000).map(|ms| ms * MS) {
+                underlays.decide(now_ns);
+                while let Some(way) = underlays.probe(now_ns) {
+                    ways[way] += 1;
+                }
+                assert!(underlays.due_ns() > now_ns);
+            }
+            ways
+        };
+        assert_eq!(probed(&mut underlays, 0, 20), [5, 0, 0]);
+        underlays.set_leads(1, false);
+        let to_last = Change { from: 0, to: 2 };
+        assert_eq!(
+            underlays.fell_silent(),
+            Some(to_last),
+            "the second leads nowhere"
+        );
+        assert_eq!(probed(&mut underlays, 20, 40), [0, 0, 5]);
+        assert_eq!(underlays.follow(2), None);
+        assert_eq!(underlays.follow(0), Some(Change { from: 2, to: 0 }));
+        underlays.set_leads(1, true);
+        // One that answers is probed over all.
+        assert!(probed(&mut underlays, 40, 44)[0] > 0);
+        assert!(underlays.answered(44_000 * MS, 0, 40_000 * MS));
+        assert_eq!(probed(&mut underlays, 44, 45), [1, 1, 1]);
+        assert_eq!(underlays.follow(1), None, "its probes say which works");
+    }
+
+    /// Another peer took the place of one that answered: the session is another one, too.
+    #[test]
+    fn a_peer_that_answers_no_more_in_a_new_session_is_mute() {
+        let mut underlays = Underlays::new(0, AT_ONCE, 2);
+        assert_eq!(underlays.probe(0), Some(0));
+        assert!(underlays.answered(MS, 0, 0));
+        let probes = |underlays: &mut Underlays, from_ms: u64, to_ms: u64| {
+            for now_ns in (from_ms..to_ms).map(|ms| ms * MS) {
+                underlays.decide(now_ns);
+                while underlays.probe(now_ns).is_some() {}
+            }
+        };
+        probes(&mut underlays, 1, 100_000);
+        assert!(!underlays.is_mute(), "silence alone says nothing");
+        underlays.met(100_000 * MS);
+        probes(&mut underlays, 100_000, 114_000);
+        assert!(!underlays.is_mute());
+        probes(&mut underlays, 114_000, 130_000);
+        assert!(underlays.is_mute());
+        // One answer is enough.
+        underlays.met(130_000 * MS);
+        assert_eq!(underlays.probe(140_000 * MS), Some(0));
+        assert!(underlays.answered(140_001 * MS, 0, 140_000 * MS));
+        probes(&mut underlays, 140_001, 200_000);
+        assert!(!underlays.is_mute());
+    }
+
+    /// Where datagrams are refused nothing is sent for a while; a device without a carrier is not used whatever comes from it.
+    #[test]
+    fn the_word_of_a_mute_peer_counts_more_than_a_refusal_and_less_than_a_carrier() {
+        let mut underlays = Underlays::new(0, AT_ONCE, 2);
+        underlays.refused(1000 * MS, 0);
+        underlays.refused(1000 * MS, 0);
+        assert_eq!(run3(&mut underlays, (1000, 2000)), [(1000, 1)]);
+        assert!(underlays.is_broken(0));
+        assert_eq!(underlays.follow(0), Some(Change { from: 1, to: 0 }));
+        assert!(!underlays.is_broken(0));
+        underlays.refused(3000 * MS, 0);
+        assert_eq!(run3(&mut underlays, (3000, 14_000)), [(3000, 1)]);
+        assert!(
+            !underlays.is_broken(0),
+            "it may be tried when the other fails"
+        );
+        assert!(
+            underlays.set_broken(14_000 * MS, 0, false),
+            "it has changed"
+        );
+        assert_eq!(run3(&mut underlays, (14_000, 25_000)), [(24_000, 0)]);
+        underlays.refused(25_000 * MS, 0);
+        assert_eq!(run3(&mut underlays, (25_000, 26_000)), [(25_000, 1)]);
+        underlays.set_broken(26_000 * MS, 0, true);
+        assert_eq!(underlays.follow(0), None);
+        underlays.refused(27_000 * MS, 0);
+        assert_eq!(run3(&mut underlays, (27_000, 60_000)), []);
+        assert_eq!(underlays.follow(0), None, "its device carries nothing");
+    }
+
+    /// Ways that answer nothing; returns the changes, ms.
     fn run3(underlays: &mut Underlays, (from_ms, to_ms): (u64, u64)) -> Vec<(u64, usize)> {
         let mut changes = Vec::new();
         for ms in from_ms..to_ms {
@@ -461,17 +744,18 @@ mod tests {
                 probes[way] += 1;
             }
         }
-        assert_eq!(probes, [3, 3], "the peer has not answered yet");
-        for way in [0, 1] {
-            underlays.answered(9000 * MS, way, 8000 * MS);
-        }
+        assert_eq!(probes, [3, 0], "the peer has not answered yet");
+        underlays.answered(9000 * MS, 0, 8000 * MS);
         for ms in 10_000..20_000 {
             underlays.carries(1);
             while let Some(way) = underlays.probe(ms * MS) {
                 probes[way] += 1;
             }
+            if ms == 10_000 {
+                assert!(underlays.answered(ms * MS, 1, ms * MS));
+            }
         }
-        assert_eq!(probes, [5, 53]);
+        assert_eq!(probes, [6, 50]);
         // One that begins to carry packets need not wait for its next probe.
         let due_ns = underlays.underlays[0].probe_ns;
         underlays.carries(0);

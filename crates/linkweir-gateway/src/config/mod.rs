@@ -75,6 +75,8 @@ pub struct Config {
     pub addresses: Vec<IpNet>,
     /// Its MTU, bytes.
     pub mtu: u32,
+    /// Bytes for the number in front of a packet, if some peer has paths.
+    pub number_bytes: u32,
     /// Local address and port of the tunnel.
     pub listen: SocketAddr,
     /// The only device that the tunnel's datagrams pass; none: any.
@@ -294,6 +296,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         device: own.device,
         addresses: own.addresses,
         mtu: own.mtu,
+        number_bytes,
         listen: own.listen,
         listen_device: own.listen_device,
         fwmark,

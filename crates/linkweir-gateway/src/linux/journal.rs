@@ -57,6 +57,8 @@ pub(crate) enum Event {
     UnderlayChanged,
     /// Other paths to a peer carry packets.
     PathChanged,
+    /// A peer has another number of classes, so that several paths cannot be used at once.
+    ClassesDiffer,
     /// Packets of a path come so late that they are dropped.
     PathLate,
     /// The paths to a peer that are up cannot carry what is reserved for a class.
@@ -113,6 +115,7 @@ impl Event {
             Event::TunnelUnlooped => "tunnel_unlooped",
             Event::UnderlayChanged => "underlay_changed",
             Event::PathChanged => "path_changed",
+            Event::ClassesDiffer => "classes_differ",
             Event::PathLate => "path_late",
             Event::PromiseBroken => "promise_broken",
             Event::PromiseKept => "promise_kept",

@@ -432,7 +432,7 @@ impl Network {
             match set.into_iter().find_map(Result::err) {
                 None => outcome.restored.mtus += 1,
                 Some(error) => {
-                    let what = format!("cannot set the MTU of {} bytes again", self.mtu);
+                    let what = format!("cannot set the MTU of {} bytes", self.mtu);
                     outcome.missing.insert(failed(&what, &error));
                 }
             }

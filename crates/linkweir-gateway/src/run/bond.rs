@@ -146,13 +146,25 @@ impl Bond {
     /// Takes over what came from the same peer, over other paths or from elsewhere: the numbers of packets under way are known,
     /// and those that are held stay.
     pub(super) fn inherit(&mut self, config: &Config, before: Bond) {
-        self.restorer = before.restorer;
-        self.restorer.set_waits(waits(config));
+        self.take_over(config, before.restorer);
         (self.told, self.told_bps) = (before.told, before.told_bps);
         for path in &mut self.paths {
-            let known = before.paths.iter().find(|known| known.name == path.name);
-            path.probed_ns = known.map_or(0, |known| known.probed_ns);
+            let mut known = before.paths.iter();
+            if let Some(known) = known.find(|known| known.name == path.name) {
+                path.probed_ns = known.probed_ns;
+            }
         }
+    }
+
+    /// Takes over what is known of the numbers of the same peer.
+    pub(super) fn take_over(&mut self, config: &Config, restorer: Restorer) {
+        // A path that is added again has forgotten its last probe. All probes carry the peer's one clock, so nothing sent before the
+        // latest probe of any path is news.
+        for path in &mut self.paths {
+            path.probed_ns = restorer.latest_ns();
+        }
+        self.restorer = restorer;
+        self.restorer.set_waits(waits(config));
     }
 
     /// Takes over settings that leave names and places of the paths as they are.
@@ -640,6 +652,47 @@ mod tests {
         assert_eq!(after.restorer.held(1), (1, 40));
         let again = after.probed(0, 0, (1, sent), |_| {});
         assert!(!again.is_stale && !again.is_latest);
+    }
+
+    /// A path that was removed is added again: a probe that was withheld since does not lead it anywhere.
+    #[test]
+    fn a_path_that_comes_again_remembers_when_the_peer_probed_last() {
+        let text = include_str!("../../configs/boat.toml");
+        let config = crate::config::parse(text, Path::new("boat.toml")).unwrap();
+        let peer = bond();
+        let mut before = bond();
+        for (path, sent_ns) in [(1, 5), (0, 9)] {
+            let sent = probe(&peer, sent_ns * MS, path);
+            assert!(before.probed(0, path.into(), (1, sent), |_| {}).is_latest);
+        }
+        let mut one = bond();
+        one.paths.truncate(1);
+        one.inherit(&config, before);
+        let mut again = bond();
+        again.inherit(&config, one);
+        for (sent_ns, is_latest) in [(6, false), (9, false), (10, true)] {
+            let sent = probe(&peer, sent_ns * MS, 1);
+            let probed = again.probed(0, 1, (1, sent), |_| {});
+            assert_eq!(probed.is_latest, is_latest, "{sent_ns} ms");
+        }
+    }
+
+    /// So do the first paths that come again after the last had gone.
+    #[test]
+    fn the_first_path_remembers_when_the_peer_probed_before_the_last_went() {
+        let text = include_str!("../../configs/boat.toml");
+        let config = crate::config::parse(text, Path::new("boat.toml")).unwrap();
+        let (peer, mut before, mut again) = (bond(), bond(), bond());
+        for (path, sent_ns) in [(1, 5), (0, 9)] {
+            let sent = probe(&peer, sent_ns * MS, path);
+            assert!(before.probed(0, path.into(), (1, sent), |_| {}).is_latest);
+        }
+        again.take_over(&config, before.restorer);
+        for (sent_ns, is_latest) in [(6, false), (9, false), (10, true)] {
+            let sent = probe(&peer, sent_ns * MS, 1);
+            let probed = again.probed(0, 1, (1, sent), |_| {});
+            assert_eq!(probed.is_latest, is_latest, "{sent_ns} ms");
+        }
     }
 
     const SECOND_NS: u64 = 1000 * MS;

@@ -105,11 +105,15 @@ impl Peers {
             match &mut station.underlays {
                 None if is_looped => {}
                 None => drop(socket.send(datagram, to, station.source, 0)),
-                // Which of them works is not known yet.
-                Some(underlays) => underlays
-                    .all(&self.own)
-                    .into_iter()
-                    .for_each(|(to, from)| drop(socket.send(datagram, to, from, 0))),
+                Some(underlays) => {
+                    for way in underlays.for_handshake(&self.own) {
+                        let Some((to, from)) = underlays.path(way) else {
+                            continue;
+                        };
+                        let sent = socket.send(datagram, to, from, 0);
+                        underlays.sent(now_ns, way, &sent);
+                    }
+                }
             }
         }
     }

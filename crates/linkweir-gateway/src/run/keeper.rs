@@ -26,7 +26,7 @@ use nix::sys::socket::{recv, socketpair, AddressFamily, MsgFlags, SockFlag, Sock
 use zeroize::Zeroizing;
 
 use super::secrets::Secrets;
-use super::upkeep::{Changes, Report, Thread, Upkeep, REPORT_BYTES};
+use super::upkeep::{Changes, Report, Thread, Upkeep, Wanted, REPORT_BYTES};
 use crate::config::{self, Config};
 use crate::linux::journal;
 use crate::linux::network::{Entry, Network};
@@ -155,7 +155,7 @@ impl Requests {
         })
     }
 
-    /// Begins to change the routes to those of the configuration read last. What could not be changed is in a later report.
+    /// Begins to change routes and MTU to those of the configuration read last. What could not be changed is in a later report.
     ///
     /// # Errors
     /// When it does not answer.
@@ -220,7 +220,7 @@ pub fn keep(file: &Path, control: &Path) -> io::Result<()> {
     let network = read_network(&read_text(&stream)?).ok_or(io::ErrorKind::InvalidData)?;
     privileges::keep_for_reload()?;
     journal::start()?;
-    let wanted = (network.nets.clone(), network.refuses);
+    let wanted = Wanted::of(&network);
     // Tens of thousands of routes take seconds, in which a reload must not wait for an answer.
     let (threads, changes) = Upkeep::start(&network, reports, &stream)?;
     let mut kept = Kept {
@@ -266,8 +266,8 @@ fn remove_socket(control: &Path) {
 /// What a keeper answers about.
 struct Kept {
     file: PathBuf,
-    /// The prefixes that the configuration read last routes, and whether it refuses what would leave in the clear.
-    wanted: (BTreeSet<IpNet>, bool),
+    /// What the configuration that was read last says.
+    wanted: Wanted,
     changes: Changes,
 }
 
@@ -297,7 +297,11 @@ impl Kept {
         match request[0] {
             READ => match self.read(stream) {
                 Some(Ok((text, config, preshared))) => {
-                    self.wanted = (routes(&config), config.refuses_leaks);
+                    self.wanted = Wanted {
+                        nets: routes(&config),
+                        refuses: config.refuses_leaks,
+                        mtu: config.mtu,
+                    };
                     stream.write_all(&[1])?;
                     write_text(stream, &text)?;
                     write_keys(stream, &preshared)?;
@@ -309,8 +313,7 @@ impl Kept {
                 None => return Ok(false),
             },
             ROUTE => {
-                let (nets, refuses) = &self.wanted;
-                self.changes.route(nets, *refuses);
+                self.changes.route(&self.wanted);
                 stream.write_all(&[1])?;
             }
             _ => return Err(io::ErrorKind::InvalidData.into()),

@@ -203,7 +203,7 @@ impl Gateway {
         let mut gateway = Gateway {
             file: file.to_path_buf(),
             ingress: Ingress::new(&config.rules, &config.classes, &device),
-            egress: Egress::new(below),
+            egress: Egress::new(below, config.mtu),
             config,
             device,
             socket,

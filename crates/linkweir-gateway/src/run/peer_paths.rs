@@ -8,7 +8,7 @@ use linkweir_config::units::{self, Kind};
 use linkweir_plane::bytes::numbered::{self, Number};
 use linkweir_plane::bytes::outbox::Source;
 use linkweir_plane::bytes::superpacket::Packet;
-use linkweir_plane::feedback::{Message, PathProbe, Reporter, Sent};
+use linkweir_plane::feedback::{Message, PathProbe, Probe, Reporter, Sent};
 use linkweir_plane::link::Link;
 use linkweir_plane::paths::{differs, Over};
 use linkweir_plane::restoring::{Dropped, Held, WINDOW};
@@ -38,24 +38,21 @@ impl Gateway {
             dropped,
             ..
         } = &mut self.peers.stations[at];
+        if bond.is_none() {
+            // That it came shows the peer that its path works, though not that its numbers are known: until the agreement ends it
+            // probes its paths in no other way.
+            let probe = Probe {
+                sent_ns: probe.sent_ns,
+                way: probe.path.into(),
+            };
+            return self.echo(at, probe, from, to.map(Source::from).unwrap_or_default());
+        }
         let (Some(underlays), Some(bond), Some(session)) = (underlays, bond, session) else {
             return count(dropped, "unasked");
         };
         let Some(way) = bond.paths.iter().position(|path| path.name == probe.name) else {
             return count(dropped, "unasked");
         };
-        let classes = probe.classes;
-        if classes != bond.classes {
-            if bond.other_classes.replace(classes) != Some(classes) {
-                let what = format!(
-                    "has {classes} classes and this end {}: packets use one path at a time until both list the same",
-                    bond.classes
-                );
-                tell(Event::PathChanged, &self.config.peers[at].name, &what);
-            }
-            return;
-        }
-        bond.other_classes = None;
         let released = &mut self.ingress.released;
         let probed = bond.probed(now_ns, way, (session_index, probe), |held| {
             released.push(held);
@@ -72,19 +69,31 @@ impl Gateway {
             let place = (from, to);
             if path.came != Some(place) {
                 path.came = Some(place);
-                underlays.learn(way, from, to);
+                underlays.learn(way, from, to, true);
                 *endpoint = underlays.endpoint();
                 *source = underlays.source();
                 *loop_is_doubted = true;
             }
         }
+        self.peers.wakes.wake(at);
+        let classes = probe.classes;
+        if classes != bond.classes {
+            if bond.other_classes.replace(classes) != Some(classes) {
+                let what = format!(
+                    "has {classes} classes and this end {}: packets use one path at a time until both list the same",
+                    bond.classes
+                );
+                tell(Event::ClassesDiffer, &self.config.peers[at].name, &what);
+            }
+            return;
+        }
+        bond.other_classes = None;
         let here = (from, to.map(Source::from).unwrap_or_default());
         let (to, from) = underlays.path(way).unwrap_or(here);
         let echo = Message::PathEcho(probe).packet();
         if let Some(datagram) = session.seal(&echo, &mut self.peers.scratch) {
             let _ = self.socket.send(datagram, to, from, 0);
         }
-        self.peers.wakes.wake(at);
     }
 
     /// The peer answered a probe of a path.
@@ -102,6 +111,7 @@ impl Gateway {
         let way = usize::from(probe.path);
         // An answer to what was not asked says nothing.
         if underlays.choice.answered(now_ns, way, probe.sent_ns) {
+            station.silence.hear();
             bond.answered(now_ns, way, probe);
             if let Some(path) = bond.paths.get_mut(way).filter(|path| path.came.is_none()) {
                 path.came = Some((from, to));
@@ -120,7 +130,7 @@ impl Gateway {
     ) {
         let opened = &self.ingress.opened[place];
         let station = &mut self.peers.stations[at];
-        let (Some(number), Some(bond)) = (Number::read(opened), &mut station.bond) else {
+        let Some(number) = Number::read(opened) else {
             return count(&mut station.dropped, "malformed");
         };
         let held = Held {
@@ -128,7 +138,12 @@ impl Gateway {
             outer_tos,
         };
         let released = &mut self.ingress.released;
-        let dropped = bond.take(now_ns, over, (number, held), |held| released.push(held));
+        let out = |held| released.push(held);
+        let dropped = match (&mut station.bond, &mut station.former) {
+            (Some(bond), _) => bond.take(now_ns, over, (number, held), out),
+            (None, Some(former)) => former.arrive(now_ns, number, held, out),
+            (None, None) => return count(&mut station.dropped, "malformed"),
+        };
         match dropped {
             // These are counted for each class.
             None | Some(Dropped::Duplicate | Dropped::Late) => {}
@@ -139,14 +154,14 @@ impl Gateway {
 
     /// Hands out packets of a peer that must not wait for earlier ones any longer. Returns when more must be, ns.
     pub(super) fn release_late(&mut self, now_ns: u64, at: usize) -> Option<u64> {
-        let bond = self.peers.stations[at].bond.as_mut()?;
-        let due_ns = bond.restorer.due_ns()?;
+        let restorer = self.peers.stations[at].restorer()?;
+        let due_ns = restorer.due_ns()?;
         if now_ns < due_ns {
             return Some(due_ns);
         }
         let released = &mut self.ingress.released;
-        bond.restorer.expire(now_ns, |held| released.push(held));
-        let due_ns = bond.restorer.due_ns();
+        restorer.expire(now_ns, |held| released.push(held));
+        let due_ns = restorer.due_ns();
         self.deliver_released(at);
         due_ns
     }
@@ -394,6 +409,7 @@ impl Gateway {
         let over = Over {
             path: way,
             number: None,
+            is_again: false,
         };
         self.send_over(at, packet, 0, Some(over));
         next_ns

@@ -11,7 +11,7 @@ use super::peers::Peers;
 use super::Gateway;
 use crate::config::Peer;
 use crate::linux::journal::{tell, Event};
-use crate::linux::tunnel_socket::{is_passing, TunnelSocket};
+use crate::linux::tunnel_socket::TunnelSocket;
 
 impl Peers {
     /// Sends the probes to a peer that are due, and uses another way to it if it is time. Returns when to look again, ns.
@@ -27,11 +27,12 @@ impl Peers {
         else {
             return None;
         };
-        if !session.is_open() {
+        let is_open = session.is_open();
+        if !is_open && station.bond.is_none() {
             return None;
         }
         let agreed = station.link.is_agreed();
-        while let Some(way) = underlays.choice.probe(now_ns) {
+        while let Some(way) = is_open.then(|| underlays.choice.probe(now_ns)).flatten() {
             // Without an answer another way is used.
             if underlays.is_looped(way, &self.own) {
                 continue;
@@ -44,31 +45,40 @@ impl Peers {
                 way: way as u64,
             });
             // A peer that knows no paths answers the other one.
-            let of_path = station.bond.as_ref().map(|bond| bond.probe(now_ns, way));
+            let bond = station.bond.as_ref().filter(|_| underlays.is_named(way));
+            let of_path = bond.map(|bond| bond.probe(now_ns, way));
+            if station.bond.is_some() && underlays.choice.is_mute() {
+                // Any peer sends something after 10 s to show that it came.
+                station.silence.sent(now_ns);
+            }
             let probe = Some(probe).filter(|_| !agreed);
             for probe in of_path.into_iter().chain(probe) {
                 let Some(datagram) = session.seal(&probe.packet(), &mut self.scratch) else {
                     continue;
                 };
-                if let Err(error) = socket.send(datagram, to, from, 0) {
-                    if underlays.choice.are_at_once() && !is_passing(&error) {
-                        underlays.choice.set_broken(now_ns, way, true);
-                    }
-                }
+                let sent = socket.send(datagram, to, from, 0);
+                underlays.sent(now_ns, way, &sent);
             }
         }
-        let fell_silent = station.bond.is_some() && station.silence.is_silent(now_ns);
-        let change = if fell_silent && !station.skipped {
-            underlays.choice.fell_silent()
-        } else {
-            None
-        };
-        station.skipped = fell_silent;
+        let silence = &station.silence;
+        let skips = is_open && silence.is_lost(now_ns, station.skipped_ns);
+        let mut change = None;
+        if station.bond.is_some() && skips {
+            station.skipped_ns = Some(now_ns);
+            change = underlays.fell_silent();
+            if change.is_none() && station.endpoint != underlays.endpoint() {
+                station.endpoint = underlays.endpoint();
+                station.loop_is_doubted = true;
+                station.came = None;
+            }
+        }
+        let is_silent = change.is_some();
         let change = change.or_else(|| underlays.choice.decide(now_ns));
         if let Some(Change { from, to }) = change {
             station.endpoint = underlays.endpoint();
             station.source = underlays.source();
             station.loop_is_doubted = true;
+            station.came = None;
             // The peer sends to where the last datagram came from, so one goes out at once.
             let is_looped = underlays.is_looped(to, &self.own);
             let datagram = session.seal(&[], &mut self.scratch);
@@ -77,13 +87,19 @@ impl Peers {
             {
                 let _ = socket.send(datagram, to, underlays.source(), 0);
             }
+            let (is_broken, is_mute) =
+                (underlays.choice.is_broken(from), underlays.choice.is_mute());
             station.path_changed(now_ns);
             let peer = &configured[at];
             let name = |way: usize| &peer.underlays[way].name;
-            let why = if to < from {
-                format!("{} answers again", name(to))
-            } else {
+            let why = if is_broken {
+                format!("{} cannot be used", name(from))
+            } else if is_silent || from < to {
                 format!("{} does not answer", name(from))
+            } else if is_mute {
+                format!("{} can be used again", name(to))
+            } else {
+                format!("{} answers again", name(to))
             };
             let what = format!("{why}; {} is used", name(to));
             // Of paths that are used at once the log has those that come and go.
@@ -91,10 +107,8 @@ impl Peers {
                 tell(Event::UnderlayChanged, &peer.name, &what);
             }
         }
-        station
-            .underlays
-            .as_ref()
-            .map(|underlays| underlays.choice.due_ns())
+        let underlays = station.underlays.as_ref().filter(|_| is_open);
+        underlays.map(|underlays| underlays.choice.due_ns())
     }
 }
 
@@ -114,9 +128,13 @@ impl Gateway {
 
     /// A peer answered a probe.
     pub(super) fn echoed(&mut self, now_ns: u64, at: usize, Probe { sent_ns, way }: Probe) {
-        if let Some(underlays) = &mut self.peers.stations[at].underlays {
+        let station = &mut self.peers.stations[at];
+        if let Some(underlays) = &mut station.underlays {
             let way = usize::try_from(way).unwrap_or(usize::MAX);
-            underlays.choice.answered(now_ns, way, sent_ns);
+            let is_known = underlays.choice.answered(now_ns, way, sent_ns);
+            if is_known {
+                station.silence.hear();
+            }
             self.peers.wakes.wake(at);
         }
     }

@@ -25,7 +25,7 @@ use crate::linux::journal::{log, tell, Event};
 use crate::linux::paths;
 use crate::linux::poll;
 use crate::linux::tunnel_socket::{Local, Received};
-use crate::tunnel::seal::{Claim, Opened, Refused};
+use crate::tunnel::seal::{self, Claim, Opened, Refused};
 
 /// Packets read from one side before the other has its turn.
 const BATCH: usize = 64;
@@ -288,6 +288,7 @@ impl Gateway {
         // A datagram of a session names it behind its kind.
         let index = datagram.get(4..8).and_then(|index| index.try_into().ok());
         let index = index.map_or(0, u32::from_le_bytes);
+        let is_of_session = seal::is_of_session(datagram);
         let opened = &mut self.ingress.opened;
         let station = &mut self.peers.stations[at];
         let session = station.session.as_mut()?;
@@ -314,6 +315,11 @@ impl Gateway {
             }
             Opened::Packet(packet) => packet.len(),
         };
+        if let Some(underlays) = station.underlays.as_mut().filter(|_| is_of_session) {
+            if underlays.meets(index) {
+                underlays.choice.met(poll::now_ns());
+            }
+        }
         let inside = &opened[*gathered..*gathered + bytes];
         let message = feedback::is_message(inside).then(|| Message::read(inside));
         // Probes come over ways that are not in use, too.

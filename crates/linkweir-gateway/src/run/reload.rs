@@ -201,6 +201,7 @@ impl Gateway {
             }
             self.peers.wakes.wake(at);
         }
+        self.egress.numbered_most = self.config.mtu as usize;
         self.find_names(now_ns);
         self.start_recording(now_ns);
         Ok((refused, (before, routing)))
@@ -290,6 +291,7 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
         device,
         addresses,
         mtu,
+        number_bytes,
         listen,
         listen_device,
         fwmark,
@@ -340,7 +342,11 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
     let changed = [
         ("gateway.device", *device != new.device),
         ("gateway.address", *addresses != new.addresses),
-        ("gateway.mtu", *mtu != new.mtu),
+        (
+            "gateway.mtu",
+            // The first path takes the bytes for a number from it, and the last one gives them back: datagrams stay as long.
+            *mtu != new.mtu && mtu + number_bytes != new.mtu + new.number_bytes,
+        ),
         ("gateway.listen", *listen != new.listen),
         ("gateway.listen_device", *listen_device != new.listen_device),
         (
@@ -370,6 +376,10 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
         ("flows of a class", flows(classes).ne(flows(&new.classes))),
     ];
     match changed.iter().find(|(_, changed)| *changed) {
+        Some((what @ "gateway.mtu", _)) => Err(format!(
+            "{what} cannot change while the gateway runs; write {}B, or restart it",
+            (mtu + number_bytes).saturating_sub(new.number_bytes)
+        )),
         Some((what, _)) => Err(format!(
             "{what} cannot change while the gateway runs; restart it"
         )),
@@ -471,5 +481,25 @@ allowed_ips = "10.77.0.2/32"
         ] {
             assert_eq!(fixed(&running, &changed(old, new)), Ok(()), "{new}");
         }
+        // Paths change the MTU by what a number takes, unless it is written.
+        let path = "0.0.0.0:51820\"\nmode";
+        let listens = |text: &str| {
+            let text = text
+                .replace("192.0.2.1:51820\"\nmode", path)
+                .replace("\"rr\"", "\"fifo\"");
+            config::parse(&text, Path::new("up.toml")).unwrap()
+        };
+        let paths = format!("{RUNNING}[[peer.path]]\nname = \"lte\"\nrate = \"1Mbit\"\n");
+        let written = |text: &str| listens(&text.replace("[link]", "mtu = \"1300B\"\n[link]"));
+        let (without, with) = (listens(RUNNING), listens(&paths));
+        assert_eq!(without.mtu, with.mtu + 12);
+        for (one, other) in [(&without, &with), (&written(RUNNING), &written(&paths))] {
+            assert_eq!(fixed(one, other), Ok(()));
+            assert_eq!(fixed(other, one), Ok(()));
+        }
+        let why = fixed(&without, &written(&paths)).unwrap_err();
+        assert!(why.ends_with("; write 1428B, or restart it"), "{why}");
+        let cure = |text: &str| listens(&text.replace("[link]", "mtu = \"1428B\"\n[link]"));
+        assert_eq!(fixed(&without, &cure(&paths)), Ok(()));
     }
 }

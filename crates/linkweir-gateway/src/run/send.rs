@@ -89,6 +89,10 @@ impl Gateway {
             ];
             next_ns = times.into_iter().flatten().min();
         }
+        if self.peers.stations[at].former.is_some() {
+            let late_ns = self.release_late(*now_ns, at);
+            next_ns = next_ns.into_iter().chain(late_ns).min();
+        }
         self.send_message(*now_ns, at);
         if self.peers.hub.is_none() {
             match self.serve_link(now_ns, Some(at)) {

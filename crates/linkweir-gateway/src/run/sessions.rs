@@ -136,7 +136,7 @@ impl Peers {
                 if let Some(endpoint) = station.endpoint {
                     station.candidates.answered(endpoint);
                     if let Some(underlays) = &mut station.underlays {
-                        underlays.learn(underlays.current(), endpoint, None);
+                        underlays.learn(underlays.current(), endpoint, None, false);
                     }
                 }
             }

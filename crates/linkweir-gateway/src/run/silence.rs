@@ -6,6 +6,9 @@
 
 /// How long nothing comes before a peer is silent, ns: KEEPALIVE_TIMEOUT and REKEY_TIMEOUT of the protocol.
 const SILENT_NS: u64 = 15_000_000_000;
+/// How long before a peer is looked for elsewhere, ns: a keepalive may be lost. After 15 s the protocol asks for a handshake, which
+/// has 5 s for its answer (REKEY_TIMEOUT).
+const LOST_NS: u64 = 20_000_000_000;
 
 /// When something was heard of a peer, and since when it owes an answer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,6 +51,13 @@ impl Silence {
             .is_some_and(|ns| now_ns.saturating_sub(ns) >= SILENT_NS)
     }
 
+    /// Whether the peer is to be looked for elsewhere, which was done at that time last, ns; none: it was not.
+    pub(super) fn is_lost(&self, now_ns: u64, tried_ns: Option<u64>) -> bool {
+        let since = |ns: Option<u64>| ns.map_or(0, |ns| now_ns.saturating_sub(ns));
+        let has_time = tried_ns.is_some() && since(tried_ns) < SILENT_NS;
+        since(self.waits_since_ns) >= LOST_NS && !has_time
+    }
+
     /// How long ago something was heard, s; none: nothing ever was.
     pub(super) fn heard_age_s(&self, now_ns: u64) -> Option<u64> {
         let heard_ns = self.heard_ns?;
@@ -81,6 +91,10 @@ mod tests {
         assert!(!silence.is_silent(300 * S));
         silence.sent(301 * S);
         silence.sent(310 * S);
+        assert!(!silence.is_lost(321 * S - 1, None));
+        assert!(silence.is_lost(321 * S, None));
+        assert!(!silence.is_lost(336 * S - 1, Some(321 * S)));
+        assert!(silence.is_lost(336 * S, Some(321 * S)));
         assert!(
             silence.is_silent(316 * S),
             "a keepalive that nothing followed"

@@ -28,6 +28,7 @@ use linkweir_plane::feedback::{Feedback, Message, Reporter, Sent};
 use linkweir_plane::link::Link;
 use linkweir_plane::mss;
 use linkweir_plane::path_mtu::PathMtu;
+use linkweir_plane::restoring::Restorer;
 use linkweir_plane::routing::Routing;
 use linkweir_plane::tos::Model;
 
@@ -70,6 +71,8 @@ pub(super) struct Station {
     pub underlays: Option<PeerUnderlays>,
     /// What belongs to them if they are paths that are used at once.
     pub bond: Option<Box<Bond>>,
+    /// What came over them if a reload has removed them: the peer numbers its packets until it knows, and some may be held.
+    pub former: Option<Box<Restorer>>,
     /// The endpoint and the place where its last datagram came in, as of which `source` was found.
     pub came: Option<(SocketAddr, Option<Local>)>,
     /// Whether what is sent to it would come back through the tunnel's own device: then nothing is.
@@ -87,8 +90,8 @@ pub(super) struct Station {
     pub silence: Silence,
     /// Whether it was silent when that was last looked at.
     pub was_silent: bool,
-    /// Whether another way was tried as it is silent.
-    pub skipped: bool,
+    /// When another way was tried as it is silent, ns.
+    pub skipped_ns: Option<u64>,
     /// Whether there was a session when that was last looked at.
     pub was_open: bool,
     /// Whether its reported capacity had expired then.
@@ -154,6 +157,7 @@ impl Station {
             source: Source::default(),
             underlays: None,
             bond: None,
+            former: None,
             came: None,
             is_looped: false,
             loop_is_doubted: true,
@@ -162,7 +166,7 @@ impl Station {
             candidates: Candidates::default(),
             silence: Silence::default(),
             was_silent: false,
-            skipped: false,
+            skipped_ns: None,
             was_open: false,
             had_expired: false,
             has_news: false,
@@ -223,17 +227,24 @@ impl Station {
         Ok(true)
     }
 
-    /// Sets the ways up as they are configured; the first is used until it fails.
+    /// Sets the ways up as they are configured; the first is used until it fails, or that in use before.
     fn set_ways(&mut self, now_ns: u64, config: &Config, peer: &Peer) {
         let before = self.underlays.take();
         self.underlays = PeerUnderlays::new(now_ns, peer);
         if let (Some(underlays), Some(before)) = (&mut self.underlays, before) {
-            underlays.inherit(&before);
+            underlays.inherit(now_ns, &before);
         }
         let before = self.bond.take();
         self.bond = Bond::new(config, peer).map(Box::new);
-        if let (Some(bond), Some(before)) = (&mut self.bond, before) {
-            bond.inherit(config, *before);
+        match (&mut self.bond, before) {
+            (Some(bond), Some(before)) => bond.inherit(config, *before),
+            (None, Some(before)) => self.former = Some(Box::new(before.restorer)),
+            (Some(bond), None) => {
+                if let Some(former) = self.former.take() {
+                    bond.take_over(config, *former);
+                }
+            }
+            (None, None) => {}
         }
         self.loop_is_doubted = true;
         if let Some(underlays) = &self.underlays {
@@ -265,6 +276,8 @@ impl Station {
         }
         if old.probe_mtu != new.probe_mtu {
             self.path_mtu = path_mtu(now_ns, config, new);
+        } else if let Some(path) = &mut self.path_mtu {
+            path.set_full(now_ns, config.mtu);
         }
         if old.report != new.report {
             self.reporter = new.report.then(Reporter::default);
@@ -280,13 +293,51 @@ impl Station {
         }
         if place(old) != place(new) {
             self.candidates = Candidates::default();
+            // With the first path or without the last the peer is where it was.
+            let has_turned = old.paths.is_empty() != new.paths.is_empty();
+            let was = self.endpoint.filter(|_| has_turned);
+            let came_to = was.and_then(|was| self.came_to(was));
+            let source = self.source;
             self.endpoint = new.endpoint;
             self.forget_path();
             self.set_ways(now_ns, config, new);
+            if let (None, Some(was)) = (self.endpoint, was) {
+                self.stay(was, came_to, source);
+            }
             self.path_changed(now_ns);
             self.has_news = self.link.waiting_pkts() > 0;
         }
         changed
+    }
+
+    /// Where what it last sent from there came in; none: that is not known.
+    fn came_to(&self, from: SocketAddr) -> Option<Local> {
+        let over = self.bond.as_ref().zip(self.underlays.as_ref());
+        let over = over.and_then(|(bond, underlays)| bond.paths.get(underlays.current())?.came);
+        let mut known = over.into_iter().chain(self.came);
+        known.find(|(other, _)| *other == from)?.1
+    }
+
+    /// It is sent there as before, over other ways, of which none has an endpoint, or without any.
+    fn stay(&mut self, endpoint: SocketAddr, came_to: Option<Local>, source: Source) {
+        self.endpoint = Some(endpoint);
+        if let Some(underlays) = &mut self.underlays {
+            underlays.follow(endpoint, came_to);
+            self.source = underlays.source();
+        } else if came_to.is_some() {
+            self.came = Some((endpoint, came_to));
+            self.find_source();
+        } else {
+            self.source = source;
+        }
+    }
+
+    /// What restores the order of its packets, if they have numbers.
+    pub(super) fn restorer(&mut self) -> Option<&mut Restorer> {
+        match &mut self.bond {
+            Some(bond) => Some(&mut bond.restorer),
+            None => self.former.as_deref_mut(),
+        }
     }
 
     /// Whether there is a session with it.
@@ -325,10 +376,17 @@ impl Station {
             return false;
         }
         if let Some(underlays) = &mut self.underlays {
-            if self.bond.is_none() || !underlays.moves_to(from) {
+            if self.bond.is_none() || !underlays.choice.is_mute() {
                 return false;
             }
-            underlays.learn(underlays.choice.in_use(), from, to);
+            self.came = Some((from, to));
+            let Some(other) = underlays.follow(from, to) else {
+                return false;
+            };
+            if let Some(way) = other {
+                let what = format!("the peer sends over {way}; {way} is used");
+                tell(Event::UnderlayChanged, name, &what);
+            }
             self.source = underlays.source();
         } else {
             self.came = Some((from, to));
@@ -403,6 +461,7 @@ impl Station {
             return false;
         };
         let is_news = underlays.find_devices(now_ns, devices);
+        self.came = None;
         self.source = underlays.source();
         is_news
     }
@@ -412,7 +471,7 @@ impl Station {
     pub(super) fn path_failed(&mut self, now_ns: u64, to: &Destination) {
         if let Some(underlays) = &mut self.underlays {
             if let Some(way) = underlays.way_of(to.to, to.from) {
-                underlays.choice.set_broken(now_ns, way, true);
+                underlays.choice.refused(now_ns, way);
             }
         }
     }
@@ -700,6 +759,109 @@ mod tests {
         let mut station = station(&config);
         station.endpoint = None;
         assert_eq!(station.due_ns(), None);
+    }
+
+    /// A reload removes all paths: what is held for order stays and goes out in its time, numbered packets are taken, and the peer
+    /// is where it was. With paths again their numbers are known.
+    #[test]
+    fn what_is_held_survives_the_last_path() {
+        use linkweir_plane::bytes::numbered::Number;
+        use linkweir_plane::restoring::Held;
+
+        let text = include_str!("../../configs/boat.toml");
+        let text = text.replace("endpoint = \"192.0.2.1:51820\"\n", "");
+        // No such devices are here.
+        let text = text.replace("device = \"eth1\"\n", "");
+        let text = text.replace("device = \"wwan0\"\n", "");
+        let with = crate::config::parse(&text, Path::new("boat.toml")).unwrap();
+        let mut without = with.clone();
+        without.peers[0].paths.clear();
+        without.peers[0].underlays.clear();
+        without.peers[0].probing = None;
+        let mut station = station(&with);
+        let at = "192.0.2.9:1".parse().unwrap();
+        assert!(station.came(at, None, "base"));
+        let arrive = |station: &mut Station, now_ns: u64, sequence| {
+            let number = Number {
+                stream: 1, // video, which waits 400 ms for its order
+                epoch: 7,
+                sequence,
+            };
+            let held = Held {
+                packet: vec![sequence as u8; 40].into(),
+                outer_tos: 0,
+            };
+            let mut out = Vec::new();
+            let restorer = station.restorer().unwrap();
+            let dropped = restorer.arrive(now_ns, number, held, |held| out.push(held.packet[0]));
+            assert_eq!(dropped, None);
+            out
+        };
+        let restorer = station.restorer().unwrap();
+        restorer.begin(0, 7, (1, 1), |_| panic!("nothing is held"));
+        assert_eq!(arrive(&mut station, 0, 1), [0_u8; 0]);
+        let turn = |station: &mut Station, old: &Config, new: &Config| {
+            let peers = (&old.peers[0], &new.peers[0]);
+            station.change(MS, new, peers).unwrap();
+        };
+        turn(&mut station, &with, &without);
+        assert!(station.bond.is_none() && station.underlays.is_none());
+        assert_eq!(station.endpoint, Some(at));
+        assert_eq!(arrive(&mut station, 2 * MS, 3), [0_u8; 0]);
+        assert_eq!(arrive(&mut station, 3 * MS, 0), [0, 1]);
+        turn(&mut station, &without, &with);
+        assert_eq!(station.endpoint, Some(at));
+        assert_eq!(arrive(&mut station, 4 * MS, 2), [2, 3]);
+        assert!(station.former.is_none());
+        // What never comes is not waited for.
+        assert_eq!(arrive(&mut station, 5 * MS, 5), [0_u8; 0]);
+        turn(&mut station, &with, &without);
+        let mut out = Vec::new();
+        let due_ns = station.restorer().unwrap().due_ns().unwrap();
+        assert!(due_ns <= 405 * MS);
+        let restorer = station.restorer().unwrap();
+        restorer.expire(due_ns, |held| out.push(held.packet[0]));
+        assert_eq!(out, [5]);
+    }
+
+    /// A hub with several addresses answers from the one that was asked, also when a reload removes the paths to a peer.
+    #[test]
+    fn the_last_path_leaves_the_address_that_it_is_sent_from() {
+        let text = include_str!("../../configs/boat.toml");
+        let text = text.replace("endpoint = \"192.0.2.1:51820\"\n", "");
+        let text = text.replace("device = \"eth1\"\n", "");
+        let text = text.replace("device = \"wwan0\"\n", "");
+        let with = crate::config::parse(&text, Path::new("boat.toml")).unwrap();
+        let mut without = with.clone();
+        without.peers[0].paths.clear();
+        without.peers[0].underlays.clear();
+        without.peers[0].probing = None;
+        let at: SocketAddr = "127.0.0.9:1".parse().unwrap();
+        let here = Local {
+            address: "127.0.0.5".parse().unwrap(),
+            device: 1,
+        };
+        for names_its_path in [false, true] {
+            let mut station = station(&with);
+            if names_its_path {
+                let underlays = station.underlays.as_mut().unwrap();
+                underlays.learn(0, at, Some(here), true);
+                let path = &mut station.bond.as_mut().unwrap().paths[0];
+                path.came = Some((at, Some(here)));
+                station.endpoint = underlays.endpoint();
+                station.source = underlays.source();
+            } else {
+                assert!(station.came(at, Some(here), "base"));
+            }
+            assert_eq!(station.source.address, Some(here.address));
+            let peers = (&with.peers[0], &without.peers[0]);
+            station.change(MS, &without, peers).unwrap();
+            // The keeper changes the device's MTU, so the system tells of a change.
+            station.doubt_path(2 * MS, &mut Devices::new());
+            station.confirm_path();
+            assert_eq!(station.endpoint, Some(at));
+            assert_eq!(station.source.address, Some(here.address));
+        }
     }
 
     /// The first device of every network namespace is its loopback, which stands for the tunnel's own here.

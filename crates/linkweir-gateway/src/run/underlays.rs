@@ -2,15 +2,16 @@
 //! Several ways to a peer: where each leads, and which of them is in use.
 
 use std::collections::HashMap;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use linkweir_plane::bytes::outbox::Source;
-use linkweir_plane::underlays::Underlays;
+use linkweir_plane::underlays::{Change, Underlays};
 
 use crate::config::Peer;
 use crate::linux::leads::Own;
 use crate::linux::paths;
-use crate::linux::tunnel_socket::Local;
+use crate::linux::tunnel_socket::{is_passing, Local};
 use crate::show::figures::UnderlayShow;
 
 /// Where a way leads.
@@ -18,6 +19,10 @@ struct UnderlayPath {
     name: String,
     /// None: the peer has not sent over it yet.
     endpoint: Option<SocketAddr>,
+    /// What is configured, which is tried again when the peer is silent where it sent from last.
+    configured: Option<SocketAddr>,
+    /// Whether the peer sent from the endpoint without saying that it is this way.
+    is_guessed: bool,
     /// Name of the device, and its number.
     device: Option<String>,
     number: u32,
@@ -29,6 +34,20 @@ struct UnderlayPath {
     is_looped: Option<bool>,
 }
 
+impl UnderlayPath {
+    /// Whether it is known to be this way which leads to its endpoint.
+    fn is_named(&self) -> bool {
+        self.is_fixed || self.configured.is_some() || !self.is_guessed
+    }
+
+    /// Whether what came in there may have come over this way.
+    fn fits(&self, to: Local) -> bool {
+        let device_fits = self.device.is_none() || self.number == to.device;
+        let is_address = |address: IpAddr| address == to.address;
+        device_fits && (!self.is_fixed || self.address.is_none_or(is_address))
+    }
+}
+
 /// The numbers of devices by name, and whether they carry packets, while they are looked for.
 pub(super) type Devices = HashMap<String, (u32, bool)>;
 
@@ -36,7 +55,15 @@ pub(super) type Devices = HashMap<String, (u32, bool)>;
 pub(super) struct PeerUnderlays {
     pub(super) choice: Underlays,
     underlay_paths: Vec<UnderlayPath>,
+    /// The index of the present session.
+    session: Option<u32>,
+    /// Handshakes that were sent since there was one.
+    handshakes: u32,
 }
+
+/// Handshakes that a mute peer is sent over the way in use before it is sent them over all. Of these it answers the copy that comes
+/// first, over whichever way, and stays there, so one that is not up yet has some time.
+const HANDSHAKES: u32 = 3;
 
 impl PeerUnderlays {
     /// The ways to a peer as they are configured; none: there is but one.
@@ -45,6 +72,8 @@ impl PeerUnderlays {
         let path = |underlay: &crate::config::Underlay| UnderlayPath {
             name: underlay.name.clone(),
             endpoint: underlay.endpoint,
+            configured: underlay.endpoint,
+            is_guessed: false,
             device: underlay.device.clone(),
             number: 0,
             address: underlay.source,
@@ -54,23 +83,50 @@ impl PeerUnderlays {
         let mut found = PeerUnderlays {
             choice: Underlays::new(now_ns, probing, peer.underlays.len()),
             underlay_paths: peer.underlays.iter().map(path).collect(),
+            session: None,
+            handshakes: 0,
         };
+        found.find_leads();
         found.find_devices(now_ns, &mut Devices::new());
         Some(found)
     }
 
-    /// Takes over where the peer has sent from over ways of the same name, which are not configured.
-    pub(super) fn inherit(&mut self, before: &PeerUnderlays) {
+    fn find_leads(&mut self) {
+        for (way, path) in self.underlay_paths.iter().enumerate() {
+            self.choice.set_leads(way, path.endpoint.is_some());
+        }
+    }
+
+    /// Takes over where the peer has sent from over ways of the same name, which are not configured, and which way is in use.
+    pub(super) fn inherit(&mut self, now_ns: u64, before: &PeerUnderlays) {
+        self.session = before.session;
+        let in_use = &before.underlay_paths[before.current()].name;
+        let mut names = self.underlay_paths.iter().map(|path| &path.name);
+        let in_use = names.position(|name| name == in_use);
+        self.choice.inherit(now_ns, &before.choice, in_use);
         for path in &mut self.underlay_paths {
             let mut known = before.underlay_paths.iter();
             let known = known.find(|other| other.name == path.name);
             if let (None, Some(known)) = (path.endpoint, known) {
                 path.endpoint = known.endpoint;
+                path.is_guessed = known.is_guessed;
                 if !path.is_fixed {
                     path.address = known.address;
                 }
             }
         }
+        self.find_leads();
+    }
+
+    /// A datagram came in the session with this index. Returns whether that has begun.
+    #[inline]
+    pub(super) fn meets(&mut self, session: u32) -> bool {
+        let is_new = self.session != Some(session);
+        if is_new {
+            self.session = Some(session);
+            self.handshakes = 0;
+        }
+        is_new
     }
 
     /// Finds the numbers of the devices, which may have come or gone, and those that carry nothing. Returns whether a way is
@@ -80,6 +136,8 @@ impl PeerUnderlays {
         for (at, path) in self.underlay_paths.iter_mut().enumerate() {
             path.is_looped = None;
             let Some(name) = &path.device else {
+                // What refused datagrams may have gone.
+                is_news |= self.choice.set_broken(now_ns, at, false);
                 continue;
             };
             if !self.choice.are_at_once() {
@@ -98,10 +156,7 @@ impl PeerUnderlays {
 
     /// The way in use, or the first that leads somewhere while that one does not.
     pub(super) fn current(&self) -> usize {
-        let in_use = self.choice.in_use();
-        let known = |way: &usize| self.underlay_paths[*way].endpoint.is_some();
-        let mut ways = std::iter::once(in_use).chain(0..self.underlay_paths.len());
-        ways.find(known).unwrap_or(in_use)
+        self.choice.current()
     }
 
     /// Where the way in use leads.
@@ -126,24 +181,88 @@ impl PeerUnderlays {
         ways.find(|way| self.path(*way) == Some((to, from)))
     }
 
-    /// Whether the peer, which answers no probes, now sends from elsewhere.
-    pub(super) fn moves_to(&self, from: SocketAddr) -> bool {
-        let mut ends = self.underlay_paths.iter().map(|path| path.endpoint);
-        self.choice.is_mute() && ends.all(|end| end != Some(from))
+    /// The way over which a mute peer, which names none, has sent from there to here; none: it came through a device or to an
+    /// address of none of those that lead there.
+    fn came_over(&self, from: SocketAddr, to: Option<Local>) -> Option<usize> {
+        let (paths, current) = (&self.underlay_paths, self.current());
+        let ways = || std::iter::once(current).chain(0..paths.len());
+        let fits = |way: &usize| to.is_none_or(|to| paths[*way].fits(to));
+        let leads_there = |way: &usize| paths[*way].endpoint == Some(from);
+        if ways().any(|way| leads_there(&way)) {
+            return ways().find(|way| leads_there(way) && fits(way));
+        }
+        let is_fixed = |way: &usize| paths[*way].is_fixed;
+        let found = ways().find(|way| is_fixed(way) && fits(way));
+        let free = || ways().find(|way| !is_fixed(way));
+        Some(found.or_else(free).unwrap_or(current))
     }
 
-    /// The peer has sent over a way from there to here.
-    pub(super) fn learn(&mut self, way: usize, from: SocketAddr, to: Option<Local>) {
+    /// A mute peer has sent from there to here: it is sent to there, over the way by which that came. Returns the name of that
+    /// way if another one was used before; none: it says nothing.
+    pub(super) fn follow(&mut self, from: SocketAddr, to: Option<Local>) -> Option<Option<&str>> {
+        let way = self.came_over(from, to)?;
+        if !self.choice.is_mute() || self.choice.has_no_carrier(way) {
+            return None;
+        }
+        self.learn(way, from, to, false);
+        let is_other = self.choice.follow(way).is_some();
+        Some(is_other.then_some(self.underlay_paths[way].name.as_str()))
+    }
+
+    /// The peer is silent where the way in use leads: another way is used if there is one, and of this one what is configured is
+    /// tried next.
+    pub(super) fn fell_silent(&mut self) -> Option<Change> {
+        let way = self.current();
+        let change = self.choice.fell_silent();
+        let path = &mut self.underlay_paths[way];
+        if self.choice.is_mute() && path.configured.is_some() && path.is_guessed {
+            path.endpoint = path.configured;
+            path.is_guessed = false;
+            path.is_looped = None;
+        }
+        change
+    }
+
+    /// Whether a probe over a way may say its name: where it leads may have been guessed.
+    pub(super) fn is_named(&self, way: usize) -> bool {
+        self.underlay_paths[way].is_named()
+    }
+
+    /// The peer has sent over a way from there to here, and has named the way or not.
+    pub(super) fn learn(&mut self, way: usize, from: SocketAddr, to: Option<Local>, names: bool) {
         let path = &mut self.underlay_paths[way];
         let address = match to {
             _ if path.is_fixed => path.address,
             Some(to) => Some(to.address),
             None => path.address,
         };
+        if names || path.endpoint != Some(from) {
+            path.is_guessed = !names;
+        }
         if (path.endpoint, path.address) != (Some(from), address) {
             path.endpoint = Some(from);
             path.address = address;
             path.is_looped = None;
+            self.choice.set_leads(way, true);
+        }
+        if !names {
+            return;
+        }
+        // What was guessed to be another way is this one.
+        for (other, path) in self.underlay_paths.iter_mut().enumerate() {
+            if other != way && path.endpoint == Some(from) && !path.is_named() {
+                path.endpoint = None;
+                path.is_guessed = false;
+                self.choice.set_leads(other, false);
+            }
+        }
+    }
+
+    /// A datagram was sent over a way, or the system has refused it.
+    pub(super) fn sent(&mut self, now_ns: u64, way: usize, sent: &io::Result<()>) {
+        let is_refused = sent.as_ref().is_err_and(|error| !is_passing(error));
+        if is_refused && self.choice.are_at_once() {
+            self.choice.refused(now_ns, way);
         }
     }
 
@@ -166,11 +285,18 @@ impl PeerUnderlays {
         }
     }
 
-    /// The endpoints of all ways that lead past the tunnel, and what they send from.
-    pub(super) fn all(&mut self, own: &Own) -> Vec<(SocketAddr, Source)> {
-        let ways = 0..self.underlay_paths.len();
-        let past: Vec<usize> = ways.filter(|way| !self.is_looped(*way, own)).collect();
-        past.into_iter().filter_map(|way| self.path(way)).collect()
+    /// Over which ways a handshake goes: over all that lead past the tunnel, as which of them works is not known. One that may be
+    /// mute would answer over any of them, so it is asked over the way in use first.
+    pub(super) fn for_handshake(&mut self, own: &Own) -> Vec<usize> {
+        self.handshakes = self.handshakes.saturating_add(1);
+        let may_be_mute = self.choice.are_at_once() && self.choice.is_mute();
+        let current = self.current();
+        let is_first = may_be_mute && self.handshakes <= HANDSHAKES;
+        let ways = match is_first && !self.is_looped(current, own) {
+            true => current..current + 1,
+            false => 0..self.underlay_paths.len(),
+        };
+        ways.filter(|way| !self.is_looped(*way, own)).collect()
     }
 
     /// Their figures.
@@ -188,5 +314,106 @@ impl PeerUnderlays {
             })
         };
         numbered.filter_map(show).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HUB: [&str; 2] = ["", ""];
+
+    /// Ways to a peer whose two paths have these further keys.
+    fn ways(keys: [&str; 2]) -> PeerUnderlays {
+        let text = include_str!("../../configs/boat.toml");
+        let at = text.find("[[peer.path]]").unwrap();
+        let path = |(name, keys): (&str, &str)| {
+            format!("[[peer.path]]\nname = \"{name}\"\nrate = \"8Mbit\"\n{keys}\n")
+        };
+        let paths = ["starlink", "lte"].into_iter().zip(keys).map(path);
+        let text = text[..at].to_string() + &paths.collect::<String>();
+        let config = crate::config::parse(&text, std::path::Path::new("boat.toml")).unwrap();
+        let mut ways = PeerUnderlays::new(0, &config.peers[0]).unwrap();
+        for (way, path) in ways.underlay_paths.iter_mut().enumerate() {
+            if path.device.is_some() {
+                path.number = way as u32 + 7;
+                ways.choice.set_broken(0, way, false);
+            }
+        }
+        ways
+    }
+
+    fn at(last: u8) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, last], 51_820))
+    }
+
+    fn here(device: u32) -> Option<Local> {
+        let address = IpAddr::from([198, 51, 100, 1]);
+        Some(Local { address, device })
+    }
+
+    /// The endpoints of both ways.
+    fn ends(ways: &PeerUnderlays) -> [Option<SocketAddr>; 2] {
+        [0, 1].map(|way| ways.path(way).map(|(to, _)| to))
+    }
+
+    #[test]
+    fn a_guess_is_not_named_and_gives_way_to_the_peers_word() {
+        let mut ways = ways(HUB);
+        assert_eq!(ways.endpoint(), None);
+        assert_eq!(ways.follow(at(2), here(3)), Some(None));
+        assert_eq!(ends(&ways), [Some(at(2)), None]);
+        assert!(!ways.is_named(0));
+        // It moves, or sends over the other path: that cannot be told.
+        assert_eq!(ways.follow(at(3), here(4)), Some(None));
+        assert_eq!(ends(&ways), [Some(at(3)), None]);
+        // It says that this is the other path.
+        ways.learn(1, at(3), here(4), true);
+        assert_eq!(ends(&ways), [None, Some(at(3))]);
+        assert_eq!(ways.current(), 1);
+        assert!(ways.is_named(1));
+        ways.learn(0, at(2), here(3), true);
+        assert_eq!(ends(&ways), [Some(at(2)), Some(at(3))]);
+        assert!(ways.is_named(0));
+    }
+
+    #[test]
+    fn one_endpoint_behind_two_devices_is_told_by_these() {
+        let key = |device: &str| format!("endpoint = \"192.0.2.2:51820\"\ndevice = \"{device}\"");
+        let mut ways = ways([&key("lw-none1"), &key("lw-none2")]);
+        assert_eq!(ways.follow(at(2), here(8)), Some(Some("lte")));
+        assert_eq!(ways.follow(at(2), here(8)), Some(None));
+        assert_eq!(ways.follow(at(2), here(9)), None, "a device of neither");
+        // It has another port over the first one.
+        assert_eq!(ways.follow(at(5), here(7)), Some(Some("starlink")));
+        assert_eq!(ends(&ways), [Some(at(5)), Some(at(2))]);
+        assert!(
+            ways.is_named(0),
+            "what is sent through this device is this path"
+        );
+        ways.choice.set_broken(0, 1, true);
+        assert_eq!(ways.follow(at(6), here(8)), None, "without a carrier");
+        assert_eq!(ends(&ways), [Some(at(5)), Some(at(2))]);
+        assert_eq!(ways.fell_silent(), None, "the other one is broken");
+        assert_eq!(ends(&ways), [Some(at(2)), Some(at(2))]);
+    }
+
+    #[test]
+    fn a_handshake_goes_over_all_when_the_way_in_use_has_no_answer() {
+        let own = Own::default();
+        let key = |last: u8| format!("endpoint = \"192.0.2.{last}:51820\"");
+        let mut ways = ways([&key(2), &key(3)]);
+        let mut asked = || {
+            let all = ways.for_handshake(&own);
+            let to = all.into_iter().filter_map(|way| Some(ways.path(way)?.0));
+            to.collect::<Vec<_>>()
+        };
+        for _ in 0..HANDSHAKES {
+            assert_eq!(asked(), [at(2)]);
+        }
+        assert_eq!(asked(), [at(2), at(3)]);
+        assert!(ways.meets(9));
+        assert!(!ways.meets(9));
+        assert_eq!(ways.for_handshake(&own).len(), 1);
     }
 }

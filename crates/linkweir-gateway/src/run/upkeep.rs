@@ -119,8 +119,30 @@ impl Reporter {
     }
 }
 
-/// Prefixes to route, whether what would leave in the clear is refused, and the number of this change.
-type Routes = (BTreeSet<IpNet>, bool, u64);
+/// What a reload may change of a network.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    /// Prefixes that are routed through the device.
+    pub(super) nets: BTreeSet<IpNet>,
+    /// Whether what would leave in the clear is refused.
+    pub(super) refuses: bool,
+    /// The device's MTU, bytes.
+    pub(super) mtu: u32,
+}
+
+impl Wanted {
+    /// What a network is already.
+    pub(super) fn of(network: &Network) -> Wanted {
+        Wanted {
+            nets: network.nets.clone(),
+            refuses: network.refuses,
+            mtu: network.mtu,
+        }
+    }
+}
+
+/// What is wanted, and the number of this change.
+type Routes = (Wanted, u64);
 
 /// Asks for other routes. When it is dropped, the threads end.
 pub(super) struct Changes {
@@ -131,12 +153,12 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Routes these prefixes soon, and `refuses` what would leave in the clear.
-    pub(super) fn route(&mut self, nets: &BTreeSet<IpNet>, refuses: bool) {
+    /// Changes to what is wanted, soon.
+    pub(super) fn route(&mut self, wanted: &Wanted) {
         self.count += 1;
         for (sender, bell) in &self.parts {
             // If a thread has ended, so will this process.
-            let _ = sender.send((nets.clone(), refuses, self.count));
+            let _ = sender.send((wanted.clone(), self.count));
             let _ = (&bell.0).write(&[0]);
         }
     }
@@ -339,11 +361,12 @@ impl Upkeep {
         restored
     }
 
-    /// Routes these prefixes from now on, and `refuses` what would leave in the clear. What is new is added first.
-    fn change(&mut self, (nets, refuses, change): Routes) {
+    /// Keeps what is wanted from now on. What is new is added first.
+    fn change(&mut self, (wanted, change): Routes) {
         let mut stale = self.entries();
-        self.network.nets = nets;
-        self.network.refuses = refuses;
+        self.network.nets = wanted.nets;
+        self.network.refuses = wanted.refuses;
+        self.network.mtu = wanted.mtu;
         self.change = change;
         stale.append(&mut self.stale);
         self.stale = stale.difference(&self.entries()).copied().collect();

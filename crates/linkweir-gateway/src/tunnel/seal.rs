@@ -34,6 +34,8 @@ const INITIATION: u8 = 1;
 const RESPONSE: u8 = 2;
 /// First byte of a cookie, which asks a sender to prove its address. Anyone who saw the handshake can make one.
 const COOKIE: u8 = 3;
+/// First byte of a datagram of a session, which names that behind it.
+const DATA: u8 = 4;
 /// Handshakes a second beyond which senders must prove their addresses. Each handshake is counted twice.
 const HANDSHAKES: u64 = 200;
 /// How far the system's clock may run ahead of the time that handshakes are stamped with.
@@ -532,6 +534,13 @@ fn tunnel(
 #[must_use]
 pub fn begins_handshake(datagram: &[u8]) -> bool {
     datagram.first() == Some(&INITIATION)
+}
+
+/// Whether a datagram is one of a session, which its receiver's index names.
+#[inline]
+#[must_use]
+pub fn is_of_session(datagram: &[u8]) -> bool {
+    datagram.first() == Some(&DATA)
 }
 
 #[cfg(test)]

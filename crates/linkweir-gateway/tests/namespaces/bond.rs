@@ -23,12 +23,15 @@ use linkweir_plane::feedback::{Message, PathName, PathProbe};
 use nix::sys::signal::Signal;
 use nix::sys::socket::{sendmsg, ControlMessage, MsgFlags, SockaddrStorage};
 
+use crate::clear::{printed, until};
 use crate::life::comes_through;
 use crate::place::{config, keygen, sealed, set_tos, Folder, Gateway, Namespace, Socket, STRICT};
 use crate::PATIENCE;
 
 const TO_HUB: &str = "10.77.0.1:1000";
 const TO_SHIP: &str = "10.77.0.2:2000";
+/// What passes between two changes, while packets are sent.
+const BETWEEN: Duration = Duration::from_millis(800);
 /// The services field of voice.
 const EF: u8 = 46 << 2;
 /// What the ship's paths are, and those of the hub.
@@ -55,11 +58,11 @@ name = "lte"
 rate = "RATE2"
 "#;
 
-struct Site {
-    gateways: [Gateway; 2],
-    hub: Namespace,
-    ship: Namespace,
-    log: std::path::PathBuf,
+pub struct Site {
+    pub gateways: [Gateway; 2],
+    pub hub: Namespace,
+    pub ship: Namespace,
+    pub log: std::path::PathBuf,
     folder: Folder,
 }
 
@@ -108,7 +111,7 @@ impl Site {
     }
 
     /// Waits until both ends agree and use both paths.
-    fn agreed(self) -> Site {
+    pub fn agreed(self) -> Site {
         for gateway in &self.gateways {
             gateway.wait_until("both agree and both paths are used", |show| {
                 show.peers[0].paths_agreed == Some(true)
@@ -123,7 +126,16 @@ impl Site {
     }
 
     fn probing(probe: &str, scheduler: &str, rates: [&str; 2]) -> Site {
-        let (hub, ship) = cables();
+        Site::between(cables(), probe, scheduler, rates)
+    }
+
+    /// The same between two namespaces that the caller has set up.
+    pub fn between(
+        (hub, ship): (Namespace, Namespace),
+        probe: &str,
+        scheduler: &str,
+        rates: [&str; 2],
+    ) -> Site {
         let folder = Folder::new();
         let publics = [1, 2].map(|last| keygen(&folder, last));
         let log = folder.path("log");
@@ -177,11 +189,11 @@ impl Site {
     }
 }
 
-fn peer(show: &Show) -> &PeerShow {
+pub fn peer(show: &Show) -> &PeerShow {
     &show.peers[0]
 }
 
-fn path<'s>(show: &'s Show, name: &str) -> &'s PathShow {
+pub fn path<'s>(show: &'s Show, name: &str) -> &'s PathShow {
     let mut paths = peer(show).paths.iter();
     paths.find(|path| path.name == name).unwrap()
 }
@@ -200,7 +212,7 @@ fn strict(ef: &str, rest: &str) -> String {
 
 /// Sends so many numbered datagrams of voice at this interval while something happens at one of them; returns the numbers that
 /// came, in order.
-fn call(
+pub fn call(
     from: &Socket,
     to: &Socket,
     address: &str,
@@ -232,6 +244,61 @@ fn call(
     receive(&mut came, doubles, usize::MAX);
     to.set_read_timeout(Some(PATIENCE)).unwrap();
     came
+}
+
+/// Sends numbered datagrams of voice, 50 a second, from before something happens until after it; returns the numbers that came.
+/// All that were sent count: the last of them must come.
+pub fn meanwhile(
+    from: &Socket,
+    to: &Socket,
+    address: &str,
+    event: impl FnOnce() + Send,
+) -> Vec<u32> {
+    const AROUND: u32 = 30;
+    let mut came = Vec::new();
+    let receive = |came: &mut Vec<u32>, time: Duration, is_all: &dyn Fn(&[u32]) -> bool| {
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || is_all(came) {
+                return;
+            }
+            to.set_read_timeout(Some(left.max(Duration::from_millis(1))))
+                .unwrap();
+            let mut buffer = [0; 64];
+            if let Ok(4) = to.recv(&mut buffer) {
+                came.push(u32::from_be_bytes(buffer[..4].try_into().unwrap()));
+            }
+        }
+    };
+    let mut sent = 0_u32;
+    let mut send = |came: &mut Vec<u32>| {
+        from.send_to(&sent.to_be_bytes(), address).unwrap();
+        sent += 1;
+        receive(came, Duration::from_millis(20), &|_| false);
+    };
+    (0..AROUND).for_each(|_| send(&mut came));
+    thread::scope(|scope| {
+        let happens = scope.spawn(event);
+        while !happens.is_finished() {
+            send(&mut came);
+        }
+        happens.join().unwrap();
+    });
+    (0..AROUND).for_each(|_| send(&mut came));
+    receive(&mut came, PATIENCE, &|came| came.len() >= sent as usize);
+    assert!(came.contains(&(sent - 1)), "of {sent}: {came:?}");
+    // What came twice would come now.
+    receive(&mut came, Duration::from_millis(1500), &|_| false);
+    to.set_read_timeout(Some(PATIENCE)).unwrap();
+    came
+}
+
+/// All that were sent came once, in whatever order.
+pub fn all_came_once(came: &[u32], what: &str) {
+    let once: BTreeSet<u32> = came.iter().copied().collect();
+    let last = once.last().map_or(0, |last| *last as usize + 1);
+    assert_eq!((once.len(), came.len()), (last, last), "{what}: {came:?}");
 }
 
 /// `all`: 50 packets/s lose none and come once while either path is cut without a word and comes back.
@@ -386,21 +453,14 @@ pub fn paths_change_by_reload_under_load() {
     let age_s = || peer(&site.gateways[1].show()).handshake_age_s.unwrap();
     let before_s = age_s();
     let begun = Instant::now();
-    let came = call(
-        &ship,
-        &hub,
-        TO_HUB,
-        (150, Duration::from_millis(20)),
-        |number| match number {
-            20 => site.reload(|text| text.replace("rate = \"20Mbit\"", "rate = \"10Mbit\"")),
-            60 => site.reload(|text| text.replace(&lte, "")),
-            110 => site.reload(|text| text + &lte),
-            _ => {}
-        },
-    );
-    let missing = 150 - came.iter().collect::<BTreeSet<_>>().len();
-    assert_eq!(missing, 0, "{came:?}");
-    assert_eq!(came.len(), 150, "once each");
+    let came = meanwhile(&ship, &hub, TO_HUB, || {
+        site.reload(|text| text.replace("rate = \"20Mbit\"", "rate = \"10Mbit\""));
+        thread::sleep(BETWEEN);
+        site.reload(|text| text.replace(&lte, ""));
+        thread::sleep(BETWEEN);
+        site.reload(|text| text + &lte);
+    });
+    all_came_once(&came, "");
     site.gateways[1].wait_until("both are used", |show| {
         let used = peer(show).paths.iter().filter(|path| path.in_use);
         used.count() == 2 && path(show, "starlink").capacity_bps == 10_000_000
@@ -409,6 +469,154 @@ pub fn paths_change_by_reload_under_load() {
         age_s() >= before_s + begun.elapsed().as_secs_f64() - 1.0,
         "the session is that of before"
     );
+}
+
+/// The configuration without any path, at this rate; the ship must know where the hub is.
+fn without_paths(text: &str, rate: &str) -> String {
+    let text = &text[..text.find("\n[[peer.path]]").unwrap()];
+    let text = text.replace("paths = \"all\"\n", "");
+    let text = match text.find("probe = {") {
+        Some(at) => &text[..at],
+        None => &text,
+    };
+    let text = text.replace("rate = \"1Gbit\"", &format!("rate = \"{rate}\""));
+    if text.contains("10.77.0.2/24") {
+        text.replace("allowed_ips", "endpoint = \"192.0.2.1:51820\"\nallowed_ips")
+    } else {
+        text
+    }
+}
+
+impl Site {
+    /// Reloads this text at an end; then that has so many paths, and its device this MTU.
+    fn turns(&self, end: usize, text: &str, (paths, mtu): (usize, &str)) {
+        fs::write(self.folder.path(&format!("{}.toml", end + 1)), text).unwrap();
+        self.gateways[end].signal(Signal::SIGHUP);
+        self.gateways[end].wait_until("it is reloaded", |show| peer(show).paths.len() == paths);
+        let namespace = [&self.hub, &self.ship][end];
+        until("the device has another MTU", || {
+            printed(namespace, "-o link show dev lw0").contains(&format!("mtu {mtu} "))
+        });
+    }
+}
+
+/// All paths go and come again by a reload of either end while packets pass, which lowers the MTU by what a number takes and
+/// raises it: none is lost or comes twice, and the session stays.
+pub fn all_paths_go_and_come_by_reload_under_load() {
+    let site = Site::new(&strict("paths = \"all\"", ""), ["20Mbit", "5Mbit"]);
+    let (ship, hub) = (site.ship.socket(TO_SHIP), site.hub.socket(TO_HUB));
+    set_tos(&ship, EF);
+    set_tos(&hub, EF);
+    for end in [1, 0] {
+        let with = fs::read_to_string(site.folder.path(&format!("{}.toml", end + 1))).unwrap();
+        let without = without_paths(&with, "20Mbit");
+        for (from, to, address) in [(&ship, &hub, TO_HUB), (&hub, &ship, TO_SHIP)] {
+            let came = meanwhile(from, to, address, || {
+                site.turns(end, &without, (0, "1440"));
+                thread::sleep(BETWEEN);
+                site.turns(end, &with, (2, "1428"));
+            });
+            all_came_once(&came, &format!("{end} to {address}"));
+            for gateway in &site.gateways {
+                let show = gateway.wait_until("both agree again", |show| {
+                    peer(show).paths_agreed == Some(true)
+                        && peer(show).paths.iter().all(|path| path.in_use)
+                });
+                assert_eq!(peer(&show).session, Some(true));
+                assert_eq!(peer(&show).dropped_pkts.get("malformed"), None);
+            }
+        }
+    }
+    let said = fs::read_to_string(&site.log).unwrap();
+    assert!(!said.contains("has no session any more"), "{said}");
+}
+
+/// The hub's paths go by a reload: until the agreement ends the ship's probes say only that its paths work, and that is answered,
+/// so none of the packets that the ship goes on to send waits for 2 s.
+pub fn the_far_end_goes_on_when_all_paths_go() {
+    let scheduler = strict("paths = \"all\"", "").replace("\"3600s\"", "\"2s\"");
+    let probe = "probe = { failover = \"1s\" }";
+    let site = Site::probing(probe, &scheduler, ["20Mbit", "5Mbit"]).agreed();
+    let (ship, hub) = (site.ship.socket(TO_SHIP), site.hub.socket(TO_HUB));
+    set_tos(&ship, EF);
+    let with = fs::read_to_string(site.folder.path("1.toml")).unwrap();
+    let without = without_paths(&with, "20Mbit");
+    let turns = || {
+        site.turns(0, &without, (0, "1440"));
+        site.gateways[1].wait_until("the agreement ends", |show| {
+            peer(show).paths_agreed == Some(false)
+        });
+    };
+    let came = meanwhile(&ship, &hub, TO_HUB, turns);
+    all_came_once(&came, "");
+    let said = fs::read_to_string(&site.log).unwrap();
+    assert!(!said.contains("no path carries packets"), "{said}");
+}
+
+/// Packets as long as the MTU of before wait while the first paths come and the last go: all of them come, and once. Until the change
+/// is over one packet takes more than a second, so most of them still wait then.
+pub fn full_packets_that_wait_pass_while_the_mtu_changes() {
+    const COUNT: u32 = 100;
+    let site = Site::patient(&strict("paths = \"all\"", ""), ["8kbit", "8kbit"]);
+    let (ship, hub) = (site.ship.socket(TO_SHIP), site.hub.socket(TO_HUB));
+    set_tos(&ship, EF);
+    let with = fs::read_to_string(site.folder.path("2.toml")).unwrap();
+    let without = without_paths(&with, "8kbit");
+    let paces = |paths: &[Option<&str>], capacity_bps| {
+        for path in paths {
+            let request = Request::SetCapacity {
+                peer: Some("other".to_string()),
+                path: path.map(str::to_string),
+                capacity_bps,
+            };
+            assert_eq!(site.gateways[1].ask(&request), Response::Done);
+        }
+    };
+    let (both, alone) = ([Some("starlink"), Some("lte")], [None]);
+    let mut room = [0; 2000];
+    let mut next = 0;
+    for (text, (count, mtu), before, paths) in [
+        (&without, (0, "1440"), 1428, &alone[..]),
+        (&with, (2, "1428"), 1440, &both[..]),
+    ] {
+        // IPv4 and UDP take 28 bytes.
+        let mut packet = vec![0; before - 28];
+        for number in next..next + COUNT {
+            packet[..4].copy_from_slice(&number.to_be_bytes());
+            ship.send_to(&packet, TO_HUB).unwrap();
+        }
+        site.turns(1, text, (count, mtu));
+        let show = site.gateways[1].wait_until("it uses what is configured now", |show| {
+            count == 0 || peer(show).paths_agreed == Some(true)
+        });
+        let waits = peer(&show).classes[0].backlog_pkts;
+        assert!(waits > 0, "nothing waits any more");
+        paces(paths, 20_000_000);
+        let mut came = Vec::new();
+        for _ in 0..COUNT {
+            assert_eq!(hub.recv(&mut room).unwrap(), before - 28);
+            came.push(u32::from_be_bytes(room[..4].try_into().unwrap()));
+        }
+        came.sort_unstable();
+        assert_eq!(came, (next..next + COUNT).collect::<Vec<_>>());
+        next += COUNT;
+        comes_through(&hub, &ship, TO_SHIP, b"and back");
+        paces(paths, 8000);
+    }
+    let site = site.agreed();
+    // A packet of the MTU of before and a number would not have fitted into one datagram.
+    assert_eq!(counter(&site.ship, "FragCreates"), 0);
+}
+
+/// A counter of IPv4 in a namespace.
+fn counter(namespace: &Namespace, name: &str) -> u64 {
+    let printed = namespace.run("cat", &["/proc/net/snmp"]).stdout;
+    let text = String::from_utf8(printed).unwrap();
+    let mut lines = text.lines().filter(|line| line.starts_with("Ip: "));
+    let mut words = || lines.next().unwrap().split(' ');
+    let mut both = words().zip(words());
+    let found = both.find(|(known, _)| *known == name).unwrap();
+    found.1.parse().unwrap()
 }
 
 /// The end that receives gets other settings of its paths while packets are under way: their numbers stay known.

@@ -2,7 +2,7 @@
 //! A gateway and an unmodified WireGuard peer: wireguard-go.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,7 +20,7 @@ const TO: &str = "10.77.0.2:2000";
 const BACK: &str = "10.77.0.1:1000";
 
 /// wireguard-go at the second end, configured by its own socket.
-struct Other {
+pub struct Other {
     child: Child,
     socket: PathBuf,
 }
@@ -30,7 +30,7 @@ fn hexadecimal(key: &Key) -> String {
 }
 
 impl Other {
-    fn start(there: &Namespace, key_file: &Path, gateway: &str) -> Other {
+    pub fn start(there: &Namespace, key_file: &Path, gateway: &str) -> Other {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let device = format!("wg{}x{count}", std::process::id());
@@ -65,13 +65,30 @@ impl Other {
     }
 
     /// Sends a request to the socket and checks that it was done.
-    fn set(&self, what: &str) {
+    pub fn set(&self, what: &str) {
+        let mut answers = self.ask(&format!("set=1\n{what}\n"));
+        assert_eq!(answers.next().unwrap().unwrap(), "errno=0", "{what}");
+    }
+
+    fn ask(&self, request: &str) -> Lines<BufReader<UnixStream>> {
         let mut stream = UnixStream::connect(&self.socket).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(stream, "set=1\n{what}\n").unwrap();
-        let mut answer = String::new();
-        BufReader::new(stream).read_line(&mut answer).unwrap();
-        assert_eq!(answer, "errno=0\n", "{what}");
+        stream.write_all(request.as_bytes()).unwrap();
+        BufReader::new(stream).lines()
+    }
+
+    /// What it says of its only peer by this name, such as `endpoint`; empty if nothing.
+    pub fn says(&self, name: &str) -> String {
+        let lines = self.ask("get=1\n\n").map(Result::unwrap);
+        let lines: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+        let mut values = lines.iter().filter_map(|line| line.split_once('='));
+        let found = values.find(|(key, _)| *key == name);
+        found.map_or_else(String::new, |(_, value)| value.to_string())
+    }
+
+    /// The same of a number.
+    pub fn number(&self, name: &str) -> u64 {
+        self.says(name).parse().unwrap_or(0)
     }
 }
 

@@ -27,6 +27,7 @@ mod failover;
 mod flood;
 mod flows;
 mod interop;
+mod interop_paths;
 mod keeper;
 mod large;
 mod life;
@@ -35,6 +36,7 @@ mod long;
 mod looped;
 mod monitoring;
 mod names;
+mod nat;
 mod observe;
 mod ordinary;
 mod outage;
@@ -60,7 +62,7 @@ const ANYWHERE: [&str; 3] = [
 ];
 
 /// Tests that need another program, and its Debian package.
-const PROGRAMS: [(&str, &str, &str); 17] = [
+const PROGRAMS: [(&str, &str, &str); 29] = [
     (
         "clear::a_firewall_refuses_what_rules_no_longer_do",
         "iptables",
@@ -118,6 +120,66 @@ const PROGRAMS: [(&str, &str, &str); 17] = [
     ),
     ("interop::iperf3_runs_both_ways", "iperf3", "iperf3"),
     (
+        "nat::mappings_of_both_paths_change_and_nothing_is_lost",
+        "iptables",
+        "iptables",
+    ),
+    (
+        "interop_paths::probes_do_not_lead_an_unmodified_peer_to_a_path_that_is_not_in_use",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop_paths::an_unmodified_peer_follows_when_a_carrier_goes_and_comes",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop_paths::an_unmodified_peer_with_one_address_follows_when_a_carrier_goes_and_comes",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop_paths::an_unmodified_peer_follows_when_a_path_is_silent_and_comes_back_when_it_says_so",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop_paths::an_unmodified_peer_follows_when_a_path_is_silent_and_comes_back_when_it_says_so",
+        "iptables",
+        "iptables",
+    ),
+    (
+        "interop_paths::an_unmodified_peer_follows_when_the_system_refuses_a_path",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop_paths::an_unmodified_peer_that_moves_is_found_again",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop_paths::an_unmodified_peer_is_found_where_the_first_path_is_silent_from_the_start",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop_paths::an_unmodified_peer_is_found_where_the_first_path_is_silent_from_the_start",
+        "iptables",
+        "iptables",
+    ),
+    (
+        "interop_paths::a_refused_handshake_leads_to_the_next_path",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop_paths::a_refused_handshake_leads_to_the_next_path",
+        "iptables",
+        "iptables",
+    ),
+    (
         "monitoring::alerts_tell_hosts_apart",
         "promtool",
         "prometheus",
@@ -170,6 +232,9 @@ const TESTS: &[(&str, fn())] = &trials! {
         the_expensive_path_is_used_when_the_cheap_one_is_full,
         a_promise_that_cannot_be_kept_is_said,
         paths_change_by_reload_under_load,
+        all_paths_go_and_come_by_reload_under_load,
+        the_far_end_goes_on_when_all_paths_go,
+        full_packets_that_wait_pass_while_the_mtu_changes,
         the_receiving_end_is_reloaded_under_load,
         a_peer_that_was_started_again_agrees_again,
         the_capacity_of_a_path_is_set,
@@ -244,6 +309,16 @@ const TESTS: &[(&str, fn())] = &trials! {
         an_unmodified_peer_with_the_wrong_key_gets_nothing,
         iperf3_runs_both_ways,
     }
+    interop_paths {
+        probes_do_not_lead_an_unmodified_peer_to_a_path_that_is_not_in_use,
+        an_unmodified_peer_follows_when_a_carrier_goes_and_comes,
+        an_unmodified_peer_with_one_address_follows_when_a_carrier_goes_and_comes,
+        an_unmodified_peer_follows_when_the_system_refuses_a_path,
+        an_unmodified_peer_follows_when_a_path_is_silent_and_comes_back_when_it_says_so,
+        an_unmodified_peer_that_moves_is_found_again,
+        an_unmodified_peer_is_found_where_the_first_path_is_silent_from_the_start,
+        a_refused_handshake_leads_to_the_next_path,
+    }
     keeper {
         a_rule_comes_again_while_routes_are_compared,
         a_reload_waits_for_its_disk_and_rules_do_not,
@@ -315,6 +390,9 @@ const TESTS: &[(&str, fn())] = &trials! {
     monitoring {
         alerts_tell_hosts_apart,
         each_query_of_the_board_has_an_answer_and_each_alert_is_evaluated,
+    }
+    nat {
+        mappings_of_both_paths_change_and_nothing_is_lost,
     }
     names {
         silent_name_servers_of_other_peers_delay_no_name,
