@@ -761,13 +761,8 @@ mod tests {
         assert_eq!(station.due_ns(), None);
     }
 
-    /// A reload removes all paths: what is held for order stays and goes out in its time, numbered packets are taken, and the peer
-    /// is where it was. With paths again their numbers are known.
-    #[test]
-    fn what_is_held_survives_the_last_path() {
-        use linkweir_plane::bytes::numbered::Number;
-        use linkweir_plane::restoring::Held;
-
+    /// The boat, whose peer nobody knows a place of, with its paths and without.
+    fn with_and_without_paths() -> (Config, Config) {
         let text = include_str!("../../configs/boat.toml");
         let text = text.replace("endpoint = \"192.0.2.1:51820\"\n", "");
         // No such devices are here.
@@ -778,6 +773,17 @@ mod tests {
         without.peers[0].paths.clear();
         without.peers[0].underlays.clear();
         without.peers[0].probing = None;
+        (with, without)
+    }
+
+    /// A reload removes all paths: what is held for order stays and goes out in its time, numbered packets are taken, and the peer
+    /// is where it was. With paths again their numbers are known.
+    #[test]
+    fn what_is_held_survives_the_last_path() {
+        use linkweir_plane::bytes::numbered::Number;
+        use linkweir_plane::restoring::Held;
+
+        let (with, without) = with_and_without_paths();
         let mut station = station(&with);
         let at = "192.0.2.9:1".parse().unwrap();
         assert!(station.came(at, None, "base"));
@@ -827,15 +833,7 @@ mod tests {
     /// A hub with several addresses answers from the one that was asked, also when a reload removes the paths to a peer.
     #[test]
     fn the_last_path_leaves_the_address_that_it_is_sent_from() {
-        let text = include_str!("../../configs/boat.toml");
-        let text = text.replace("endpoint = \"192.0.2.1:51820\"\n", "");
-        let text = text.replace("device = \"eth1\"\n", "");
-        let text = text.replace("device = \"wwan0\"\n", "");
-        let with = crate::config::parse(&text, Path::new("boat.toml")).unwrap();
-        let mut without = with.clone();
-        without.peers[0].paths.clear();
-        without.peers[0].underlays.clear();
-        without.peers[0].probing = None;
+        let (with, without) = with_and_without_paths();
         let at: SocketAddr = "127.0.0.9:1".parse().unwrap();
         let here = Local {
             address: "127.0.0.5".parse().unwrap(),
