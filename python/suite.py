@@ -46,14 +46,12 @@ class Part:
         name: of the line, and of the log.
         command: for the shell.
         tests: pattern of a line that counts tests; its groups are added.
-        after: the part that must have ended before.
         optional: a failure is only named as something that was not checked.
     """
 
     name: str
     command: str
     tests: str = ""
-    after: str = ""
     optional: bool = False
 
 
@@ -130,7 +128,6 @@ class Suite:
     lanes: tuple[tuple[Part, ...], ...]
     results: list[Result] = field(default_factory=list)
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    ended: dict[str, threading.Event] = field(default_factory=dict)
     stopped: bool = False
     error: Exception | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -138,7 +135,6 @@ class Suite:
     def run(self) -> None:
         """Runs all parts. An interrupt, or an error such as a full disk, ends those that run."""
         LOGS.mkdir(parents=True, exist_ok=True)
-        self.ended = {part.name: threading.Event() for lane in self.lanes for part in lane}
         threads = [threading.Thread(target=self._lane, args=(lane,), daemon=True) for lane in self.lanes]
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP
@@ -163,16 +159,10 @@ class Suite:
     def _lane(self, lane: tuple[Part, ...]) -> None:
         try:
             for part in lane:
-                if part.after in self.ended:
-                    self.ended[part.after].wait()
                 self._part(part)
-                self.ended[part.name].set()
         except Exception as error:
             self.error = error
             self._stop()
-        finally:  # the other lane may wait for one of these
-            for part in lane:
-                self.ended[part.name].set()
 
     def _part(self, part: Part) -> None:
         begun = time.monotonic()

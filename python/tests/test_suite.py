@@ -174,12 +174,6 @@ def test_a_setup_that_lacks_what_must_be_there_ends_the_suite(
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_part_waits_for_the_one_it_needs(suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    kernel = suite.Part("kernel", f"sleep 0.3; touch {tmp_path}/built")
-    python = suite.Part("python", f"test -e {tmp_path}/built", after="kernel")
-    assert run(suite, monkeypatch, (kernel,), (python,)) == 0
-
-
 def program(folder: Path, lanes: str) -> Path:
     """A copy of the program with these lanes, and nothing to set up."""
     text = (REPOSITORY / "python/suite.py").read_text()
@@ -237,7 +231,7 @@ def test_a_suite_below_nohup_outlives_its_terminal(tmp_path: Path) -> None:
 def test_a_suite_that_cannot_print_ends_its_parts_and_fails(tmp_path: Path) -> None:
     waits = f"until test -e {tmp_path}/closed; do sleep 0.01; done"
     one, two = f"Part('one', {waits!r})", "Part('two', 'true')"
-    three, four = f"Part('three', {sleeps(tmp_path)!r})", "Part('four', 'true', after='two')"
+    three, four = f"Part('three', {sleeps(tmp_path)!r})", "Part('four', 'true')"
     lanes = f"(({one}, {two}), ({three}, {four}))"
     command = [sys.executable, program(tmp_path, lanes), "test"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
