@@ -210,6 +210,30 @@ fn strict(ef: &str, rest: &str) -> String {
     format!("{text}{rest}\n")
 }
 
+/// Takes numbered datagrams until then, or until there are so many.
+fn receive(to: &Socket, came: &mut Vec<u32>, until: Instant, wanted: usize) {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || came.len() >= wanted {
+            return;
+        }
+        to.set_read_timeout(Some(left.max(Duration::from_millis(1))))
+            .unwrap();
+        let mut buffer = [0; 64];
+        if let Ok(4) = to.recv(&mut buffer) {
+            came.push(u32::from_be_bytes(buffer[..4].try_into().unwrap()));
+        }
+    }
+}
+
+/// Takes what is missing of so many, and what comes twice after that.
+fn receive_rest(to: &Socket, came: &mut Vec<u32>, sent: u32) {
+    receive(to, came, Instant::now() + PATIENCE, sent as usize);
+    let doubles = Instant::now() + Duration::from_millis(1500);
+    receive(to, came, doubles, usize::MAX);
+    to.set_read_timeout(Some(PATIENCE)).unwrap();
+}
+
 /// Sends so many numbered datagrams of voice at this interval while something happens at one of them; returns the numbers that
 /// came, in order.
 pub fn call(
@@ -221,28 +245,12 @@ pub fn call(
 ) -> Vec<u32> {
     let mut came = Vec::new();
     let begun = Instant::now();
-    let receive = |came: &mut Vec<u32>, until: Instant, wanted: usize| loop {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || came.len() >= wanted {
-            return;
-        }
-        to.set_read_timeout(Some(left.max(Duration::from_millis(1))))
-            .unwrap();
-        let mut buffer = [0; 64];
-        if let Ok(4) = to.recv(&mut buffer) {
-            came.push(u32::from_be_bytes(buffer[..4].try_into().unwrap()));
-        }
-    };
     for number in 0..count {
         event(number);
         from.send_to(&number.to_be_bytes(), address).unwrap();
-        receive(&mut came, begun + every * (number + 1), usize::MAX);
+        receive(to, &mut came, begun + every * (number + 1), usize::MAX);
     }
-    receive(&mut came, Instant::now() + PATIENCE, count as usize);
-    // What came twice would come now.
-    let doubles = Instant::now() + Duration::from_millis(1500);
-    receive(&mut came, doubles, usize::MAX);
-    to.set_read_timeout(Some(PATIENCE)).unwrap();
+    receive_rest(to, &mut came, count);
     came
 }
 
@@ -256,26 +264,16 @@ pub fn meanwhile(
 ) -> Vec<u32> {
     const AROUND: u32 = 30;
     let mut came = Vec::new();
-    let receive = |came: &mut Vec<u32>, time: Duration, is_all: &dyn Fn(&[u32]) -> bool| {
-        let until = Instant::now() + time;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || is_all(came) {
-                return;
-            }
-            to.set_read_timeout(Some(left.max(Duration::from_millis(1))))
-                .unwrap();
-            let mut buffer = [0; 64];
-            if let Ok(4) = to.recv(&mut buffer) {
-                came.push(u32::from_be_bytes(buffer[..4].try_into().unwrap()));
-            }
-        }
-    };
     let mut sent = 0_u32;
     let mut send = |came: &mut Vec<u32>| {
         from.send_to(&sent.to_be_bytes(), address).unwrap();
         sent += 1;
-        receive(came, Duration::from_millis(20), &|_| false);
+        receive(
+            to,
+            came,
+            Instant::now() + Duration::from_millis(20),
+            usize::MAX,
+        );
     };
     (0..AROUND).for_each(|_| send(&mut came));
     thread::scope(|scope| {
@@ -286,11 +284,8 @@ pub fn meanwhile(
         happens.join().unwrap();
     });
     (0..AROUND).for_each(|_| send(&mut came));
-    receive(&mut came, PATIENCE, &|came| came.len() >= sent as usize);
+    receive_rest(to, &mut came, sent);
     assert!(came.contains(&(sent - 1)), "of {sent}: {came:?}");
-    // What came twice would come now.
-    receive(&mut came, Duration::from_millis(1500), &|_| false);
-    to.set_read_timeout(Some(PATIENCE)).unwrap();
     came
 }
 
