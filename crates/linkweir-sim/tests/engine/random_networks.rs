@@ -485,25 +485,22 @@ fn sources_that_stop_leave_nothing_on_the_way(name: &str, network: &Network) {
     let (arrived, sent) = (n("arrived_pkts"), n("sent_pkts"));
     let (dropped, absent) = (n("dropped_pkts"), n("absent_pkts"));
     let gone = gone_of_flows(&t);
-    let mut late = bonds_are_their_members(name, &stopped, &t, true);
+    bonds_are_their_members(name, &stopped, &t, true);
     for (flow, rows) in hops_there(&t, &stopped).iter().enumerate() {
         let waiting = |row: &usize| arrived[*row] - sent[*row] - dropped[*row] - absent[*row];
         let waiting: f64 = rows.iter().map(waiting).sum();
         let ends = t.numbers("flows", "delivered_pkts")[flow] + gone[flow] + waiting;
-        // What came too late behind a bond is counted there, and not by flow.
-        late -= t.numbers("flows", "arrived_pkts")[flow] - ends;
-        assert!(
-            t.numbers("flows", "arrived_pkts")[flow] >= ends,
+        assert_eq!(
+            t.numbers("flows", "arrived_pkts")[flow],
+            ends,
             "{name}, flow {flow}: {stopped:#?}"
         );
     }
-    assert_eq!(late, 0.0, "{name}: {stopped:#?}");
 }
 
-/// Each packet that a class sent over a bond was handed out, dropped or lost there, or is under way; if all has `ended`, none is.
-/// Returns how many were dropped as they came too late, and no copy in time.
-fn bonds_are_their_members(name: &str, network: &Network, t: &Tables, ended: bool) -> f64 {
-    let mut dropped = 0.0;
+/// Each packet that a class sent over a bond was handed out or lost there, or is under way; if all has `ended`, none is. What
+/// came too late, and no copy in time, is lost.
+fn bonds_are_their_members(name: &str, network: &Network, t: &Tables, ended: bool) {
     let names = |table: &str, column: &str| match t.column(table, column) {
         Column::Name(names) => names.clone(),
         other => panic!("{column} is {other:?}"),
@@ -561,19 +558,14 @@ fn bonds_are_their_members(name: &str, network: &Network, t: &Tables, ended: boo
             assert!(missing >= 0.0, "{of}: {missing}: {network:#?}");
             if ended {
                 assert_eq!(under_way, 0.0, "{of}: {network:#?}");
-                assert!(
-                    missing <= carried("late_pkts"),
-                    "{of}: {missing}: {network:#?}"
-                );
-                assert!(
-                    !once || missing == carried("late_pkts"),
-                    "{of}: {network:#?}"
-                );
-                dropped += missing;
+                assert_eq!(missing, 0.0, "{of}: {network:#?}");
+            }
+            if once {
+                let late = carried("lost_pkts") + carried("late_pkts");
+                assert_eq!(lost, late, "{of}: {network:#?}");
             }
         }
     }
-    dropped
 }
 
 /// Behind a bond, packets of a flow whose class there restores the order come in order and once; where its links are even, none is
