@@ -70,6 +70,11 @@ impl Dice {
                 },
             };
             dice.slow(&mut rate_bps);
+            let mut delay_s = match dice.below(2) {
+                0 => Signal::Constant(0.02 * at as f64),
+                _ => dice.signal(0.02),
+            };
+            dice.slow(&mut delay_s);
             let at_ns = [0, MS, MS, 7 * MS / 2, 4 * MS].into();
             let loss = match dice.below(4) {
                 0 => Signal::Constant(0.02),
@@ -93,10 +98,7 @@ impl Dice {
                         _ => Capacity::Rate(rate_bps),
                     },
                     follow: dice.below(2) == 0,
-                    delay_s: match dice.below(2) {
-                        0 => Signal::Constant(0.02 * at as f64),
-                        _ => dice.signal(0.02),
-                    },
+                    delay_s,
                     loss,
                     reorder: Some(held).filter(|_| dice.below(4) == 0),
                     overhead_bytes,
@@ -138,13 +140,13 @@ impl Dice {
         };
     }
 
-    /// Of 50 rates that change each microsecond one stays: each of their networks takes as long as a hundred others.
-    fn slow(&mut self, rate_bps: &mut Signal) {
+    /// Of 50 signals that change each microsecond one stays: each of their networks takes as long as a hundred others.
+    fn slow(&mut self, signal: &mut Signal) {
         let (Signal::Cosine { period_ns, .. }
         | Signal::Steps {
             end: End::Loop { period_ns },
             ..
-        }) = rate_bps
+        }) = signal
         else {
             return;
         };
