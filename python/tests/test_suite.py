@@ -28,6 +28,9 @@ def suite(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "LOGS", tmp_path / "build/suite")
+    # It may set this; setting it here first takes it away again after the test.
+    monkeypatch.setenv("CARGO_INCREMENTAL", "")
+    monkeypatch.delenv("CARGO_INCREMENTAL")
     (tmp_path / "setup.sh").write_text("#!/bin/sh\n")
     (tmp_path / "setup.sh").chmod(0o755)
     return module
@@ -91,6 +94,16 @@ def test_parts_keep_what_python_has_compiled(
 ) -> None:
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     part = suite.Part("python", 'test -z "$PYTHONDONTWRITEBYTECODE"')
+    assert run(suite, monkeypatch, (part,)) == 0, capfd.readouterr().out
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_cargo_keeps_what_shortens_later_builds_only_where_it_did_before(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path, built: bool
+) -> None:
+    if built:
+        (tmp_path / "target/debug/incremental").mkdir(parents=True)
+    part = suite.Part("rust", f'test "$CARGO_INCREMENTAL" = "{"" if built else 0}"')
     assert run(suite, monkeypatch, (part,)) == 0, capfd.readouterr().out
 
 
