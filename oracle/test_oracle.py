@@ -400,6 +400,7 @@ def test_models_replay_all_vectors(policy):
         assert replay(path) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", generate.FOLDERS)
 def test_random_vectors_are_what_their_recipe_gives(folder):
     listed = (generate.VECTORS / folder / "SHA256SUMS").read_text(encoding="utf-8")

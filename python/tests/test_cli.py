@@ -165,6 +165,7 @@ def test_report_is_made_again(tmp_path: Path, finished: Path) -> None:
     assert (out / "report.html").read_bytes() == first
 
 
+@pytest.mark.slow
 def test_figures_are_files_for_papers(tmp_path: Path, finished: Path) -> None:
     out = tmp_path / "out"
     shutil.copytree(finished, out)

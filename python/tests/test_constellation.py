@@ -234,6 +234,7 @@ def test_of_many_notes_the_first_are_printed(tmp_path: Path, capsys: pytest.Capt
     assert shown == [*(f"note: {note}" for note in notes[:20]), "note: and 3 more"]
 
 
+@pytest.mark.slow
 def test_packets_are_lost_where_links_go_by_the_oracle() -> None:
     """Which probes arrive, against a walk along the ways of the oracle: a link that goes loses what is on it."""
     keys = shell(duration="200s", log="packets")

@@ -342,6 +342,14 @@ ALL = [block for path in pages() if path.parent != TUTORIALS for block in blocks
 SCENARIO_PAGES = ("docs/reference/scenarios.md",)
 """Pages whose TOML is of scenarios."""
 RUN = sorted({block.page for block in ALL if block.language == "python" or is_shell(block)})
+SLOW = (
+    "docs/howto/compare.md",
+    "docs/howto/sweep.md",
+    "docs/records/calls-and-downloads.md",
+    "docs/records/codes.md",
+    "docs/reference/report.md",
+)
+"""Pages whose commands take more than a few seconds."""
 
 
 def without_blocks(path: Path) -> str:
@@ -453,7 +461,7 @@ def shape(text: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"\d+(\.\d+)?(e[-+]?\d+)?", "0", text)).strip()
 
 
-@pytest.mark.parametrize("page", RUN)
+@pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow if page in SLOW else ()) for page in RUN])
 def test_the_commands_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = GIVEN.get(page, Given())
     shutil.copytree(SCENARIOS, tmp_path / "scenarios")

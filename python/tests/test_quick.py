@@ -113,6 +113,7 @@ def test_files_with_slow_tests_only_are_not_checked(
     assert not quick.passes((*quick.PYTEST, "test_slow.py"))
 
 
+@pytest.mark.slow
 def test_every_module_of_the_package_has_a_test_that_names_it_or_its_folder(quick: ModuleType) -> None:
     modules = [path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "python/linkweir").rglob("*.py")]
     modules = [path for path in modules if "/templates/" not in path and path != "python/linkweir/__main__.py"]

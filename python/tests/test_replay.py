@@ -307,6 +307,7 @@ def test_changed_bytes_never_end_in_a_traceback(tmp_path: Path, seed: int) -> No
         pass  # PlanError and ScenarioError
 
 
+@pytest.mark.slow
 def test_the_command_shows_both_and_can_be_repeated(tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = linkweir("replay", COUNTS, "--out", out, "--set", "class.video.memory=1s")

@@ -77,6 +77,7 @@ def test_each_mode_has_its_rows() -> None:
     assert [answer["figure"] for answer in both] == ["journal-2", "journal-2-corrected"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("faked")
 def test_no_figure_lacks_a_mode() -> None:
     for number in range(4, 29):

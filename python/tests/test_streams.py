@@ -36,6 +36,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_letters_that_a_terminal_cannot_show_are_replaced(folder: Path, command: str, encoding: str) -> None:
@@ -51,6 +52,7 @@ def test_the_c_locale_is_enough(folder: Path) -> None:
     assert b" ? " in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_closed_streams_are_no_failure(folder: Path, command: str) -> None:
     without_stdout = shell(folder, f"{LINKWEIR} {command} >&-")
@@ -61,6 +63,7 @@ def test_closed_streams_are_no_failure(folder: Path, command: str) -> None:
     assert shell(folder, f"{LINKWEIR} run none.toml 2>&-").returncode == 2
 
 
+@pytest.mark.slow
 def test_a_scenario_may_have_a_name_that_is_not_utf_8(folder: Path) -> None:
     name = b"sc\xe9nario.toml"
     (folder / "scenario.toml").rename(folder / os.fsdecode(name))

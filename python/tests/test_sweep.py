@@ -122,6 +122,7 @@ def test_one_process_two_and_a_cluster_that_loses_a_worker_give_the_same_bytes(t
     assert here.table["run"].unique().to_pylist() == list(range(1, RUNS + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("bounded")
 def test_a_cluster_by_its_address_and_by_any_client(tmp_path: Path, plan_file: Path) -> None:
     """A client that is not the default one of the process; the command, which knows the address alone."""
@@ -156,6 +157,7 @@ def test_the_data_set_holds_what_each_run_alone_gives(plan_file: Path) -> None:
         assert row.items() >= expected.items()
 
 
+@pytest.mark.slow
 def test_it_ends_with_means_intervals_and_a_report_that_can_be_made_again(tmp_path: Path, plan_file: Path) -> None:
     done = linkweir("sweep", plan_file, "--out", tmp_path / "out")
     assert done.returncode == 0
@@ -275,6 +277,7 @@ def half_way(plan_file: Path, out: Path) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("bounded", "undrawn")
 def test_ctrl_c_on_the_command_leaves_a_usable_part(tmp_path: Path, plan_file: Path) -> None:
     out = tmp_path / "out"
@@ -301,6 +304,7 @@ def test_ctrl_c_on_the_command_leaves_a_usable_part(tmp_path: Path, plan_file: P
     assert table.num_rows == 240 * 7
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("bounded")
 def test_killed_processes_lose_and_double_no_run(tmp_path: Path, plan_file: Path) -> None:
     plan, executor = Plan.load(plan_file), LocalProcesses(2)
@@ -349,6 +353,7 @@ def test_a_run_that_takes_its_processes_with_it_fails_and_the_others_go_on(tmp_p
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_a_failing_case_is_named_and_the_others_go_on(
     tmp_path: Path, plan_file: Path, monkeypatch: pytest.MonkeyPatch
@@ -494,6 +499,7 @@ def test_a_sweep_that_was_killed_goes_on(tmp_path: Path, plan_file: Path, monkey
     assert strict_json(done.stdout)["runs_now"] == 240 - found
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_no_bar_and_a_terminal_does(tmp_path: Path, plan_file: Path) -> None:
     plan_file.write_text(PLAN.replace("count = 4", "count = 1"))
     done = linkweir_process("sweep", plan_file, "--out", tmp_path / "pipe")
@@ -686,6 +692,7 @@ def test_ctrl_c_while_parts_are_removed_leaves_a_complete_sweep(
     assert Sweep.load(tmp_path / "out").status == "complete"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_two_builds_of_one_commit_with_other_sources_do_not_mix_their_runs(tmp_path: Path, plan_file: Path) -> None:
     """As two dirty trees of a commit, or two unpacked archives, whose commit nobody knows."""

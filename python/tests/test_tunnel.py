@@ -262,6 +262,7 @@ def real() -> Gateways:
     return Gateways(program())
 
 
+@pytest.mark.slow
 def test_a_run_in_namespaces_leaves_the_directory_of_a_run(real: Gateways, tmp_path: Path) -> None:
     result = real.run(two_classes(), out=tmp_path / "run")
     classes = {row["class"]: row for row in result.rows("classes")}
@@ -336,6 +337,7 @@ def virtual() -> VirtualGateways:
     return VirtualGateways(program())
 
 
+@pytest.mark.slow
 def test_netem_gives_the_rates_and_delays_of_the_emulator(virtual: VirtualGateways, tmp_path: Path) -> None:
     flow = {"class": "rest", "kind": "tcp", "profile": "linux", "count": 2}
     scenario = two_classes(duration="3s", warmup="1s")

@@ -27,6 +27,7 @@ def drive(trace: str, out: Path) -> Result:
     return linkweir.run(Scenario.parse(text, path=path, trace=SCENARIOS / "traces" / trace), out=out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trace", ["lte-drive.csv", "starlink.csv"])
 def test_calls_are_rated_as_the_log_says(trace: str, tmp_path: Path) -> None:
     result = drive(trace, tmp_path / "run")

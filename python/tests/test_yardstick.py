@@ -383,6 +383,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in names}
 
 
+@pytest.mark.slow
 def test_two_runs_and_one_that_is_resumed_give_the_same_bytes(tmp_path: Path) -> None:
     (tmp_path / "starving.py").write_text(STARVING)
     policies = ["pss", "drr", str(tmp_path / "starving.py")]
