@@ -227,6 +227,7 @@ const TESTS: &[(&str, fn())] = &trials! {
     bond {
         packets_that_waited_and_a_whole_read_are_handed_out_together,
         copies_over_both_paths_lose_nothing_when_either_is_cut,
+        probes_are_part_of_what_a_path_carries,
         a_lost_carrier_is_noticed_at_once,
         one_flow_is_striped_and_comes_in_order,
         the_expensive_path_is_used_when_the_cheap_one_is_full,
