@@ -156,7 +156,7 @@ name = "{name}"
 {endpoint}
 rate = "{rate}kbit"
 """
-# What the gateway leaves to the link: probes, and the sender's clock.
+# What the gateway leaves to the link: handshakes, and the sender's clock.
 SHARE = 0.99
 PAYLOAD_BYTES, LINK_BYTES = 1376, 1500
 # IPPROTO_MPTCP sockets: arguments are the side, the address, the seconds and the connections.
