@@ -42,7 +42,7 @@ LEAD_S, LEAD_BPS = 20, 20_000_000  # until both ends have agreed
 DELAYS_MS = (30, 45)
 # What the gateway leaves to the link: handshakes, and half of what makes a late packet good, 1 % more than the rate.
 SHARE = 0.995
-# So much earlier than a link changes the gateway is told: what it sends too late at a high rate waits for long at a low one.
+# The gateway is told so much before a link changes: what it sends too late at a high rate waits for long at a low one.
 EARLY_S = 0.002
 # As the emulators have it. What is not timed, the rest, has none.
 REAL_TIME = ("chrt", "--rr", "1")
@@ -89,8 +89,8 @@ while not os.path.exists("/sys/class/net/" + sys.argv[1]):
 print(time.monotonic(), flush=True)
 """
 # A payload begins with the time it was sent, ns, and its number. Arguments: side, address, port, DSCP, bytes, seconds,
-# packets/s, when it begins on the monotonic clock, its name. The receiver writes when each came and was sent, ns, and its
-# number into a file.
+# packets/s, when it begins on the monotonic clock, its name. The receiver writes when each came and was sent, ns, and
+# its number into a file.
 FLOW = """
 import array, socket, struct, sys, time
 side, address = sys.argv[1:3]
@@ -329,7 +329,7 @@ class TracePlace(bond.Place):
             off_ms = (self.begins_s[at] - self.leads_s[at] - found["began_ns"] / 1e9) * 1e3
             late_ms = way["late_p99_ns"] / 1e6
             said.append(
-                f"{bond.NAMES[at]}: told {off_ms:.1f} ms after the link's capacity changed; the link dropped "
+                f"{bond.NAMES[at]}: its time is known to {off_ms:.1f} ms; it dropped "
                 f"{way['dropped_limit_pkts']}, was late by {late_ms:.1f} ms for one of 100, {faults_of(way)}"
             )
         return said
