@@ -156,7 +156,7 @@ name = "{name}"
 {endpoint}
 rate = "{rate}kbit"
 """
-# What the gateway leaves to the link: probes, and the sender's clock.
+# What the gateway leaves to the link: handshakes, and the sender's clock.
 SHARE = 0.99
 PAYLOAD_BYTES, LINK_BYTES = 1376, 1500
 # IPPROTO_MPTCP sockets: arguments are the side, the address, the seconds and the connections.
@@ -207,11 +207,8 @@ class Place:
             gateway.run(["ip", "-n", name, "link", "set", "lo", "up"])
         for at, name in enumerate(NAMES):
             file = self.folder / f"{name}.toml"
-            values = {"at": at, "rate": self.rates[at], "delay": self.delays[at], "name": name}
-            file.write_text(LINK.format(a=self.names[0], b=self.names[1], **values))
-            self.children.append(
-                subprocess.Popen([self.program, "emulate", file], stdout=subprocess.DEVNULL, text=True)
-            )
+            file.write_text(self.link(at))
+            self.emulate(at, file)
         for end in (0, 1):
             for name in NAMES:
                 self.wait(lambda end=end, name=name: self.run(end, ["ip", "link", "show", "up", "dev", name]).stdout)
@@ -223,6 +220,20 @@ class Place:
             child.wait()
         for name in self.names:
             subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+
+    def link(self, at: int) -> str:
+        """The configuration of an emulated link."""
+        values = {"at": at, "rate": self.rates[at], "delay": self.delays[at], "name": NAMES[at]}
+        return LINK.format(a=self.names[0], b=self.names[1], **values)
+
+    def emulate(self, at: int, file: Path) -> None:
+        """Starts the emulator of a link."""
+        self.children.append(subprocess.Popen([self.program, "emulate", file], stdout=subprocess.DEVNULL, text=True))
+
+    def path(self, end: int, at: int) -> str:
+        """The configuration of a path at an end."""
+        endpoint = f'endpoint = "10.9{at}.0.1:51820"\ndevice = "{NAMES[at]}"' if end == 1 else ""
+        return PATH.format(name=NAMES[at], endpoint=endpoint, rate=int(self.rates[at] * 1000 * SHARE))
 
     @staticmethod
     def wait(there: Any) -> None:
@@ -250,9 +261,7 @@ class Place:
             text = GATEWAY.format(own=end + 1, other=2 - end, key=keys[1 - end])
             if classes is not None:
                 text = text[: text.index("[[class]]")] + classes + text[text.index("[[peer]]") :]
-            for at, name in enumerate(NAMES):
-                endpoint = f'endpoint = "10.9{at}.0.1:51820"\ndevice = "{name}"' if end == 1 else ""
-                text += PATH.format(name=name, endpoint=endpoint, rate=int(self.rates[at] * 1000 * SHARE))
+            text += "".join(self.path(end, at) for at in range(len(NAMES)))
             file = self.folder / f"{end + 1}.toml"
             file.write_text(text)
             self.start(end, [self.program, "up", file], stderr=subprocess.DEVNULL)

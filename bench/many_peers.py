@@ -3,6 +3,9 @@
 """A gateway with many peers: its start, its memory, what a packet costs, and how long voice waits while peers are away.
 
 Two gateways in network namespaces; the first has so many peers, of which only the second answers. As root.
+
+With --paths, the start and the memory alone of a gateway whose absent peers have so many `[[peer.path]]` each, 0 for
+none, and how many times those of the first number they are: bench/many_peers.py --peers 10000 --paths 1,2
 """
 
 from __future__ import annotations
@@ -57,6 +60,11 @@ public_key = "{key}"
 endpoint = "192.0.2.2:{port}"
 allowed_ips = "{net}/32"
 """
+PATH = """[[peer.path]]
+name = "path{path}"
+endpoint = "192.0.2.2:{port}"
+rate = "20Mbit"
+"""
 HERE, THERE = "lwpeers1", "lwpeers2"
 
 
@@ -64,9 +72,15 @@ def net(number: int) -> str:
     return f"10.{80 + number // 65536}.{number // 256 % 256}.{number % 256}"
 
 
-def absent(number: int) -> str:
+def absent(number: int, paths: int = 0) -> str:
     key = base64.b64encode(hashlib.sha256(str(number).encode()).digest()).decode()
-    return ABSENT.format(number=number, key=key, port=20_000 + number % 40_000, net=net(number))
+    port = 20_000 + number % 40_000
+    text = ABSENT.format(number=number, key=key, port=port, net=net(number))
+    if not paths:
+        return text
+    # A peer with paths has no endpoint of its own.
+    text = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("endpoint"))
+    return text + "".join(PATH.format(path=path, port=port + path) for path in range(paths))
 
 
 def run(*words: str) -> str:
@@ -76,8 +90,8 @@ def run(*words: str) -> str:
 class Bench:
     """Two namespaces with a cable, and the gateways in them."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, program: Path) -> None:
+        self.folder, self.program = folder, program
         self.gateways: list[subprocess.Popen[bytes]] = []
         for name in (HERE, THERE):
             run("ip", "netns", "add", name)
@@ -86,14 +100,14 @@ class Bench:
         for name, last in ((HERE, 1), (THERE, 2)):
             run("ip", "-n", name, "address", "add", f"192.0.2.{last}/24", "dev", "out")
             run("ip", "-n", name, "link", "set", "out", "up")
-        self.keys = [run(str(GATEWAY), "keygen", f"{folder}/key{last}").strip() for last in (1, 2)]
+        self.keys = [run(str(program), "keygen", f"{folder}/key{last}").strip() for last in (1, 2)]
 
     def start(self, name: str, last: int, more: str = "") -> float:
         """Starts a gateway; returns how long it takes until it answers, s."""
         text = HEAD.format(last=last, other=3 - last, folder=self.folder, key=self.keys[2 - last]) + more
         (self.folder / f"{last}.toml").write_text(text)
         begun = time.monotonic()
-        words = ["ip", "netns", "exec", name, str(GATEWAY), "up", f"{self.folder}/{last}.toml"]
+        words = ["ip", "netns", "exec", name, str(self.program), "up", f"{self.folder}/{last}.toml"]
         with (self.folder / f"log{last}").open("wb") as log:
             self.gateways.append(subprocess.Popen(words, stderr=log))
         control = self.folder / f"control{last}"
@@ -210,9 +224,20 @@ def measure(bench: Bench, peers: int) -> dict[str, float]:
     return row
 
 
+def measure_paths(bench: Bench, peers: int, paths: int) -> dict[str, float]:
+    """Start and memory of a gateway with so many absent peers that have so many paths each."""
+    bench.start(HERE, 1, "".join(absent(number, paths) for number in range(peers)))
+    pid = bench.gateways[-1].pid
+    row = {"peers": peers, "paths": paths, "start_cpu_s": round(cpu_s(pid), 2), "memory_mb": round(memory_mb(pid), 1)}
+    bench.stop()
+    return row
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peers", default="1,10,1000,10000", help="numbers of peers, separated by commas")
+    parser.add_argument("--paths", help="numbers of paths of each peer, separated by commas: only start and memory")
+    parser.add_argument("--program", type=Path, default=GATEWAY, help="the gateway that is measured")
     parser.add_argument("--work", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
@@ -224,13 +249,20 @@ def main() -> None:
         else:
             ask_each(int(words[0]))
         return
-    if os.geteuid() != 0 or not GATEWAY.is_file() or shutil.which("ip") is None:
+    program = options.program.absolute()
+    if os.geteuid() != 0 or not program.is_file() or shutil.which("ip") is None:
         sys.exit("many_peers.py: needs root, iproute2, and cargo build --release -p linkweir-gateway")
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder))
-        rows = []
+        bench = Bench(Path(folder), program)
+        rows: list[dict[str, float]] = []
         try:
             for peers in options.peers.split(","):
+                if options.paths:
+                    rows += [measure_paths(bench, int(peers), int(paths)) for paths in options.paths.split(",")]
+                    for row in rows:
+                        row["times_memory"] = round(row["memory_mb"] / rows[0]["memory_mb"], 2)
+                        row["times_start"] = round(row["start_cpu_s"] / rows[0]["start_cpu_s"], 2)
+                    continue
                 rows.append(measure(bench, int(peers) - 1))
                 print(f"{peers} peers: {rows[-1]}", file=sys.stderr)
         finally:

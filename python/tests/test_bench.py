@@ -136,3 +136,23 @@ def test_a_cut_is_judged_by_what_was_sent_and_to_the_end(monkeypatch: pytest.Mon
         flows["af"] = (begun, [of for of in came if of[1] not in lost])
         said, found = bond.judged(flows, 120.0, 0.1)
         assert found == missed, (from_s, said)
+
+
+def test_traces_of_a_bond_repeat_and_have_no_rate_that_a_gateway_cannot_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    traces = bench("bond_traces")
+    looped = tmp_path / "looped.csv"
+    looped.write_text("# end=loop\n# period_s=2\nt_s,capacity_bps\n0,4000000\n1,999\n")
+    steps = traces.steps_of(str(looped), 5)
+    assert steps == [(0, 4_000_000), (1, 0), (2, 4_000_000), (3, 0), (4, 4_000_000)]
+    assert traces.mean_bps(steps, 5) == 3 * 4_000_000 / 5
+    # A mahimahi trace gives 1500 bytes at each of these instants, ms: three in the first 100 ms, one in the last 50.
+    turns = tmp_path / "turns"
+    turns.write_text("1\n2\n100\n150\n")
+    assert traces.steps_of(f"{turns},trace_format=mahimahi", 0.15) == [(0, 360_000), (0.1, 240_000)]
+    first = traces.steps_of(f"{turns},trace_format=mahimahi", 0.2)
+    assert first[2] == (0.15, 360_000)
+    flows = traces.flows_for(20e6)
+    assert sum(flow.pkts_per_s * flow.link_bytes * 8 for flow in flows if flow.name == "rest") == pytest.approx(100e6)

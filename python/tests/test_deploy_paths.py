@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,10 +16,13 @@ from built import program
 from command import REPOSITORY, SCENARIOS
 from command import linkweir as command
 
+from linkweir import _native
 from linkweir.deploy.from_gateway import from_gateway
 from linkweir.deploy.gateway import gateway_configuration
 from linkweir.deploy.imported import imported
+from linkweir.deploy.paths import DETECT, LEAST_REORDER_NS, NAME_BYTES, NUMBER_BYTES, ROOM, USUAL_WAIT
 from linkweir.fault import ScenarioError
+from linkweir.scenarios.declared import rows
 from linkweir.scenarios.scenario import Scenario
 
 if sys.version_info >= (3, 11):
@@ -64,6 +68,32 @@ BOAT: dict[str, Any] = {
 
 
 BOAT["link"][1] |= {"overhead": "60B", "mpu": "64B"}
+
+
+def constants(file: str, pattern: str) -> tuple[int, ...]:
+    """Numbers that a source of the gateway declares."""
+    text = (REPOSITORY / "crates" / file).read_text()
+    found = re.search(pattern, text)
+    assert found, f"{file} has no {pattern}"
+    return tuple(int(number.replace("_", "")) for number in found.groups())
+
+
+def test_what_the_gateway_has_no_key_for_is_as_its_sources_have_it() -> None:
+    room_ns, detect_ns, wait_ns = (round(1e9 * _native.quantity(text, "time")) for text in (ROOM, DETECT, USUAL_WAIT))
+    assert constants("linkweir-plane/src/paths.rs", r"const ROOM_NS: u64 = ([\d_]+);") == (room_ns,)
+    underlays = "linkweir-gateway/src/config/underlays.rs"
+    assert constants(underlays, r"const OF_PATHS: \(u64, u64\) = \([\d_]+, ([\d_]+)\);") == (detect_ns,)
+    assert constants("linkweir-config/src/bond.rs", r"Some\(([\d_]+)\)") == (wait_ns,)
+    message = "linkweir-plane/src/feedback/message.rs"
+    assert constants(message, r"const MOST_BYTES: usize = (\d+);") == (NAME_BYTES,)
+    numbered = "linkweir-plane/src/bytes/numbered.rs"
+    assert constants(numbered, r"const HEADER_BYTES: usize = (\d+);") == (NUMBER_BYTES,)
+    peer_paths = "linkweir-gateway/src/config/peer_paths.rs"
+    assert constants(peer_paths, r"const REORDER_NS: \(u64, u64\) = \(([\d_]+),") == (LEAST_REORDER_NS,)
+    late = "linkweir-plane/src/late_paths.rs"
+    reorder = rows("class", file="gateway")["reorder"].shape
+    assert reorder is not None
+    assert constants(late, r"const MOST_REORDER_NS: u64 = ([\d_]+);") == (reorder["most"],)
 
 
 def boat(**bond: Any) -> Scenario:

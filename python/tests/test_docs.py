@@ -65,6 +65,10 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/records/l4s.md", "bench/l4s.py *"): MINUTES,
     ("docs/records/networks.md", "*bench/*.py *"): "runs for minutes, or needs ns-3",
     ("docs/records/networks.md", "cargo test *"): MINUTES,
+    (
+        "docs/records/paths.md",
+        "bench/bond_traces.py *",
+    ): "needs root, and recorded traces that are not ours to distribute",
     ("docs/records/voice.md", "bench/voice.py *"): "needs recorded traces that are not ours to distribute",
     ("docs/records/agreement.md", "make agreement"): LABORATORY,
     ("docs/howto/simulate.md", "linkweir emulate *"): "prints what the other command prints; test_emulate.py runs such",

@@ -614,10 +614,15 @@ impl Link {
         Some(capacity.or_expiry_ns(ready_ns))
     }
 
-    /// As [`Link::occupy`], of a path.
+    /// As [`Link::occupy`], of a path. One that is down or in an outage is left alone: what is sent there all the same must not
+    /// add up.
     pub fn occupy_path(&mut self, now_ns: u64, path: usize, wire_bytes: u32) {
         if let Some(paths) = &mut self.paths {
+            let is_up = paths.sender.bond.paths()[path].up;
             let capacity = &mut paths.capacities[path];
+            if !is_up || capacity.rate_bps(now_ns) == 0 {
+                return;
+            }
             if self.waiting_pkts == 0 {
                 capacity.pace.idle();
             }

@@ -115,6 +115,8 @@ pub struct Pace {
     occupied: Occupied,
     /// Length of the last packet, bytes.
     last_bytes: u32,
+    /// What of the packets under way is left while the capacity is 0, bits.
+    stuck_bits: f64,
 }
 
 #[derive(Debug)]
@@ -187,6 +189,7 @@ impl Pace {
             origin_ns: now_ns,
             occupied: Occupied::new(),
             last_bytes: 0,
+            stuck_bits: 0.0,
         }
     }
 
@@ -232,9 +235,11 @@ impl Pace {
                     .map_or(0.0, |since| rate.sum_from(since, from.ns));
                 let most = rate.value(now_ns) * OWED_NS as f64 * 1e-9;
                 let bits = 8.0 * f64::from(bytes);
-                let shorter = self.occupied.shorter(bits, missed, most);
-                rate.reaches(from, bits - shorter, NEVER_NS)
-                    .unwrap_or(Instant::at(NEVER_NS))
+                let bits = bits - self.occupied.shorter(bits, missed, most);
+                rate.reaches(from, bits, NEVER_NS).unwrap_or_else(|| {
+                    self.stuck_bits += bits;
+                    Instant::at(NEVER_NS)
+                })
             }
             Offered::Opportunities(opportunities) => {
                 let late_ns = |since: &Instant| now_ns.saturating_sub(since.ns);
@@ -260,19 +265,37 @@ impl Pace {
         Some(end)
     }
 
-    /// Sets the capacity to `bps`. A packet on the link ends no later than if it began now.
+    /// Sets the capacity to `bps`. What is left of the packets under way is carried at the new rate.
     pub fn set_rate(&mut self, now_ns: u64, bps: u64) {
+        let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
+        let left_bits = self.left_bits(now);
         if self.rate_bps(now_ns) == 0 {
             self.occupied.idle();
         }
         let mut rate = Track::new(&Signal::Constant(bps as f64));
-        let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
-        if self.occupied.free.ns > now.ns {
-            if let Some(again) = rate.reaches(now, 8.0 * f64::from(self.last_bytes), NEVER_NS) {
-                self.occupied.no_later_than(again);
-            }
+        self.stuck_bits = 0.0;
+        if left_bits > 0.0 {
+            let end = rate.reaches(now, left_bits, NEVER_NS);
+            self.stuck_bits = if end.is_none() { left_bits } else { 0.0 };
+            self.occupied.free = end.unwrap_or(Instant::at(NEVER_NS));
         }
         self.offered = Offered::Rate(rate);
+    }
+
+    /// What of the packets under way is left, bits.
+    fn left_bits(&mut self, now: Instant) -> f64 {
+        let free = self.occupied.free;
+        if free.since(now) <= 0.0 {
+            return 0.0;
+        }
+        match &mut self.offered {
+            Offered::Rate(_) if free.ns >= NEVER_NS => self.stuck_bits,
+            Offered::Rate(rate) => {
+                let begun = free.since(Instant::at(free.ns)) * 1e-9;
+                rate.sum_from(now, free.ns) + rate.value(free.ns) * begun
+            }
+            Offered::Opportunities(_) => 8.0 * f64::from(self.last_bytes),
+        }
     }
 
     /// When the configured rate changes its course next, ns; none: never, or it is no rate.
@@ -488,9 +511,37 @@ mod tests {
         assert_eq!(pace.free_ns(), START_NS + 6 * MS);
         assert_eq!(pace.rate_bps(START_NS + 5 * MS), 8_000_000);
         assert_eq!(pace.ready_ns(START_NS + 5 * MS), START_NS + 6 * MS);
-        // A slower link does not prolong what is under way.
+    }
+
+    #[test]
+    fn what_is_under_way_takes_as_long_as_its_rest_does_at_a_new_rate() {
+        let half = MS / 2;
+        // Sums of bits are floats.
+        let is_free_at = |pace: &Pace, ns: u64| assert!(pace.free_ns().abs_diff(ns) <= 1);
+        let mut pace = constant(8e6);
+        assert_eq!(pace.begin(START_NS, 1000), START_NS + MS);
+        pace.set_rate(START_NS + half, 4_000_000);
+        is_free_at(&pace, START_NS + half + MS);
+        // 2000 bits are left, and wait for the end of the outage.
+        pace.set_rate(START_NS + MS, 0);
+        assert!(pace.free_ns() > START_NS + (1 << 60));
+        pace.set_rate(START_NS + 5 * MS, 2_000_000);
+        is_free_at(&pace, START_NS + 6 * MS);
+        // A rate that is taken back leaves no trace.
         pace.set_rate(START_NS + 5 * MS, 1000);
-        assert_eq!(pace.free_ns(), START_NS + 6 * MS);
+        pace.set_rate(START_NS + 5 * MS, 2_000_000);
+        is_free_at(&pace, START_NS + 6 * MS);
+        // Of two, the second has not begun.
+        let mut pace = constant(8e6);
+        pace.begin(START_NS, 1000);
+        assert_eq!(pace.begin(START_NS, 1000), START_NS + 2 * MS);
+        pace.set_rate(START_NS + half, 16_000_000);
+        is_free_at(&pace, START_NS + half + 3 * MS / 4);
+        // Nor in an outage.
+        pace.set_rate(START_NS + half, 0);
+        pace.begin(START_NS + half, 1000);
+        pace.set_rate(START_NS + MS, 8_000_000);
+        is_free_at(&pace, START_NS + MS + 3 * half + MS);
     }
 
     #[test]

@@ -12,16 +12,17 @@ from linkweir.fault import unfit
 from linkweir.scenarios.declared import rows
 from linkweir.scenarios.scenario import Scenario
 
+# What no key of a gateway declares; a test compares it with the gateway's sources.
 ROOM = "10ms"
 """A gateway uses a further path for `best` and `spill` when a packet would wait longer; it has no key for it."""
 DETECT = "200ms"
 """The usual `probe.failover` of a gateway's peer with paths."""
-_DETECT_NS = (100_000_000, 60_000_000_000)
-_REORDER_NS = (1_000_000, 2_000_000_000)
-"""Least and greatest `failover`, and `reorder`, of a gateway."""
-_NAME_BYTES = 16
-_MOST_COST = 1_000_000
-_USUAL_ORDER = {"all": "none", "stripe": "50ms"}
+LEAST_REORDER_NS = 1_000_000
+"""The least `reorder` of a gateway but none."""
+NAME_BYTES = 16
+"""Most bytes of a path's name."""
+USUAL_WAIT = "50ms"
+_USUAL_ORDER = {"all": "none", "stripe": USUAL_WAIT}
 """What a gateway does without `reorder`; packets of other classes get no numbers."""
 _CAPACITY = ("rate", "nominal", "follow")
 NUMBER_BYTES = 12
@@ -67,13 +68,14 @@ def paths_of(
     warnings: list[str] = []
     for number, member in members:
         name = path_name(member["name"])
-        if len(name.encode()) > _NAME_BYTES:
-            message = f"a path of the gateway has at most {_NAME_BYTES} bytes in its name; rename the link"
+        if len(name.encode()) > NAME_BYTES:
+            message = f"a path of the gateway has at most {NAME_BYTES} bytes in its name; rename the link"
             raise unfit(f"link[{number}].name", member["name"], message)
         if any(path["name"] == name for path in paths):
             raise unfit(f"link[{number}].name", member["name"], f"is {name} in the gateway as another link; rename it")
-        if member["cost"] > _MOST_COST:
-            raise unfit(f"link[{number}].cost", member["cost"], f"must be at most {_MOST_COST} in the gateway")
+        _, most_cost = _span("path", "cost")
+        if member["cost"] > most_cost:
+            raise unfit(f"link[{number}].cost", member["cost"], f"must be at most {most_cost} in the gateway")
         where = {} if endpoint is None else {"endpoint": endpoint, "device": device}
         fixed = "rate" in member and not left_out.varies(member)
         rate = {"rate": member["rate"] if fixed else member["nominal"], "nominal": member["nominal"]}
@@ -99,7 +101,7 @@ def of_the_bond(bond: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     detect_ns = _ns(bond["detect"])
     if detect_ns == _ns(DETECT):
         return {}, notes
-    least, most = _DETECT_NS
+    least, most = _span("probe", "failover")
     failover_ns = min(max(detect_ns, least), most)
     failover = _native.show(failover_ns / 1e9, "time")
     if failover_ns != detect_ns:
@@ -122,7 +124,7 @@ def class_of(number: int, entry: Mapping[str, Any]) -> dict[str, Any]:
     if uses != "best":
         found["paths"] = [path_name(name) for name in uses] if isinstance(uses, list) else uses
     if reorder != "none":
-        least, most = _REORDER_NS
+        least, (_, most) = LEAST_REORDER_NS, _span("class", "reorder")
         if not least <= _ns(reorder) <= most:
             span = f"{_native.show(least / 1e9, 'time')} .. {_native.show(most / 1e9, 'time')}"
             raise unfit(f"bond[0].class[{number}].reorder", reorder, f"must be {span} in the gateway, or none")
@@ -137,6 +139,13 @@ def class_of(number: int, entry: Mapping[str, Any]) -> dict[str, Any]:
 def is_numbered(entry: Mapping[str, Any]) -> bool:
     """Whether a gateway numbers the packets of a class, as its table says."""
     return "reorder" in entry or entry.get("paths") in list(_USUAL_ORDER)
+
+
+def _span(table: str, key: str) -> tuple[int, int]:
+    """The least and the greatest value of a key of a gateway, in its base unit; times in ns."""
+    shape = rows(table, file="gateway")[key].shape
+    assert shape is not None
+    return round(shape["least"]), round(shape["most"])
 
 
 def _is_same(reorder: str, other: str) -> bool:

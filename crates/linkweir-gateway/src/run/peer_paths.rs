@@ -8,7 +8,7 @@ use linkweir_config::units::{self, Kind};
 use linkweir_plane::bytes::numbered::{self, Number};
 use linkweir_plane::bytes::outbox::Source;
 use linkweir_plane::bytes::superpacket::Packet;
-use linkweir_plane::feedback::{Message, PathProbe, Probe, Reporter, Sent};
+use linkweir_plane::feedback::{Message, PathProbe, Probe, Reporter, Sent, MESSAGE_BYTES};
 use linkweir_plane::link::Link;
 use linkweir_plane::paths::{differs, Over};
 use linkweir_plane::restoring::{Dropped, Held, WINDOW};
@@ -36,6 +36,7 @@ impl Gateway {
             loop_is_doubted,
             session,
             dropped,
+            link,
             ..
         } = &mut self.peers.stations[at];
         if bond.is_none() {
@@ -93,6 +94,7 @@ impl Gateway {
         let echo = Message::PathEcho(probe).packet();
         if let Some(datagram) = session.seal(&echo, &mut self.peers.scratch) {
             let _ = self.socket.send(datagram, to, from, 0);
+            link.occupy_path(now_ns, way, self.config.wire_bytes(MESSAGE_BYTES));
         }
     }
 
@@ -326,9 +328,7 @@ impl Gateway {
     /// Sends marks and reports that are due over the paths to a peer, and follows what reports have shown. Returns when more
     /// is due, ns.
     pub(super) fn serve_paths(&mut self, now_ns: u64, at: usize) -> Option<u64> {
-        let wire_bytes = self
-            .config
-            .wire_bytes(linkweir_plane::feedback::MESSAGE_BYTES);
+        let wire_bytes = self.config.wire_bytes(MESSAGE_BYTES);
         let paths = self.config.peers[at].paths.len();
         let mut next_ns: Option<u64> = None;
         for way in 0..paths {

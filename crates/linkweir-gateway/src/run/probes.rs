@@ -4,12 +4,12 @@
 use std::net::SocketAddr;
 
 use linkweir_plane::bytes::outbox::Source;
-use linkweir_plane::feedback::{Message, Probe};
+use linkweir_plane::feedback::{Message, Probe, MESSAGE_BYTES};
 use linkweir_plane::underlays::Change;
 
 use super::peers::Peers;
 use super::Gateway;
-use crate::config::Peer;
+use crate::config::Config;
 use crate::linux::journal::{tell, Event};
 use crate::linux::tunnel_socket::TunnelSocket;
 
@@ -20,7 +20,7 @@ impl Peers {
         now_ns: u64,
         at: usize,
         socket: &mut TunnelSocket,
-        configured: &[Peer],
+        config: &Config,
     ) -> Option<u64> {
         let station = &mut self.stations[at];
         let (Some(underlays), Some(session)) = (&mut station.underlays, &mut station.session)
@@ -58,6 +58,9 @@ impl Peers {
                 };
                 let sent = socket.send(datagram, to, from, 0);
                 underlays.sent(now_ns, way, &sent);
+                // The slower a path, the larger the part of it that probes take.
+                let wire_bytes = config.wire_bytes(MESSAGE_BYTES);
+                station.link.occupy_path(now_ns, way, wire_bytes);
             }
         }
         let silence = &station.silence;
@@ -90,7 +93,7 @@ impl Peers {
             let (is_broken, is_mute) =
                 (underlays.choice.is_broken(from), underlays.choice.is_mute());
             station.path_changed(now_ns);
-            let peer = &configured[at];
+            let peer = &config.peers[at];
             let name = |way: usize| &peer.underlays[way].name;
             let why = if is_broken {
                 format!("{} cannot be used", name(from))

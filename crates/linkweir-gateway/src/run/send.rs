@@ -72,7 +72,7 @@ impl Gateway {
                 .check_session(*now_ns, at, &mut self.socket, &self.config.peers);
         let ways_ns = self
             .peers
-            .check_ways(*now_ns, at, &mut self.socket, &self.config.peers);
+            .check_ways(*now_ns, at, &mut self.socket, &self.config);
         let length_ns = self
             .peers
             .check_length(*now_ns, at, &mut self.socket, &self.config.peers);

@@ -57,9 +57,16 @@ impl Peers {
                         .spent(ended_ns, ended_ns.saturating_sub(now_ns));
                     self.endpoints_changed |= station.count_handshake(now_ns, &configured[at]);
                 }
-                if let Some(to) = station.endpoint.filter(|_| sends) {
+                let of_keys = seal::begins_handshake(datagram);
+                let ways = station.underlays.as_mut().filter(|_| of_keys);
+                let preferred = ways.and_then(|ways| {
+                    let way = ways.for_new_keys(&self.own);
+                    ways.path(way).filter(|_| way != ways.current())
+                });
+                let usual = station.endpoint.map(|to| (to, station.source));
+                if let Some((to, from)) = preferred.or(usual).filter(|_| sends) {
                     station.silence.sent(now_ns);
-                    let _ = socket.send(datagram, to, station.source, 0);
+                    let _ = socket.send(datagram, to, from, 0);
                 }
             }
         }

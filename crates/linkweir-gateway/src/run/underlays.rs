@@ -57,8 +57,11 @@ pub(super) struct PeerUnderlays {
     underlay_paths: Vec<UnderlayPath>,
     /// The index of the present session.
     session: Option<u32>,
-    /// Handshakes that were sent since there was one.
+    /// Handshakes that were sent since there was one, and whether the last went over all ways.
     handshakes: u32,
+    asked_all: bool,
+    /// Whether a mute peer has answered such a handshake, maybe over another way than the preferred one, which may work, too.
+    may_have_strayed: bool,
 }
 
 /// Handshakes that a mute peer is sent over the way in use before it is sent them over all. Of these it answers the copy that comes
@@ -85,6 +88,8 @@ impl PeerUnderlays {
             underlay_paths: peer.underlays.iter().map(path).collect(),
             session: None,
             handshakes: 0,
+            asked_all: false,
+            may_have_strayed: false,
         };
         found.find_leads();
         found.find_devices(now_ns, &mut Devices::new());
@@ -125,6 +130,7 @@ impl PeerUnderlays {
         if is_new {
             self.session = Some(session);
             self.handshakes = 0;
+            self.may_have_strayed |= std::mem::take(&mut self.asked_all);
         }
         is_new
     }
@@ -292,11 +298,32 @@ impl PeerUnderlays {
         let may_be_mute = self.choice.are_at_once() && self.choice.is_mute();
         let current = self.current();
         let is_first = may_be_mute && self.handshakes <= HANDSHAKES;
-        let ways = match is_first && !self.is_looped(current, own) {
+        let asks_one = is_first && !self.is_looped(current, own);
+        self.asked_all = may_be_mute && !asks_one;
+        let ways = match asks_one {
             true => current..current + 1,
             false => 0..self.underlay_paths.len(),
         };
         ways.filter(|way| !self.is_looped(*way, own)).collect()
+    }
+
+    /// Over which way the handshake goes that changes the keys of a session: over the one in use. A mute peer that may have
+    /// strayed is asked over the first preferred way that works, as far as is known, and uses that if it answers; if not, the
+    /// protocol asks again in 5 s, while the session lasts.
+    pub(super) fn for_new_keys(&mut self, own: &Own) -> usize {
+        let current = self.current();
+        let has_strayed = self.may_have_strayed && self.choice.is_mute() && current > 0;
+        self.may_have_strayed = has_strayed;
+        self.handshakes = self.handshakes.saturating_add(1);
+        if !has_strayed || self.handshakes > 1 {
+            return current;
+        }
+        let works = |way: &usize| !self.choice.is_broken(*way) && self.path(*way).is_some();
+        let preferred: Vec<usize> = (0..current).filter(works).collect();
+        let mut past = preferred
+            .into_iter()
+            .filter(|way| !self.is_looped(*way, own));
+        past.next().unwrap_or(current)
     }
 
     /// Their figures.
@@ -415,5 +442,37 @@ mod tests {
         assert!(ways.meets(9));
         assert!(!ways.meets(9));
         assert_eq!(ways.for_handshake(&own).len(), 1);
+    }
+
+    #[test]
+    fn a_mute_peer_that_strayed_is_asked_over_the_preferred_way_when_keys_change() {
+        let own = Own::default();
+        let key = |last: u8| format!("endpoint = \"192.0.2.{last}:51820\"");
+        let strayed = || {
+            let mut ways = ways([&key(2), &key(3)]);
+            while ways.for_handshake(&own).len() == 1 {}
+            assert!(ways.meets(1));
+            assert_eq!(ways.follow(at(3), None), Some(Some("lte")));
+            ways
+        };
+        let mut ways = strayed();
+        // Once for each session: what has no answer is asked again over the way in use.
+        for session in 2..5 {
+            assert_eq!(ways.for_new_keys(&own), 0);
+            assert_eq!(ways.for_new_keys(&own), 1);
+            assert_eq!(ways.for_new_keys(&own), 1);
+            assert!(ways.meets(session));
+        }
+        // It answers there, and leaves that way later because it is silent: then only the peer leads back.
+        assert_eq!(ways.for_new_keys(&own), 0);
+        assert_eq!(ways.follow(at(2), None), Some(Some("starlink")));
+        assert!(ways.meets(5));
+        assert_eq!(ways.for_new_keys(&own), 0);
+        assert!(ways.fell_silent().is_some());
+        assert!(ways.meets(6));
+        assert_eq!(ways.for_new_keys(&own), 1);
+        let mut ways = strayed();
+        ways.choice.set_broken(0, 0, true);
+        assert_eq!(ways.for_new_keys(&own), 1, "the system cannot use it");
     }
 }

@@ -296,6 +296,40 @@ pub fn all_came_once(came: &[u32], what: &str) {
     assert_eq!((once.len(), came.len()), (last, last), "{what}: {came:?}");
 }
 
+/// What leaves a device for a path that is always full, probes and answers to those of the far end included, is no more than the
+/// path carries.
+pub fn probes_are_part_of_what_a_path_carries() {
+    const RATE_BPS: f64 = 100_000.0;
+    // What may leave at once at the beginning, and the last packet.
+    const SLACK_BITS: f64 = 8.0 * 4000.0;
+    let site = Site::patient(&strict("", "paths = \"stripe\""), ["100kbit", "100kbit"]);
+    let (ship, _hub) = (site.ship.socket(TO_SHIP), site.hub.socket(TO_HUB));
+    let left_bits = |device: &str| {
+        let shown = site
+            .ship
+            .run("ip", &["-s", "-j", "link", "show", "dev", device]);
+        let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+        let left = &shown[0]["stats64"]["tx"];
+        let read = |what: &str| left[what].as_f64().unwrap();
+        // Without Ethernet's header.
+        8.0 * (read("bytes") - 14.0 * read("packets"))
+    };
+    let devices = ["out", "wwan"];
+    let begun = Instant::now();
+    let before = devices.map(left_bits);
+    while begun.elapsed() < Duration::from_secs(6) {
+        // As long as the queue is never empty, more would only be dropped.
+        ship.send_to(&[0; 1000], TO_HUB).unwrap();
+        thread::sleep(Duration::from_millis(10));
+    }
+    for (device, before) in devices.into_iter().zip(before) {
+        let left = left_bits(device) - before;
+        let most = RATE_BPS * begun.elapsed().as_secs_f64() + SLACK_BITS;
+        assert!(left <= most, "{device}: {left} of {most} bits");
+        assert!(left > 0.0);
+    }
+}
+
 /// `all`: 50 packets/s lose none and come once while either path is cut without a word and comes back.
 pub fn copies_over_both_paths_lose_nothing_when_either_is_cut() {
     let site = Site::new(&strict("paths = \"all\"", ""), ["20Mbit", "5Mbit"]);

@@ -324,3 +324,28 @@ pub fn a_refused_handshake_leads_to_the_next_path() {
         says(&site.log, "first cannot be used; second is used")
     });
 }
+
+/// Those that take minutes.
+pub mod long {
+    use super::*;
+
+    /// What the peer answered first came over the second path, as the first was silent; now it works. When the keys of the session
+    /// change, 2 minutes later, the peer is asked over the first, and answers there.
+    pub fn an_unmodified_peer_comes_back_to_the_first_path_when_keys_change() {
+        let site = Site::after(TWO, |there| Site::silences(there, "out", true));
+        site.carries(b"over the second");
+        site.uses(1);
+        Site::silences(&site.there, "out", false);
+        let (a, b) = (site.here.socket(BACK), site.there.socket(TO));
+        let begun = Instant::now();
+        while used(&site.gateway.show()) != [true, false] {
+            assert!(begun.elapsed() < 3 * PATIENCE + Duration::from_secs(120));
+            comes_through(&a, &b, TO, b"meanwhile");
+            thread::sleep(Duration::from_secs(1));
+        }
+        site.uses(0);
+        comes_through(&a, &b, TO, b"over the first");
+        comes_through(&b, &a, BACK, b"and back");
+        site.has_kept_its_session();
+    }
+}

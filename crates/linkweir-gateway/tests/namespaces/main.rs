@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use interop_paths::long as interop_paths_long;
 use libtest_mimic::{Arguments, Trial};
 use names::long as names_long;
 
@@ -62,7 +63,7 @@ const ANYWHERE: [&str; 3] = [
 ];
 
 /// Tests that need another program, and its Debian package.
-const PROGRAMS: [(&str, &str, &str); 29] = [
+const PROGRAMS: [(&str, &str, &str); 31] = [
     (
         "clear::a_firewall_refuses_what_rules_no_longer_do",
         "iptables",
@@ -180,6 +181,16 @@ const PROGRAMS: [(&str, &str, &str); 29] = [
         "iptables",
     ),
     (
+        "interop_paths_long::an_unmodified_peer_comes_back_to_the_first_path_when_keys_change",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop_paths_long::an_unmodified_peer_comes_back_to_the_first_path_when_keys_change",
+        "iptables",
+        "iptables",
+    ),
+    (
         "monitoring::alerts_tell_hosts_apart",
         "promtool",
         "prometheus",
@@ -227,6 +238,7 @@ const TESTS: &[(&str, fn())] = &trials! {
     bond {
         packets_that_waited_and_a_whole_read_are_handed_out_together,
         copies_over_both_paths_lose_nothing_when_either_is_cut,
+        probes_are_part_of_what_a_path_carries,
         a_lost_carrier_is_noticed_at_once,
         one_flow_is_striped_and_comes_in_order,
         the_expensive_path_is_used_when_the_cheap_one_is_full,
@@ -318,6 +330,9 @@ const TESTS: &[(&str, fn())] = &trials! {
         an_unmodified_peer_that_moves_is_found_again,
         an_unmodified_peer_is_found_where_the_first_path_is_silent_from_the_start,
         a_refused_handshake_leads_to_the_next_path,
+    }
+    interop_paths_long {
+        an_unmodified_peer_comes_back_to_the_first_path_when_keys_change,
     }
     keeper {
         a_rule_comes_again_while_routes_are_compared,
