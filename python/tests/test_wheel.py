@@ -172,7 +172,7 @@ def test_a_wheel_of_the_source_distribution_runs_a_scenario(wheel: Path, tmp_pat
 
 
 def brings_the_simulator_along(wheel: Path, folder: Path) -> None:
-    """What was there when the wheel was built is in it, and its command, which compares the sources, puts it into a report."""
+    """What was there when the wheel was built is in it; its command compares the sources and puts it into a report."""
     with zipfile.ZipFile(wheel) as archive:
         assert archive.read(f"linkweir/report/{knobs.MODULE}") == SIMULATOR
     assert knobs.as_text(SIMULATOR) not in (folder / "out/report.html").read_text()
