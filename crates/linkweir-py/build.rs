@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What decides the results of the module: files and folders, from the root of the repository, one a line.
+/// What decides the results of the module: files and folders, from the root of the repository, one a line. `packages.lock` is
+/// `Cargo.lock` by a name that cargo leaves alone: in a source distribution cargo takes from `Cargo.lock` what is not needed.
 const SOURCES: &str = include_str!("sources.txt");
 const ROOT: &str = "../..";
 

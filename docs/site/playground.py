@@ -18,6 +18,8 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TARGET = "wasm32-unknown-unknown"
+FAST, SMALL = "browser", "browser-small"
+"""Profiles of cargo: the playground's simulator is fast, that of reports with knobs is small."""
 PAGE = "docs/playground"
 """The page that has these scripts and styles, in this order; the others do not load them."""
 SCRIPTS = (
@@ -58,7 +60,7 @@ def write(into: Path) -> None:
 
     module, missing = None, None
     try:
-        module = knobs.as_text(packed())
+        module = knobs.as_text(packed(FAST))
     except MissingError as error:
         missing = str(error)
         print(f"site: NOT BUILT: the playground's simulator: {missing}", flush=True)
@@ -79,13 +81,13 @@ def write(into: Path) -> None:
         (into / name).write_bytes((resources.files("linkweir.report") / name).read_bytes())
 
 
-def packed() -> bytes:
+def packed(profile: str) -> bytes:
     """Compiles the simulator; the module as gzip packs it.
 
     Raises:
         MissingError: as of `built`.
     """
-    return gzip.compress(built().read_bytes(), 9, mtime=0)
+    return gzip.compress(built(profile).read_bytes(), 9, mtime=0)
 
 
 def sources(repository: Path = REPOSITORY) -> str:
@@ -108,7 +110,7 @@ def strict(text: str) -> str:
     return f'{before}name = "cs0"{after.replace("level = 1", "level = 2", 1)}'
 
 
-def built() -> Path:
+def built(profile: str) -> Path:
     """Compiles the simulator; the module.
 
     Raises:
@@ -120,10 +122,9 @@ def built() -> Path:
     has_linker = any((_rust("sysroot") / "lib/rustlib").glob("*/bin/rust-lld"))
     if shutil.which("wasm-ld") is None and not has_linker:
         raise MissingError(f"wasm-ld is missing; {_CURE}")
-    command = ["cargo", "rustc", "--locked", "--release", "--quiet", "--package", "linkweir-web", "--lib"]
-    command += ["--crate-type", "cdylib", "--target", TARGET]
-    # 0.81 MB in gzip; at level "s" 0.88, at level 3 1.14
-    environment = {**os.environ, "CARGO_PROFILE_RELEASE_OPT_LEVEL": "z", "CARGO_PROFILE_RELEASE_LTO": "fat"}
+    command = ["cargo", "rustc", "--locked", "--quiet", "--profile", profile, "--package", "linkweir-web"]
+    command += ["--lib", "--crate-type", "cdylib", "--target", TARGET]
+    environment = dict(os.environ)
     if not has_linker:  # as in Debian's packages, whose compilers look for rust-lld all the same
         environment["CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER"] = "wasm-ld"
     if not _has_std():
@@ -131,14 +132,12 @@ def built() -> Path:
             raise MissingError(f"Rust's standard library for {TARGET} is missing; {_CURE}")
         command += ["-Z", "build-std=std,panic_abort"]
         environment["RUSTC_BOOTSTRAP"] = "1"
-    # names of functions are a third of the file
-    command += ["--", "-C", "strip=symbols"]
     done = subprocess.run(command, cwd=REPOSITORY, env=environment, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         end = "\n".join(done.stderr.splitlines()[-_LAST_LINES:])
         raise MissingError(f"cargo failed with exit code {done.returncode}:\n{end}")
     folder = REPOSITORY / os.environ.get("CARGO_TARGET_DIR", "target")
-    return folder / TARGET / "release/linkweir_web.wasm"
+    return folder / TARGET / profile / "linkweir_web.wasm"
 
 
 def _has_std() -> bool:
@@ -159,7 +158,7 @@ if __name__ == "__main__":
         begun = sources()
         _IN_PACKAGE.unlink(missing_ok=True)
         _IN_PACKAGE.with_name("simulator.wasm.sources").write_text(begun, encoding="utf-8")
-        _IN_PACKAGE.write_bytes(packed())
+        _IN_PACKAGE.write_bytes(packed(SMALL))
     except MissingError as error:
         sys.exit(f"playground: NOT BUILT: {error}")
     print(f"playground: {_IN_PACKAGE.relative_to(REPOSITORY)}: {_IN_PACKAGE.stat().st_size / 1e3:.0f} kB")

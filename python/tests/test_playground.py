@@ -78,13 +78,18 @@ def native_hash(name: str) -> str:
     return found.hexdigest()
 
 
-@pytest.fixture(scope="module")
-def module() -> Path:
-    """The compiled module."""
+def compiled(profile: str) -> Path:
+    """The simulator."""
     try:
-        return playground.built()
+        return playground.built(profile)
     except playground.MissingError as error:
         pytest.skip(f"NOT TESTED: the playground: {error}")
+
+
+@pytest.fixture(scope="module")
+def module() -> Path:
+    """The playground's simulator."""
+    return compiled(playground.FAST)
 
 
 @pytest.fixture
@@ -121,6 +126,13 @@ def test_node_gives_the_bytes_of_a_native_run(name: str, node: str, module: Path
     answer = in_node(node, module, request(name, "want", "tables"), tmp_path)
     assert answer["tables"] == native_hash(name)
     assert answer["outcome"]["complete"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", shipped())
+def test_the_simulator_of_reports_gives_the_bytes_of_a_native_run(name: str, node: str, tmp_path: Path) -> None:
+    answer = in_node(node, compiled(playground.SMALL), request(name, "want", "tables"), tmp_path)
+    assert answer["tables"] == native_hash(name)
 
 
 def test_another_seed_gives_other_bytes(node: str, module: Path, tmp_path: Path) -> None:
@@ -205,7 +217,7 @@ def test_a_compiler_that_fails_does_not_end_the_making_of_the_site(
     assert "error: the sources are damaged" in said
     program(tmp_path, "rustc", "echo 'error: damaged itself' >&2; exit 1")
     with pytest.raises(playground.MissingError, match="rustc --print sysroot failed: error: damaged itself"):
-        playground.built()
+        playground.built(playground.FAST)
 
 
 def test_the_module_is_where_cargo_puts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +228,7 @@ def test_the_module_is_where_cargo_puts_it(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("CARGO_TARGET_DIR", "elsewhere")
     monkeypatch.chdir(tmp_path)  # cargo is called in the repository
-    assert playground.built() == REPOSITORY / "elsewhere/wasm32-unknown-unknown/release/linkweir_web.wasm"
+    assert playground.built("fast") == REPOSITORY / "elsewhere/wasm32-unknown-unknown/fast/linkweir_web.wasm"
 
 
 @pytest.mark.parametrize("brought", [True, False])
@@ -232,7 +244,7 @@ def test_where_rust_brings_no_linker_the_systems_is_named(
         (tmp_path / "lib/rustlib/host/bin").mkdir(parents=True)
         (tmp_path / "lib/rustlib/host/bin/rust-lld").touch()
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    playground.built()
+    playground.built(playground.FAST)
     assert (tmp_path / "named").read_text().strip() == ("" if brought else "wasm-ld")
 
 

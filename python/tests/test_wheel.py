@@ -84,12 +84,9 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         [top] = {Path(name).parts[0] for name in archive.getnames()}
         archive.extractall(source)
     _compile_ours_quickly(source / top)
-    # cargo takes what the archive does not need out of Cargo.lock, which is one of the sources
-    command = ["cargo", "metadata", "--quiet", "--format-version=1"]
-    subprocess.run(command, cwd=source / top, stdout=subprocess.DEVNULL, check=True)
     reports = source / top / "python/linkweir/report"
     (reports / knobs.MODULE).write_bytes(SIMULATOR)
-    (reports / knobs.SOURCES).write_text(playground.sources(source / top))
+    (reports / knobs.SOURCES).write_text(playground.sources())
     for path in source.rglob("*"):
         path.touch()  # the archive's files are all of one date, by which cargo would not see a change
     folder = tmp_path_factory.mktemp("wheel")
@@ -143,6 +140,18 @@ def test_the_source_distribution_holds_what_a_build_needs(sdist: Path) -> None:
     assert about["License-Expression"] == "BSD-3-Clause AND (GPL-2.0-only OR BSD-3-Clause) AND MIT"
 
 
+def test_the_source_distribution_has_the_sources_hash_of_the_repository(sdist: Path, tmp_path: Path) -> None:
+    """Also after cargo took out of Cargo.lock what the archive does not need."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path)
+    [top] = tmp_path.iterdir()
+    locked = (top / "Cargo.lock").read_text()
+    command = ["cargo", "metadata", "--quiet", "--offline", "--format-version=1"]
+    subprocess.run(command, cwd=top, stdout=subprocess.DEVNULL, check=True)
+    assert len((top / "Cargo.lock").read_text()) < len(locked)
+    assert playground.sources(top) == playground.sources()
+
+
 def test_the_source_distribution_makes_its_vectors_without_git(sdist: Path, tmp_path: Path) -> None:
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path)
@@ -163,7 +172,7 @@ def test_a_wheel_of_the_source_distribution_runs_a_scenario(wheel: Path, tmp_pat
 
 
 def brings_the_simulator_along(wheel: Path, folder: Path) -> None:
-    """What was there when the wheel was built is in it, and its command puts it into a report."""
+    """What was there when the wheel was built is in it; its command compares the sources and puts it into a report."""
     with zipfile.ZipFile(wheel) as archive:
         assert archive.read(f"linkweir/report/{knobs.MODULE}") == SIMULATOR
     assert knobs.as_text(SIMULATOR) not in (folder / "out/report.html").read_text()

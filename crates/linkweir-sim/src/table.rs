@@ -116,6 +116,12 @@ pub trait Sink {
     /// A message that ends the run.
     fn chunk(&mut self, table: Table) -> Result<(), String>;
 
+    /// Whether rows of a table are wanted. A run may leave out the others that take long to make.
+    fn wants(&self, table: &str) -> bool {
+        let _ = table;
+        true
+    }
+
     /// Called now and then with the simulated time; `Break` ends the run early and keeps what was recorded.
     ///
     /// `sent_bytes` gives what each class has sent since the start, in the scenario's order, to those who ask.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Runs a request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use linkweir_panels::{quoted, reserved_bps, written, Limits, Panels, Rows, Run, SHOWN};
+use linkweir_panels::{quoted, reserved_bps, written, Limits, Panel, Panels, Rows, Run, SHOWN};
 use linkweir_sim::experiment::{Class, Experiment, Traffic};
 use linkweir_sim::network::Station;
 use linkweir_sim::scenario::{changed, parse_with, Fault, Knob, Scenario};
@@ -22,6 +22,9 @@ const LIMITS: Limits = Limits {
 };
 /// The column that names the link of a network.
 const LINK: &str = "link";
+const CLASSES: &str = "classes";
+/// Panels whose names begin so, and the tables that only these are made of.
+const MADE_OF: [(&str, &str); 2] = [("distribution-", "delays"), ("levels-", "levels")];
 /// Links of a network that has charts.
 const MOST_LINKS: usize = 50;
 
@@ -85,6 +88,7 @@ fn run(
         go_on,
         tables: request.tables.then_some(&mut *answer),
         classes: Vec::new(),
+        takes: taken(&drawn, &request.panels),
         drawn,
     };
     let outcome = match &scenario.network {
@@ -100,7 +104,11 @@ fn run(
     add(answer, "open_loop", open_loop(&scenario).as_bytes());
     add(answer, "classes", columns(&classes).as_bytes());
     if !drawn.is_empty() {
-        add(answer, "charts", charts(drawn, &scenario).as_bytes());
+        add(
+            answer,
+            "charts",
+            charts(drawn, &request.panels, &scenario).as_bytes(),
+        );
     }
     Ok(())
 }
@@ -114,11 +122,14 @@ struct Stream<'a> {
     classes: Vec<Table>,
     /// What is drawn: the one link, without a name, or each link of a network.
     drawn: Vec<(String, Panels)>,
+    /// The tables that this takes.
+    takes: BTreeSet<&'static str>,
 }
 
 impl Sink for Stream<'_> {
     fn chunk(&mut self, table: Table) -> Result<(), String> {
-        for (link, panels) in &mut self.drawn {
+        let is_drawn = self.takes.contains(table.name);
+        for (link, panels) in self.drawn.iter_mut().filter(|_| is_drawn) {
             let rows = Rows::of(&table);
             if link.is_empty() {
                 panels.take(table.name, &rows)?;
@@ -129,10 +140,14 @@ impl Sink for Stream<'_> {
         if let Some(answer) = &mut self.tables {
             add(answer, "table", &rows(&table));
         }
-        if table.name == "classes" {
+        if table.name == CLASSES {
             self.classes.push(table);
         }
         Ok(())
+    }
+
+    fn wants(&self, table: &str) -> bool {
+        self.tables.is_some() || table == CLASSES || self.takes.contains(table)
     }
 
     fn progress(&mut self, now_ns: u64, _: &mut dyn Iterator<Item = u64>) -> ControlFlow<()> {
@@ -217,11 +232,25 @@ fn named(link: &str, class: &str) -> String {
     }
 }
 
-fn charts(drawn: Vec<(String, Panels)>, scenario: &Scenario) -> String {
+/// The tables of which panels with these names are made; of all panels if there is no name.
+fn taken(drawn: &[(String, Panels)], names: &[String]) -> BTreeSet<&'static str> {
+    let panels = drawn.iter().map(|(_, panels)| panels);
+    let wanted = panels.flat_map(|panels| [panels.wanted(false), panels.wanted(true)].concat());
+    let mut tables: BTreeSet<&'static str> = wanted.map(|(table, _)| table).collect();
+    for (begin, table) in MADE_OF {
+        if !names.is_empty() && !names.iter().any(|name| name.starts_with(begin)) {
+            tables.remove(table);
+        }
+    }
+    tables
+}
+
+fn charts(drawn: Vec<(String, Panels)>, names: &[String], scenario: &Scenario) -> String {
     let of_link = |(link, mut panels): (String, Panels)| {
         let classes = listed(panels.classes().iter().map(|name| quoted(name)));
         let found = [panels.over_time(), panels.distributions()].concat();
-        let found = listed(found.iter().map(written));
+        let is_wanted = |panel: &&Panel| names.is_empty() || names.contains(&panel.name);
+        let found = listed(found.iter().filter(is_wanted).map(written));
         let keys = format!("\"classes\":{classes},\"panels\":{found}");
         if link.is_empty() {
             keys

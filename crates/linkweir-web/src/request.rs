@@ -22,6 +22,7 @@ use crate::parts;
 /// | `trace` | name of a trace in place of the link's rate, its content |
 /// | `sent` | name of a class (of a network `link: class`), bytes that it sent in an earlier run: the order of many classes in charts |
 /// | `points` | how many points a line over time has at most; 1000 without |
+/// | `panel` | name of a panel that the charts are to have; all without |
 /// | `want` | `charts`, `tables` or `knobs` |
 #[derive(Debug, Default)]
 pub struct Request {
@@ -33,6 +34,8 @@ pub struct Request {
     pub overrides: Overrides,
     /// The numbers of charts are wanted.
     pub charts: bool,
+    /// Names of the panels that the charts are to have; all if there is none.
+    pub panels: Vec<String>,
     /// Points of a line over time, at most.
     pub points: Option<usize>,
     /// The tables are wanted.
@@ -75,6 +78,7 @@ impl Request {
                     let bytes = bytes.map_err(|_| format!("sent of {class:?} is no number"))?;
                     request.sent.insert(class, bytes);
                 }
+                b"panel" => request.panels.push(text(next()?)?),
                 b"points" => {
                     let points = text(next()?)?.parse().ok().filter(|points| *points > 0);
                     request.points = Some(points.ok_or("points is no number from 1")?);

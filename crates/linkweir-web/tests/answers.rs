@@ -82,6 +82,52 @@ fn a_line_has_the_points_that_are_asked_for() {
 }
 
 #[test]
+fn charts_have_the_panels_that_are_asked_for() {
+    let bytes = |more: &[&str]| {
+        let mut request = Vec::new();
+        for part in ["scenario", "one.toml", SCENARIO].iter().chain(more) {
+            parts::add(&mut request, part.as_bytes());
+        }
+        answer(&request, &mut |_| true)
+    };
+    let panels = |names: &[&str]| -> Vec<String> {
+        let named = names.iter().flat_map(|name| ["panel", name]);
+        let request: Vec<&str> = ["scenario", "one.toml", SCENARIO, "want", "charts"]
+            .into_iter()
+            .chain(named)
+            .collect();
+        let found = asked(&request);
+        let panels = found["charts"].split("{\"name\":").skip(1);
+        let ended = panels.map(|panel| panel.trim_end_matches([',', ']', '}']).to_owned());
+        ended.collect()
+    };
+    let all = panels(&[]);
+    for names in [
+        &["rates", "levels-credit_bits"][..],
+        &["delays", "drops"],
+        &["distribution-queueing"],
+    ] {
+        let wanted: Vec<&String> = all
+            .iter()
+            .filter(|panel| {
+                let mut names = names.iter();
+                names.any(|name| panel.starts_with(&format!("\"{name}\"")))
+            })
+            .collect();
+        assert_eq!(wanted.len(), names.len());
+        assert_eq!(panels(names).iter().collect::<Vec<_>>(), wanted);
+    }
+    // they change nothing else
+    let tables = |more: &[&str]| -> Vec<Vec<u8>> {
+        let answer = bytes(&[&["want", "tables", "want", "charts"][..], more].concat());
+        let found = parts::read(&answer).unwrap();
+        let tables = found.chunks(2).filter(|pair| pair[0] != b"charts");
+        tables.map(<[&[u8]]>::concat).collect()
+    };
+    assert_eq!(tables(&["panel", "rates"]), tables(&[]));
+}
+
+#[test]
 fn keys_are_changed_through_the_parser() {
     let found = asked(&[
         "scenario",

@@ -285,7 +285,8 @@
     const of = piece;
     let answer;
     try {
-      answer = await simulator.ask([...request(), "want", "charts"], (simulatedS) => { state.textContent = `simulated ${simulatedS.toFixed(0)} s`; });
+      const panels = (piece.charts ?? []).flatMap((chart) => ["panel", chart]);
+      answer = await simulator.ask([...request(), ...panels, "want", "charts"], (simulatedS) => { state.textContent = `simulated ${simulatedS.toFixed(0)} s`; });
     } catch (error) {
       failed(error);
       return;
@@ -299,7 +300,7 @@
     }
     const { headings, rows } = piece.numbers(answer);
     numbers.replaceChildren(...(rows.length ? [table(headings, rows)] : []));
-    if (answer.charts) draw(answer.charts);
+    if (answer.charts) window.linkweirReport.update(answer.charts);
     const took_ms = performance.now() - begun_ms;
     const notes = answer.charts ? "" : " Charts of so many links are in the report that linkweir run writes.";
     state.textContent = `${answer.outcome.simulated_s} s simulated in ${took_ms.toFixed(0)} ms, ${answer.outcome.packets.toLocaleString("en")} packets.${notes}`;
@@ -319,12 +320,6 @@
     fault.textContent = sentence;
     fault.hidden = !sentence;
     if (sentence) state.textContent = "";
-  }
-
-  function draw(report) {
-    const named = piece.charts?.map((name) => report.panels.find((panel) => panel.name === name)).filter(Boolean);
-    const panels = named ?? report.panels;
-    window.linkweirReport.update({ ...report, panels });
   }
 
   // The scenario with its changed lines marked, and how to run it elsewhere.

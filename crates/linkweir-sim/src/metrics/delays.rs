@@ -10,6 +10,8 @@ use crate::table::Sink;
 
 use super::column::{packets, seconds, unitless, Column, TableOf};
 
+pub(super) const NAME: &str = "delays";
+
 /// One bucket of one distribution.
 #[derive(Debug, Default)]
 pub(super) struct Bucket {
@@ -42,7 +44,7 @@ pub(super) struct DelayTable {
 impl DelayTable {
     pub(super) fn new() -> DelayTable {
         DelayTable {
-            rows: TableOf::new("delays", DELAYS),
+            rows: TableOf::new(NAME, DELAYS),
             bucket: Bucket::default(),
         }
     }
@@ -50,7 +52,7 @@ impl DelayTable {
     /// The table of a run over several links.
     pub(super) fn of_links() -> DelayTable {
         DelayTable {
-            rows: TableOf::of_links("delays", DELAYS, &[]),
+            rows: TableOf::of_links(NAME, DELAYS, &[]),
             bucket: Bucket::default(),
         }
     }
@@ -60,7 +62,7 @@ impl DelayTable {
         self.rows.set_link(name);
     }
 
-    /// Writes the buckets of a class, or of one of its flows, that hold a packet.
+    /// Writes the buckets of a class, or of one of its flows, that hold a packet, if they are wanted.
     pub(super) fn add(
         &mut self,
         class: &str,
@@ -69,6 +71,9 @@ impl DelayTable {
         distribution_ns: &Distribution,
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
+        if !sink.wants(NAME) {
+            return Ok(());
+        }
         let Bucket {
             class: class_now,
             flow: flow_now,

@@ -475,6 +475,9 @@ impl Recorder {
         sojourn_ns: impl Fn(usize) -> &'h Distribution,
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
+        if !sink.wants(delays::NAME) {
+            return Ok(());
+        }
         let mut one_way_ns = vec![Distribution::default(); self.classes.len()];
         for flow in &self.flows {
             one_way_ns[flow.class].add(flow.delays.distribution_ns());

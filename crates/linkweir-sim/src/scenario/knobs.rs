@@ -3,18 +3,20 @@
 //!
 //! Names, meanings and ranges are those of the policies' own tables and of the declared keys. A range is cut to what the run can
 //! tell apart: a rate is at most what the link carries, a time at most the duration, an amount at most what the link carries in
-//! this time, and nothing is more than a thousand times as large or as small as the scenario's own value.
+//! this time, and nothing is more than a thousand times as large or as small as the scenario's own value. A key whose every other
+//! value the policy refuses, such as the rate of a class that may reserve none, is not offered.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use linkweir_config::keys::Shape;
 use linkweir_config::parameters;
 use linkweir_config::reader::{Value, Written};
 use linkweir_config::signal::Signal;
 use linkweir_config::units::Kind;
-use linkweir_core::{Param, Unit};
+use linkweir_core::{Param, PolicyInfo, Queue, Unit, View};
 
-use crate::experiment::Link;
+use crate::experiment::{Link, Scheduler};
 
 use super::checked::Scenario;
 use super::keys;
@@ -71,6 +73,41 @@ impl Reach {
     }
 }
 
+/// A policy of the core with the values that it has in the scenario.
+struct Settings<'s> {
+    info: &'static PolicyInfo,
+    scheduler: &'s Scheduler,
+    queues: Vec<Queue>,
+    link_bps: u64,
+}
+
+impl Settings<'_> {
+    /// Whether the policy takes one of these values of a parameter, its own or that of some classes, with all others as they are.
+    fn take_one(&self, param: usize, classes: Option<Range<usize>>, values: &[u64]) -> bool {
+        if self.scheduler.across.is_some() {
+            return true; // it is asked about the classes of one user at a time
+        }
+        let mut params = self.scheduler.params.clone();
+        let mut qparams = self.scheduler.qparams.clone();
+        let view = View {
+            now_ns: 0,
+            link_bps: self.link_bps,
+            queues: &self.queues,
+        };
+        values.iter().any(|value| {
+            match &classes {
+                None => params[param] = *value,
+                Some(classes) => {
+                    let rows = qparams.chunks_mut(self.info.qparams.len());
+                    let rows = rows.skip(classes.start).take(classes.len());
+                    rows.for_each(|row| row[param] = *value);
+                }
+            }
+            linkweir_core::check(self.info, &view, &params, &qparams).is_ok()
+        })
+    }
+}
+
 impl Scenario {
     /// The keys that a page offers to change: parameters of the policies that have values, and rates of flows.
     #[must_use]
@@ -79,7 +116,10 @@ impl Scenario {
         let duration_ns = self.experiment.duration_ns;
         let mut widest = Reach::of(&self.experiment.link, duration_ns);
         match &self.network {
-            None => of_queues(&self.written, ["", ""], widest, &mut knobs),
+            None => {
+                let queues = (&self.experiment.scheduler, self.experiment.classes.len());
+                of_queues(&self.written, ["", ""], widest, queues, &mut knobs);
+            }
             Some(network) => {
                 widest.link_bps = 0;
                 for station in &network.links {
@@ -92,7 +132,8 @@ impl Scenario {
                     if let Some(table) = named.next() {
                         let key = format!("link.{}.", station.name);
                         let shown = format!("{}: ", station.name);
-                        of_queues(table, [&key, &shown], reach, &mut knobs);
+                        let queues = (&station.scheduler, station.classes.len());
+                        of_queues(table, [&key, &shown], reach, queues, &mut knobs);
                     }
                 }
             }
@@ -112,64 +153,88 @@ fn text<'t>(table: &'t Written, key: &str) -> Option<&'t str> {
 }
 
 /// Knobs of the policy and the classes of a link; `before` is in front of keys, and of names of tables.
-fn of_queues(above: &Written, before: [&str; 2], reach: Reach, knobs: &mut Vec<Knob>) {
+fn of_queues(
+    above: &Written,
+    before: [&str; 2],
+    reach: Reach,
+    (scheduler, queues): (&Scheduler, usize),
+    knobs: &mut Vec<Knob>,
+) {
     let [key, shown] = before;
-    let scheduler = above.tables(keys::top::SCHEDULER.name).first();
-    let name = scheduler.and_then(|table| text(table, keys::class::POLICY.name));
-    let (Some(scheduler), Some(policy)) = (scheduler, name.and_then(linkweir_core::policy)) else {
-        return;
+    let Some(info) = scheduler.core() else { return };
+    let settings = Settings {
+        info,
+        scheduler,
+        queues: vec![Queue::default(); queues],
+        link_bps: reach.link_bps,
     };
-    let of_policy = (
-        format!("{key}scheduler."),
-        format!("{shown}policy {}", policy.name),
-    );
-    for param in &policy.params {
-        knobs.extend(of_parameter(param, scheduler, &of_policy, reach));
+    let tables = above.tables(keys::top::SCHEDULER.name);
+    if let Some(table) = tables.first() {
+        let of_policy = (
+            format!("{key}scheduler."),
+            format!("{shown}policy {}", info.name),
+        );
+        for (at, param) in info.params.iter().enumerate() {
+            let takes_one = |values: &[u64]| settings.take_one(at, None, values);
+            knobs.extend(of_parameter(param, table, &of_policy, reach, takes_one));
+        }
     }
-    for class in above.tables(keys::top::CLASS.name) {
-        let name = text(class, "name").unwrap_or_default();
+    let mut next = 0;
+    for table in above.tables(keys::top::CLASS.name) {
+        let copies = match table.get(keys::class::COUNT.name) {
+            Some(Value::Number(count)) => *count as usize,
+            _ => 1,
+        };
+        let classes = next..next + copies;
+        next = classes.end;
+        let name = text(table, "name").unwrap_or_default();
         let of_class = (
             format!("{key}class.{name}."),
             format!("{shown}class {name}"),
         );
-        for param in &policy.qparams {
-            knobs.extend(of_parameter(param, class, &of_class, reach));
+        for (at, param) in info.qparams.iter().enumerate() {
+            let takes_one = |values: &[u64]| settings.take_one(at, Some(classes.clone()), values);
+            knobs.extend(of_parameter(param, table, &of_class, reach, takes_one));
         }
     }
 }
 
+/// The knob of a parameter; none if the policy takes no other value of it than the scenario's.
 fn of_parameter(
     param: &'static Param,
     table: &Written,
     (key, shown): &(String, String),
     reach: Reach,
+    takes_one: impl Fn(&[u64]) -> bool,
 ) -> Option<Knob> {
-    let knob = |stops: Vec<String>, at: usize| Knob {
+    let (values, stops, at) = match table.get(param.name)? {
+        Value::Text(word) => {
+            let at = param.choices.iter().position(|choice| choice == word)?;
+            let words = param.choices.iter();
+            let stops: Vec<String> = words.map(|word| Value::from(*word).to_string()).collect();
+            ((0..stops.len() as u64).collect(), stops, at)
+        }
+        Value::Whole(value, _) | Value::Ppm(value) | Value::Number(value) => {
+            let bounds = (param.min, param.max.min(reach.most(param.unit)));
+            let values = match param.unit {
+                Unit::Ppm => percents(bounds, *value),
+                unit => values(bounds, *value, unit == Unit::Number),
+            };
+            let written = |value: &u64| parameters::written(param, *value).to_string();
+            let at = values.iter().position(|stop| stop == value)?;
+            let stops = values.iter().map(written).collect();
+            (values, stops, at)
+        }
+        _ => return None,
+    };
+    (takes_one(&values[..at]) || takes_one(&values[at + 1..])).then(|| Knob {
         key: format!("{key}{}", param.name),
         table: shown.clone(),
         name: param.name,
         meaning: param.help,
         stops,
         at,
-    };
-    let value = match table.get(param.name)? {
-        Value::Text(word) => {
-            let at = param.choices.iter().position(|choice| choice == word)?;
-            let words = param.choices.iter();
-            let stops = words.map(|word| Value::from(*word).to_string());
-            return Some(knob(stops.collect(), at));
-        }
-        Value::Whole(value, _) | Value::Ppm(value) | Value::Number(value) => *value,
-        _ => return None,
-    };
-    let bounds = (param.min, param.max.min(reach.most(param.unit)));
-    let values = match param.unit {
-        Unit::Ppm => percents(bounds, value),
-        unit => values(bounds, value, unit == Unit::Number),
-    };
-    let written = |value: &u64| parameters::written(param, *value).to_string();
-    let at = values.iter().position(|stop| *stop == value)?;
-    Some(knob(values.iter().map(written).collect(), at))
+    })
 }
 
 /// The rate of a flow, if its kind has one.
@@ -351,25 +416,9 @@ kind = "greedy"
         ),
         ("class.rest.level", "another queue has this level"),
     ];
-    /// The same of knobs that take no value but the scenario's: AF has a rate and no level between, `rest` has no low level.
-    const TAKE_ONE: [(&str, &str); 5] = [
-        ("class.af.level", "low_level must be less urgent than level"),
-        ("class.af.level", "another queue has this level"),
-        (
-            "class.af.share",
-            "rate and share are two names of one reservation",
-        ),
-        ("class.rest.rate", "only a controlled queue reserves a rate"),
-        (
-            "class.rest.share",
-            "only a controlled queue reserves a rate",
-        ),
-    ];
-
     #[test]
     fn every_value_is_one_that_the_parser_takes_but_for_rules_about_several_keys() {
         let scenario = parse(TEXT, Path::new("one.toml")).unwrap();
-        let rules: Vec<(&str, &str)> = RULES.into_iter().chain(TAKE_ONE).collect();
         let mut seen = BTreeSet::new();
         for knob in scenario.knobs() {
             let mut taken = 0;
@@ -381,15 +430,33 @@ kind = "greedy"
                     continue;
                 };
                 assert_ne!(place, knob.at, "{}: its own value: {fault}", knob.key);
-                let broken = rules
+                let broken = RULES
                     .iter()
                     .find(|(key, rule)| *key == knob.key && fault.message.starts_with(rule));
                 seen.insert(broken.unwrap_or_else(|| panic!("{} = {stop}: {fault}", knob.key)));
             }
-            let takes_one = TAKE_ONE.iter().any(|(key, _)| *key == knob.key);
-            assert_eq!(taken == 1, takes_one, "{}: it takes {taken}", knob.key);
+            assert!(taken > 1, "{}: it takes no other value", knob.key);
         }
-        assert_eq!(seen, rules.iter().collect());
+        assert_eq!(seen, RULES.iter().collect());
+    }
+
+    /// AF has a rate and no level between, `rest` has no low level, which a reservation needs.
+    #[test]
+    fn a_key_of_which_no_other_value_is_taken_has_no_knob() {
+        let useless = [
+            ("class.af.level", "1", "another queue has this level"),
+            ("class.af.level", "3", "low_level must be less urgent"),
+            ("class.af.share", "\"1%\"", "rate and share are two names"),
+            ("class.rest.rate", "\"1Mbit\"", "only a controlled queue"),
+            ("class.rest.share", "\"1%\"", "only a controlled queue"),
+        ];
+        for (key, value, rule) in useless {
+            assert_eq!(knob(TEXT, key), None, "{key}");
+            let text = changed(TEXT, None, &[(key.to_owned(), value.to_owned())]).unwrap();
+            let fault = parse(&text, Path::new("one.toml")).unwrap_err();
+            assert!(fault.message.starts_with(rule), "{key}: {fault}");
+        }
+        assert!(knob(TEXT, "class.rest.level").is_some());
     }
 
     #[test]

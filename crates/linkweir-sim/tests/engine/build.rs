@@ -129,6 +129,7 @@ pub struct Tables {
     pub chunks: Vec<Table>,
     pub keep_chunks: bool,
     pub stop_at_ns: Option<u64>,
+    pub unwanted: Option<&'static str>,
 }
 
 impl Sink for Tables {
@@ -150,6 +151,10 @@ impl Sink for Tables {
             }
         }
         Ok(())
+    }
+
+    fn wants(&self, table: &str) -> bool {
+        self.unwanted != Some(table)
     }
 
     fn progress(&mut self, now_ns: u64, _: &mut dyn Iterator<Item = u64>) -> ControlFlow<()> {

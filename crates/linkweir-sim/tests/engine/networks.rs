@@ -51,6 +51,28 @@ pub fn network_tables(network: &Network, threads: usize) -> Tables {
     sink
 }
 
+#[test]
+fn distributions_that_are_not_wanted_are_left_out_and_the_other_tables_stay() {
+    let fifo = scheduler("fifo", &[], &[&[]]);
+    let mut one = experiment(rate(1e6), 1_000_000, fifo, 1, S);
+    one.flows = vec![flow(0, cbr(5e5, 1000))];
+    one.flows[0].measures.delays = true;
+    let without = || Tables {
+        unwanted: Some("delays"),
+        ..Tables::default()
+    };
+    let (alone, _) = run_into(&one, without());
+    let mut linked = without();
+    run_network(&of_one_link(&one), 1, &mut linked).unwrap();
+    for (found, mut all) in [
+        (alone, tables(&one)),
+        (linked, network_tables(&of_one_link(&one), 1)),
+    ] {
+        assert!(all.tables.remove("delays").is_some());
+        assert_eq!(found.tables, all.tables);
+    }
+}
+
 /// The columns of a network's table, without that of the link.
 fn without_link(t: &Tables, table: &str) -> Vec<(String, Column)> {
     let Some(columns) = t.tables.get(table) else {
