@@ -19,7 +19,11 @@ pub const MOST_LEAST_PPM: u32 = 900_000;
 /// What a full class drops: the packet that comes, or its oldest ones.
 pub const ENDS: [&str; 2] = ["tail", "head"];
 /// How the flows of a class may be isolated, in the order of [`Isolation::ALL`].
-pub const ISOLATIONS: [&str; 2] = [Isolation::ALL[0].name(), Isolation::ALL[1].name()];
+pub const ISOLATIONS: [&str; 3] = [
+    Isolation::ALL[0].name(),
+    Isolation::ALL[1].name(),
+    Isolation::ALL[2].name(),
+];
 /// Packets where no limit is given.
 const DEFAULT_PKTS: u64 = 1000;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use linkweir_core::FLOW_QUEUES;
 
-use crate::experiment::{Experiment, Flow, Measures, Traffic};
+use crate::experiment::{Class, Experiment, Flow, Measures, Traffic};
 use crate::metrics::Noted;
 
 use super::access::Access;
@@ -39,7 +39,7 @@ pub struct Outside {
     /// Index of its class.
     pub class: u32,
     /// Tells it apart from the packets of other flows, where its class isolates them; numbers that are the same by remainder of
-    /// `FLOW_QUEUES` share a queue. Behind a satellite's own delays, all
+    /// `FLOW_QUEUES` share a queue. Where its class sorts by ECN: 1 for a packet with ECT(1) or CE, 0 for any other. Behind a satellite's own delays, all
     /// packets of a class have the number of the last one.
     pub flow: u32,
     /// Its own bytes, without the link's overhead.
@@ -237,7 +237,7 @@ fn driven<M: Medium + Send + 'static>(
     engine.bottleneck.recorder.note_steps(experiment);
     // The program says of each packet from outside whether it can be marked.
     let own = experiment.flows.len() - experiment.classes.len();
-    engine.bottleneck.l4s.truncate(own);
+    engine.bottleneck.codepoints.truncate(own);
     let first_line = engine.access.len() as u32;
     let lines = experiment.classes.iter().map(|_| DelayLine::new());
     engine.access.extend(lines);
@@ -247,7 +247,13 @@ fn driven<M: Medium + Send + 'static>(
             flow.number = flow.number.wrapping_add(FLOW_QUEUES as u32 / 2);
         }
     }
-    Ok(Box::new(Fed { engine, first_line }))
+    let classes = experiment.classes.iter();
+    let sorting = classes.map(Class::sorts_by_ecn).collect();
+    Ok(Box::new(Fed {
+        engine,
+        first_line,
+        sorting,
+    }))
 }
 
 /// An engine, and the lines by which packets from outside come to its queues.
@@ -255,6 +261,8 @@ struct Fed<M> {
     engine: Engine<M>,
     /// The number of the first; each class has one. Only a satellite with delays of its own needs them.
     first_line: u32,
+    /// Which classes sort packets by ECN.
+    sorting: Vec<bool>,
 }
 
 /// An engine over some medium.
@@ -306,8 +314,13 @@ impl<M: Medium> Steps for Fed<M> {
             bytes: packet.bytes,
         };
         let from = &mut at.flows[flow as usize];
-        // Behind the numbers of the other traffic's flows.
-        from.number = (flow - packet.class).wrapping_add(packet.flow);
+        // Behind the numbers of the other traffic's flows, unless it is that of a kind of packets.
+        let first = if self.sorting[packet.class as usize] {
+            0
+        } else {
+            flow - packet.class
+        };
+        from.number = first.wrapping_add(packet.flow);
         match &mut from.access {
             Access::Fixed(_) => engine.arrive(entering),
             Access::Varying(behind) => {
