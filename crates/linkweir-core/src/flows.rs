@@ -30,12 +30,19 @@ pub enum Isolation {
     Drr,
     /// Two queues with coupled queue management (RFC 9332), for L4S packets and classic ones. It goes by how long packets
     /// wait, and knows no capacity, so it may have any part of a link.
-    DualPi2,
+    DualPi2 {
+        /// How long an L4S packet may wait unmarked, ns; none: as long as by default.
+        step_ns: Option<u64>,
+    },
 }
 
 impl Isolation {
-    /// All of them.
-    pub const ALL: [Isolation; 3] = [Isolation::FqCodel, Isolation::Drr, Isolation::DualPi2];
+    /// All of them, with default parameters.
+    pub const ALL: [Isolation; 3] = [
+        Isolation::FqCodel,
+        Isolation::Drr,
+        Isolation::DualPi2 { step_ns: None },
+    ];
 
     /// Name of the policy.
     #[must_use]
@@ -43,14 +50,14 @@ impl Isolation {
         match self {
             Isolation::FqCodel => "fq_codel",
             Isolation::Drr => "drr",
-            Isolation::DualPi2 => "dualpi2",
+            Isolation::DualPi2 { .. } => "dualpi2",
         }
     }
 
     /// Whether a packet's queue is chosen by its ECN codepoint. Its number is then 1 with ECT(1) or CE, and 0 without.
     #[must_use]
     pub const fn sorts_by_ecn(self) -> bool {
-        matches!(self, Isolation::DualPi2)
+        matches!(self, Isolation::DualPi2 { .. })
     }
 
     /// Queues of a class, a power of two.
@@ -71,11 +78,12 @@ impl Isolation {
         policy(self.name()).expect("the core has the policy")
     }
 
-    /// Its parameters: the defaults, but without limits of its own, because the class has limits.
+    /// Its parameters: the defaults where none are given, but without limits of its own, because the class has limits.
     fn params(self) -> Vec<u64> {
         let table = self.info().params.iter();
-        let values = table.map(|param| match param.name {
-            "limit" | "memory" => param.max,
+        let values = table.map(|param| match (self, param.name) {
+            (_, "limit" | "memory") => param.max,
+            (Isolation::DualPi2 { step_ns: Some(ns) }, "step") => ns,
             _ => param.default,
         });
         values.collect()

@@ -249,7 +249,7 @@ fn isolation() -> impl Strategy<Value = Option<Isolation>> {
         Just(None),
         Just(Some(Isolation::FqCodel)),
         Just(Some(Isolation::Drr)),
-        Just(Some(Isolation::DualPi2))
+        Just(Some(Isolation::DualPi2 { step_ns: None }))
     ]
 }
 
@@ -343,7 +343,7 @@ fn a_full_class_of_two_kinds_drops_as_one_queue() {
             ..Limit::NONE
         };
         let mut mux = mux(policy("fifo").unwrap(), &[], &[limit]);
-        mux.isolate(0, Some(Isolation::DualPi2));
+        mux.isolate(0, Some(Isolation::DualPi2 { step_ns: None }));
         for number in 0..100 {
             let kind = u32::from(number % 20 == 0);
             mux.arrive(0, packet(kind, 1500), (number, kind, 1), |_, _, _| {
@@ -369,7 +369,7 @@ fn marks_depend_on_the_class_alone() {
             &policy(outer).unwrap().default_params(),
             &vec![Limit::NONE; nclasses],
         );
-        mux.isolate(0, Some(Isolation::DualPi2));
+        mux.isolate(0, Some(Isolation::DualPi2 { step_ns: None }));
         let mut found = Vec::new();
         for number in 0..6000_u64 {
             let now_ns = number * 1_000_000;

@@ -24,7 +24,7 @@ pub(super) struct Bottleneck {
     pub(super) now_ns: u64,
     pub(super) agenda: Agenda,
     pub(super) mux: Mux<AnyPolicy, Packet>,
-    /// Of each flow of the experiment. Programs that drive the link decide for each packet.
+    /// Of each flow of the experiment, and of packets from outside.
     pub(super) codepoints: Vec<Codepoint>,
     /// When packets that are too old are looked for next, ns; never where no class has a bound.
     pub(super) age_ns: u64,
@@ -53,6 +53,8 @@ pub(super) enum Codepoint {
     Ect1,
     /// Their class sorts them; what its sender lets mark carries ECT(1) if it is scalable, and ECT(0) if not.
     Sorted { scalable: bool },
+    /// Their class sorts them; a program that drives the link says of each what it is.
+    Told,
 }
 
 /// When a run ends, when its totals begin, and how wide its bins are, ns.
@@ -98,6 +100,7 @@ impl Bottleneck {
                 let ect1 = *scalable && packet.has(Packet::ECN_CAPABLE);
                 sorted = Some(u32::from(ect1 || packet.has(Packet::MARKED)));
             }
+            Some(Codepoint::Told) => sorted = Some(u32::from(packet.has(Packet::L4S))),
             Some(Codepoint::Own) | None => {}
         }
         // Each connection of an application is a flow of its own, if its class isolates flows.

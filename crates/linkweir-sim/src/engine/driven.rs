@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use linkweir_core::FLOW_QUEUES;
 
-use crate::experiment::{Class, Experiment, Flow, Measures, Traffic};
+use crate::experiment::{Experiment, Flow, Measures, Traffic};
 use crate::metrics::Noted;
 
 use super::access::Access;
 use super::agenda::Entry;
 use super::beam::BeamLink;
-use super::bottleneck::wire_bytes;
+use super::bottleneck::{wire_bytes, Codepoint};
 use super::build;
 use super::event;
 use super::flow::Kind;
@@ -39,13 +39,15 @@ pub struct Outside {
     /// Index of its class.
     pub class: u32,
     /// Tells it apart from the packets of other flows, where its class isolates them; numbers that are the same by remainder of
-    /// `FLOW_QUEUES` share a queue. Where its class sorts by ECN: 1 for a packet with ECT(1) or CE, 0 for any other. Behind a satellite's own delays, all
+    /// `FLOW_QUEUES` share a queue. Behind a satellite's own delays, all
     /// packets of a class have the number of the last one.
     pub flow: u32,
     /// Its own bytes, without the link's overhead.
     pub bytes: u32,
     /// Whether it can carry a congestion mark (ECT).
     pub ecn_capable: bool,
+    /// Whether it is an L4S packet (ECT(1) or CE), where its class sorts by ECN.
+    pub l4s: bool,
 }
 
 /// Why a packet from outside was refused.
@@ -237,7 +239,12 @@ fn driven<M: Medium + Send + 'static>(
     engine.bottleneck.recorder.note_steps(experiment);
     // The program says of each packet from outside whether it can be marked.
     let own = experiment.flows.len() - experiment.classes.len();
-    engine.bottleneck.codepoints.truncate(own);
+    for outside in &mut engine.bottleneck.codepoints[own..] {
+        *outside = match outside {
+            Codepoint::Sorted { .. } => Codepoint::Told,
+            _ => Codepoint::Own,
+        };
+    }
     let first_line = engine.access.len() as u32;
     let lines = experiment.classes.iter().map(|_| DelayLine::new());
     engine.access.extend(lines);
@@ -247,13 +254,7 @@ fn driven<M: Medium + Send + 'static>(
             flow.number = flow.number.wrapping_add(FLOW_QUEUES as u32 / 2);
         }
     }
-    let classes = experiment.classes.iter();
-    let sorting = classes.map(Class::sorts_by_ecn).collect();
-    Ok(Box::new(Fed {
-        engine,
-        first_line,
-        sorting,
-    }))
+    Ok(Box::new(Fed { engine, first_line }))
 }
 
 /// An engine, and the lines by which packets from outside come to its queues.
@@ -261,8 +262,6 @@ struct Fed<M> {
     engine: Engine<M>,
     /// The number of the first; each class has one. Only a satellite with delays of its own needs them.
     first_line: u32,
-    /// Which classes sort packets by ECN.
-    sorting: Vec<bool>,
 }
 
 /// An engine over some medium.
@@ -309,18 +308,14 @@ impl<M: Medium> Steps for Fed<M> {
         at.now_ns = now_ns;
         let entering = Packet {
             created_ns: now_ns,
-            segment: u64::from(packet.ecn_capable) * Packet::ECN_CAPABLE,
+            segment: (u64::from(packet.ecn_capable) * Packet::ECN_CAPABLE)
+                | (u64::from(packet.l4s) * Packet::L4S),
             flow,
             bytes: packet.bytes,
         };
         let from = &mut at.flows[flow as usize];
-        // Behind the numbers of the other traffic's flows, unless it is that of a kind of packets.
-        let first = if self.sorting[packet.class as usize] {
-            0
-        } else {
-            flow - packet.class
-        };
-        from.number = first.wrapping_add(packet.flow);
+        // Behind the numbers of the other traffic's flows.
+        from.number = (flow - packet.class).wrapping_add(packet.flow);
         match &mut from.access {
             Access::Fixed(_) => engine.arrive(entering),
             Access::Varying(behind) => {
