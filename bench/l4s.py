@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""One flow of TCP Prague or DCTCP and one of CUBIC with ECN share a link with `dualpi2`, for each round trip and rate.
+"""One flow of TCP Prague or DCTCP and one of CUBIC with ECN share `dualpi2`, for each round trip and rate.
 
-    bench/l4s.py [--cc prague|dctcp] [--step-packets N] [--seeds N] [--seconds N] [--json | --markdown] [--out FILE]
+    bench/l4s.py [--cc prague|dctcp] [--inside pss|drr [--burst N]] [--step-packets N] [--seeds N] [--seconds N]
+                 [--json | --markdown] [--out FILE]
 
 For each cell: the ratio of the two rates, the 99th percentile of the delays in the L4S queue, and how busy the link is.
 The ratio is to be 0.5 to 2 and the percentile at most 2 ms; exits with 1 if a cell misses one of them. Each seed gives
 the policy other random numbers, and the flows other starts within 100 ms; a cell has the medians of its seeds, and the
 percentile of the worst. With --step-packets the step of `dualpi2` is raised from 1 ms to the time that so many packets
-of 1500 bytes take to leave, where that is longer. The results are on docs/records/l4s.md.
+of 1500 bytes take to leave, where that is longer.
+
+With --inside the two are in the class AF of that policy, which has `flows = "dualpi2"` and two thirds of a link. EF
+goes first, with a twentieth of the link in packets of 200 bytes; a source that never lacks packets takes the rest. The
+rate of the cell is AF's, and `busy` is how much of it AF gets. --burst is that of pss. The results are on
+docs/records/l4s.md.
 """
 
 import argparse
@@ -24,13 +30,16 @@ RATIOS = (0.5, 2.0)
 MOST_DELAY_S = 0.002
 STEP_S = 0.001
 PACKET_BITS = 8 * 1500
+LINK_OVER_AF = 1.5
 COLUMNS = ("RTT, ms", "Mbit/s", "L4S / CUBIC", "of all seeds", "L4S p99, ms", "CUBIC mean, ms", "busy", "ratio", "p99")
 
 
 def scenario(options, round_trip_ms, rate_mbit, seed):
     """A cell's scenario; the first third is not counted."""
-    seconds, cc = options.seconds, options.cc
+    seconds = options.seconds
     step_s = max(STEP_S, options.step_packets * PACKET_BITS / (rate_mbit * 1e6))
+    link_mbit = rate_mbit if options.inside is None else LINK_OVER_AF * rate_mbit
+    of = of_policy if options.inside is None else of_class
     return linkweir.Scenario.from_dict(
         {
             "duration": f"{seconds}s",
@@ -38,26 +47,70 @@ def scenario(options, round_trip_ms, rate_mbit, seed):
             "interval": f"{seconds}s",
             "seed": seed,
             "link": {
-                "rate": f"{rate_mbit}Mbit",
+                "rate": f"{link_mbit}Mbit",
                 "delay": f"{round_trip_ms / 2}ms",
                 "return_delay": f"{round_trip_ms / 2}ms",
             },
-            "scheduler": {"policy": "dualpi2", "seed": seed, "step": f"{1e6 * step_s:.0f}us"},
-            "class": [{"name": "l4s", "l4s": "yes", "limit": "10000p"}, {"name": "classic", "limit": "10000p"}],
-            "flow": [
-                {"name": "l4s", "class": "l4s", "kind": "tcp", "cc": cc, "start": f"{37 * seed % 100}ms"},
-                {"name": "classic", "class": "classic", "kind": "tcp", "ecn": True, "start": f"{61 * seed % 100}ms"},
-            ],
+            **of(options, rate_mbit, seed, f"{1e6 * step_s:.0f}us"),
         }
     )
 
 
+def downloads(options, seed, l4s, classic):
+    """The two flows, in classes of these names."""
+    return [
+        {"name": "l4s", "class": l4s, "kind": "tcp", "cc": options.cc, "start": f"{37 * seed % 100}ms"},
+        {"name": "classic", "class": classic, "kind": "tcp", "ecn": True, "start": f"{61 * seed % 100}ms"},
+    ]
+
+
+def of_policy(options, _, seed, step):
+    """Scheduler, classes and flows of `dualpi2` alone."""
+    return {
+        "scheduler": {"policy": "dualpi2", "seed": seed, "step": step},
+        "class": [{"name": "l4s", "l4s": "yes", "limit": "10000p"}, {"name": "classic", "limit": "10000p"}],
+        "flow": downloads(options, seed, "l4s", "classic"),
+    }
+
+
+def of_class(options, rate_mbit, seed, step):
+    """Scheduler, classes and flows of a class that sorts packets."""
+    if options.inside == "pss":
+        reserved = {"level": 1, "low_level": 3, "rate": f"{rate_mbit}Mbit", "burst": f"{options.burst}p"}
+        keys = [{"level": 0}, reserved, {"level": 2}]
+    else:
+        # EF has more than it needs; the rest gets what AF leaves of the link less EF's twentieth.
+        keys = [{"level": 0}, {"level": 1, "quantum": "3000B"}, {"level": 1, "quantum": "1275B"}]
+    af = {"flows": "dualpi2", "l4s_step": step}
+    names = ({"name": "ef"}, {"name": "af", "limit": "10000p", **af}, {"name": "rest"})
+    return {
+        "scheduler": {"policy": options.inside},
+        "class": [{**name, **key} for name, key in zip(names, keys, strict=True)],
+        "flow": [
+            *downloads(options, seed, "af", "af"),
+            {
+                "name": "ef",
+                "class": "ef",
+                "kind": "cbr",
+                "rate": f"{LINK_OVER_AF * rate_mbit / 20}Mbit",
+                "packet": "200B",
+            },
+            {"name": "rest", "class": "rest", "kind": "greedy"},
+        ],
+    }
+
+
 def measured(options, round_trip_ms, rate_mbit, seed):
     """Ratio of the rates, 99th percentile of the L4S queue, mean of the classic one, s, and how busy the link is."""
-    rows = linkweir.run(scenario(options, round_trip_ms, rate_mbit, seed)).rows("classes")
-    l4s, classic = (next(row for row in rows if row["class"] == name) for name in ("l4s", "classic"))
+    result = linkweir.run(scenario(options, round_trip_ms, rate_mbit, seed))
+    rows = result.rows("classes" if options.inside is None else "flows")
+    name_of = "class" if options.inside is None else "flow"
+    # The delays of flows have the link's.
+    beyond_s = 0 if options.inside is None else round_trip_ms / 2e3
+    l4s, classic = (next(row for row in rows if row[name_of] == name) for name in ("l4s", "classic"))
     busy = (l4s["rate_bps"] + classic["rate_bps"]) / (rate_mbit * 1e6)
-    return l4s["rate_bps"] / classic["rate_bps"], l4s["delay_p99_s"], classic["delay_mean_s"], busy
+    delays_s = l4s["delay_p99_s"] - beyond_s, classic["delay_mean_s"] - beyond_s
+    return l4s["rate_bps"] / classic["rate_bps"], *delays_s, busy
 
 
 def cell(options, round_trip_ms, rate_mbit):
@@ -112,12 +165,20 @@ def main():
     """Measures the grid."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cc", choices=("prague", "dctcp"), default="prague")
+    parser.add_argument("--inside", choices=("pss", "drr"), help="in a class of this policy")
+    parser.add_argument("--burst", type=report.within(int, 2, 1000), default=2, help="of pss")
     parser.add_argument("--step-packets", type=report.within(int, 0, 100), default=0)
     parser.add_argument("--seeds", type=report.within(int, 1, 100), default=3)
     parser.add_argument("--seconds", type=report.within(int, 10, 10_000), default=180, help="length of each run")
     options = report.options_of(parser)
     grid = [cell(options, round_trip, rate) for round_trip in ROUND_TRIPS_MS for rate in RATES_MBIT]
-    answer = {"cc": options.cc, "seconds": options.seconds, "seeds": options.seeds, "cells": grid}
+    answer = {
+        "cc": options.cc,
+        "inside": options.inside,
+        "seconds": options.seconds,
+        "seeds": options.seeds,
+        "cells": grid,
+    }
     report.write(
         options, answer, lambda markdown: report.table(COLUMNS, map(line, grid), sentences(grid), markdown=markdown)
     )

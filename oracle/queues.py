@@ -11,7 +11,8 @@ The flows of a class may be isolated. Its packets then wait in FLOW_QUEUES queue
 number, which a policy of their own schedules. The policy of the classes sees one queue: its head is the packet that
 the flows' policy picks, which is asked when a packet is to leave. If the head is gone before that, the oldest packet
 is the head. The policy of the flows judges each packet of the class that is about to leave. Where the class is full,
-the flow that would have most bytes loses a packet: its oldest (full=head) or its newest.
+the flow that would have most bytes loses a packet: its oldest (full=head) or its newest. Below dualpi2 there are two
+queues, for classic packets (flow 0) and for L4S packets (flow 1), and a full class is one queue.
 
     limit Q pkts=N bytes=N time=NS floor=BYTES age=NS full=head least=PPM    what is left out is no limit
     flows Q POLICY                                                 the flows of the class are isolated
@@ -43,23 +44,25 @@ class Flows:
     """The packets of a class whose flows are isolated, and the policy of its flows."""
 
     def __init__(self, policy, now_ns):
-        unlimited = {"limit": 2**20, "memory": 2**40} if policy == "fq_codel" else {}
-        self.plane = DataPlane(policy, FLOW_QUEUES, 1, unlimited)
+        unlimited = {} if policy == "drr" else {"limit": 2**20, "memory": 2**40}
+        self.by_ecn = policy == "dualpi2"
+        self.count = 2 if self.by_ecn else FLOW_QUEUES
+        self.plane = DataPlane(policy, self.count, 1, unlimited, {1: {"l4s": "yes"}} if self.by_ecn else None)
         self.plane.init(now_ns)
         self.waiting = []  # (number, queue) in order of arrival
         self.head = None  # its number
 
     def queue(self, flow):
-        return self.plane.view.queues[flow % FLOW_QUEUES]
+        return self.plane.view.queues[flow % self.count]
 
     def held(self, flow):
         return sum(size for _, size in self.queue(flow).packets)
 
     def push(self, now_ns, number, flow, size):
-        self.waiting.append((number, flow % FLOW_QUEUES))
+        self.waiting.append((number, flow % self.count))
         self.queue(flow).packets.append((now_ns, size))
         self.plane.view.now_ns = now_ns
-        self.plane.model.enqueued(flow % FLOW_QUEUES, size)
+        self.plane.model.enqueued(flow % self.count, size)
         if self.head is None:
             self.head = number
 
@@ -78,7 +81,7 @@ class Flows:
         self.head = None if picked is None else self.numbers(picked)[0]
 
     def numbers(self, flow):
-        return [number for number, of in self.waiting if of == flow % FLOW_QUEUES]
+        return [number for number, of in self.waiting if of == flow % self.count]
 
     def in_turn(self):
         """(number, (arrival_ns, bytes)) of all packets: the head, then the others in order of arrival."""
@@ -91,13 +94,16 @@ class Flows:
 
     def gives_way(self, flow, size, head):
         """The number of the packet that makes room for one of this flow and size; None: that one is refused."""
+        if self.by_ecn:
+            return self.waiting[0][0] if head else None
+        flow %= self.count
         held = {of: self.held(of) for _, of in self.waiting}
-        held[flow % FLOW_QUEUES] = held.get(flow % FLOW_QUEUES, 0) + size
-        longest = max(held, key=lambda of: (held[of], of == flow % FLOW_QUEUES, -of))
+        held[flow] = held.get(flow, 0) + size
+        longest = max(held, key=lambda of: (held[of], of == flow, -of))
         numbers = self.numbers(longest)
         if head:
             return numbers[0] if numbers else None
-        return None if longest == flow % FLOW_QUEUES else numbers[-1]
+        return None if longest == flow else numbers[-1]
 
 
 class Queues(DataPlane):
@@ -366,11 +372,16 @@ class Life:
 class LifeOfFlows(Life):
     """A random life of classes whose flows may be isolated."""
 
+    kind = "flows"
+    isolated = ("fq_codel", "drr", None)
+    # Two of these flows share a queue.
+    flows = (1, 1, 1, 2, 7, 7 + FLOW_QUEUES, None)
+
     def __init__(self, policy, seed):
-        super().__init__(policy, seed, NESTING[policy], "flows ")
+        super().__init__(policy, seed, NESTING[policy], f"{self.kind} ")
         # Classes that drop little by themselves: then the policy of the flows does.
         self.plane.limits = [limit if self.random.chance(50) else {} for limit in self.plane.limits]
-        for q, policy_of_flows in enumerate(["fq_codel", "drr", None][: self.nqueues]):
+        for q, policy_of_flows in enumerate(self.isolated[: self.nqueues]):
             if policy_of_flows is not None:
                 self.plane.isolated[q] = policy_of_flows
         self.lines = [line for line in self.lines if not line.startswith("limit")]
@@ -381,8 +392,8 @@ class LifeOfFlows(Life):
         q = self.random.below(self.nqueues)
         for _ in range(self.random.choice([1, 1, 2, 5, 20])):
             size = self.random.choice([64, 1500, self.random.between(1, 3200)])
-            # Two of these flows share a queue.
-            flow = self.random.choice([1, 1, 1, 2, 7, 7 + FLOW_QUEUES, self.random.below(2**32)])
+            drawn = self.random.below(2**32) if None in self.flows else 0
+            flow = self.random.choice([drawn if flow is None else flow for flow in self.flows])
             gone = self.plane.arrive(self.now_ns, q, size, flow)
             self.write(f"arrive {q}.{flow} {size}{dropped(gone)}")
             if self.random.chance(40):
@@ -391,6 +402,14 @@ class LifeOfFlows(Life):
     def change(self):
         if self.random.chance(20):
             super().change()
+
+
+class LifeOfKinds(LifeOfFlows):
+    """A random life of classes that tell L4S packets from classic ones."""
+
+    kind = "kinds"
+    isolated = ("dualpi2", "dualpi2", "drr")
+    flows = (0, 1)
 
 
 def dropped(gone):
@@ -402,4 +421,5 @@ def files():
     seeds = range(1, SEEDS + 1)
     lives = {f"random-{policy}-{seed}.life": Life(policy, seed) for policy in POLICIES for seed in seeds}
     lives |= {f"random-flows-{policy}-{seed}.life": LifeOfFlows(policy, seed) for policy in NESTING for seed in seeds}
+    lives |= {f"random-kinds-{policy}-{seed}.life": LifeOfKinds(policy, seed) for policy in NESTING for seed in seeds}
     return {name: life.live() for name, life in lives.items()}

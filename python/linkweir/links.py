@@ -105,7 +105,15 @@ class Link:
         return self._native.end_ns
 
     def send(
-        self, now_ns: int, class_name: str, length: int, payload: Any = None, *, flow: int = 0, ecn: bool = False
+        self,
+        now_ns: int,
+        class_name: str,
+        length: int,
+        payload: Any = None,
+        *,
+        flow: int = 0,
+        ecn: bool = False,
+        l4s: bool = False,
     ) -> None:
         """Sends a packet.
 
@@ -116,6 +124,7 @@ class Link:
             payload: what it carries: any object, which comes out at the other end.
             flow: tells it apart from those of other flows, where the class isolates flows.
             ecn: whether a policy may mark it instead of dropping it.
+            l4s: whether it is an L4S packet, ECT(1) or CE, where the class sorts them (`flows = "dualpi2"`).
 
         Raises:
             ValueError: there is no such class, no link carries such a length, a number is negative or too large, or the
@@ -125,7 +134,7 @@ class Link:
         """
         place = self._place(class_name)
         try:
-            self._native.send(now_ns, place, length, flow, ecn, payload)
+            self._native.send(now_ns, place, length, flow, (ecn, l4s), payload)
         except OverflowError:
             raise ValueError("now_ns must be 0 .. 2**64 - 1, length and flow 0 .. 2**32 - 1") from None
 

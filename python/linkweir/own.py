@@ -76,6 +76,7 @@ _TAKEN = (
     "full",
     "least",
     "flows",
+    "l4s_step",
     "user",
     "coded",
     "across",

@@ -141,7 +141,7 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
         "tos": set(),
         "waits": set(),
         "starved": {"linkweir_core", "reservation"},
-        "classify": {"bytes", "linkweir_config::matching"},
+        "classify": {"bytes", "linkweir_config::matching", "linkweir_core"},
         "mss": {"bytes"},
         "pace": VALUES,
         ANY: {ANY},

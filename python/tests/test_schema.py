@@ -36,6 +36,7 @@ jsonschema = pytest.importorskip("jsonschema")
 
 _QUANTITY = r"-?[\d.]+([kMG]?(bit|B|Bd)|s|ms|us|ns|p|%)"
 BEYOND = [
+    r"is for L4S packets, which the class does not sort",
     rf"must be (whole and |whole; must be )?{_QUANTITY} \.\. ",
     r"must be a whole number .*, without a point",  # to JSON Schema 2.0 is a whole number
     r"must not be (empty|below)|must be (above|below|at least|at most|one word|the path|longer|later|whole)",
@@ -170,7 +171,7 @@ UNTRIED = {
     *FROM_FILES,
     *("satellite", "beam", "rain", "constellation", "link", "scheduler", "class", "flow", "policy", "across", "coded"),
     *("delays_start", "delays_shift", "delays_before", "lengths", "only", "start", "log_rows", "exceeded", "name"),
-    *("mtu", "reservoir", "cushion", "history", "safety"),
+    *("mtu", "reservoir", "cushion", "history", "safety", "l4s_step"),
     *("dscp", "path", "back", "from", "to", "bond"),  # of a network
 }
 """Keys that need another one, or a file."""

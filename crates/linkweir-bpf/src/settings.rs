@@ -280,7 +280,7 @@ fn read_marks(
 
 /// A class without name, with its limits.
 fn read_limit(section: &mut Section<'_, '_>) -> Result<Class, Fault> {
-    for key in ["max_age", "full", "least", "flows"] {
+    for key in ["max_age", "full", "least", "flows", "l4s_step"] {
         if section.stray(key).is_some() {
             return Err(section.fault_at(key, "a BPF discipline has limits in packets and bytes only; leave this out, or use a gateway"));
         }

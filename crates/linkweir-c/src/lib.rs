@@ -26,6 +26,8 @@ pub struct linkweir_packet {
     pub flow: u32,
     /// 0, or 1 if a policy may mark it instead of dropping it.
     pub ecn_capable: u8,
+    /// 0, or 1 if it is an L4S packet, ECT(1) or CE; it counts where its class sorts them (flows = "dualpi2").
+    pub l4s: u8,
     /// Comes out with it.
     pub payload: u64,
 }
@@ -233,6 +235,7 @@ pub unsafe extern "C" fn linkweir_link_send(
         bytes: packet.bytes,
         flow: packet.flow,
         ecn_capable: packet.ecn_capable != 0,
+        l4s: packet.l4s != 0,
     };
     let send = AssertUnwindSafe(|| link.0.send_packet(now_ns, sent, packet.payload));
     match catch_unwind(send) {

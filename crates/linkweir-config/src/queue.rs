@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a class may hold, and whether its flows are isolated: the keys `limit`, `limit_bytes`, `max_age`, `full`, `least` and
-//! `flows` of scenarios and of gateways.
+//! What a class may hold, and whether its flows are isolated: the keys `limit`, `limit_bytes`, `max_age`, `full`, `least`,
+//! `flows` and `l4s_step` of scenarios and of gateways.
 
 use linkweir_core::{Full, Isolation, Limit, TimeLimit};
 
@@ -19,7 +19,13 @@ pub const MOST_LEAST_PPM: u32 = 900_000;
 /// What a full class drops: the packet that comes, or its oldest ones.
 pub const ENDS: [&str; 2] = ["tail", "head"];
 /// How the flows of a class may be isolated, in the order of [`Isolation::ALL`].
-pub const ISOLATIONS: [&str; 2] = [Isolation::ALL[0].name(), Isolation::ALL[1].name()];
+pub const ISOLATIONS: [&str; 3] = [
+    Isolation::ALL[0].name(),
+    Isolation::ALL[1].name(),
+    Isolation::ALL[2].name(),
+];
+/// How long an L4S packet may wait unmarked, ns: the range of the core's parameter.
+pub const STEP_NS: (u64, u64) = (0, 4_000_000_000);
 /// Packets where no limit is given.
 const DEFAULT_PKTS: u64 = 1000;
 
@@ -37,6 +43,8 @@ pub struct Keys {
     pub least: &'static Key<Ppm, Otherwise>,
     /// One of [`ISOLATIONS`].
     pub flows: &'static Key<Words, Otherwise>,
+    /// How long an L4S packet may wait unmarked.
+    pub l4s_step: &'static Key<Whole, Otherwise>,
 }
 
 /// What differs between classes where nothing is given.
@@ -131,14 +139,26 @@ pub fn read(
 /// may be scheduled by other policies.
 ///
 /// # Errors
-/// A value that is not allowed, or any under a policy that does not nest.
+/// A value that is not allowed, any under a policy that does not nest, or a step without L4S packets.
 pub fn isolation(
     section: &mut Section<'_, '_>,
     keys: &Keys,
     policy: &str,
     nests: bool,
 ) -> Result<Option<Isolation>, Fault> {
-    let Some(chosen) = section.given(keys.flows)? else {
+    let step_ns = section.given(keys.l4s_step)?;
+    let chosen = section.given(keys.flows)?;
+    let isolation = chosen.map(|at| Isolation::ALL[at]);
+    let isolation = match (isolation, step_ns) {
+        (Some(Isolation::DualPi2 { .. }), _) => Some(Isolation::DualPi2 { step_ns }),
+        (_, None) => isolation,
+        (_, Some(_)) => {
+            let message = "is for L4S packets, which the class does not sort; add flows = \"dualpi2\", or leave it out";
+            return Err(section.fault_at(keys.l4s_step.name, message));
+        }
+    };
+    section.write_given(keys.l4s_step, step_ns.as_ref());
+    let Some(chosen) = chosen else {
         return Ok(None);
     };
     if !nests {
@@ -150,7 +170,7 @@ pub fn isolation(
         )));
     }
     section.write_given(keys.flows, Some(&chosen));
-    Ok(Some(Isolation::ALL[chosen]))
+    Ok(isolation)
 }
 
 /// Refuses least shares that leave the policy too little.
@@ -205,4 +225,17 @@ fn is_time(entry: &Entry<'_, '_>) -> bool {
     entry
         .text()
         .is_ok_and(|text| units::parse(text, Kind::Time).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The gateway and the simulator take what the policy takes.
+    #[test]
+    fn the_step_has_the_range_of_the_policys_parameter() {
+        let info = Isolation::DualPi2 { step_ns: None }.info();
+        let step = &info.params[info.param("step").unwrap()];
+        assert_eq!((step.min, step.max), STEP_NS);
+    }
 }

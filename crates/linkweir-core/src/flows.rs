@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The packets of a class whose flows are isolated from each other.
+//! The packets of a class whose flows are isolated from each other, or whose L4S packets are from the classic ones.
 //!
 //! A policy of the core schedules the flows below the policy of the classes, as a hub's peers are scheduled below the policy
-//! across peers. It sees [`FLOW_QUEUES`] queues; a flow has the one that its number gives. The policy of the classes sees one
+//! across peers. It sees [`FLOW_QUEUES`] queues, or two of both kinds of packets; a flow has the one that its number gives. The policy of the classes sees one
 //! queue, whose head is the packet that the policy of the flows picks next.
 //!
 //! That policy is asked when the link is free ([`FlowQueues::look`]), not after each event. This matters: a connection's next
@@ -28,11 +28,21 @@ pub enum Isolation {
     FqCodel,
     /// Deficit round robin.
     Drr,
+    /// Two queues with coupled queue management (RFC 9332), for L4S packets and classic ones. It goes by how long packets
+    /// wait, and knows no capacity, so it may have any part of a link.
+    DualPi2 {
+        /// How long an L4S packet may wait unmarked, ns; none: as long as by default.
+        step_ns: Option<u64>,
+    },
 }
 
 impl Isolation {
-    /// All of them.
-    pub const ALL: [Isolation; 2] = [Isolation::FqCodel, Isolation::Drr];
+    /// All of them, with default parameters.
+    pub const ALL: [Isolation; 3] = [
+        Isolation::FqCodel,
+        Isolation::Drr,
+        Isolation::DualPi2 { step_ns: None },
+    ];
 
     /// Name of the policy.
     #[must_use]
@@ -40,6 +50,22 @@ impl Isolation {
         match self {
             Isolation::FqCodel => "fq_codel",
             Isolation::Drr => "drr",
+            Isolation::DualPi2 { .. } => "dualpi2",
+        }
+    }
+
+    /// Whether a packet's queue is chosen by its ECN codepoint. Its number is then 1 with ECT(1) or CE, and 0 without.
+    #[must_use]
+    pub const fn sorts_by_ecn(self) -> bool {
+        matches!(self, Isolation::DualPi2 { .. })
+    }
+
+    /// Queues of a class, a power of two.
+    const fn queues(self) -> usize {
+        if self.sorts_by_ecn() {
+            2
+        } else {
+            FLOW_QUEUES
         }
     }
 
@@ -52,14 +78,26 @@ impl Isolation {
         policy(self.name()).expect("the core has the policy")
     }
 
-    /// Its parameters: the defaults, but without limits of its own, because the class has limits.
+    /// Its parameters: the defaults where none are given, but without limits of its own, because the class has limits.
     fn params(self) -> Vec<u64> {
         let table = self.info().params.iter();
-        let values = table.map(|param| match param.name {
-            "limit" | "memory" => param.max,
+        let values = table.map(|param| match (self, param.name) {
+            (_, "limit" | "memory") => param.max,
+            (Isolation::DualPi2 { step_ns: Some(ns) }, "step") => ns,
             _ => param.default,
         });
         values.collect()
+    }
+
+    /// The parameters of its queues: the defaults, but the second of two queues is that of L4S packets.
+    fn qparams(self) -> Vec<u64> {
+        let info = self.info();
+        let mut values = info.default_qparams(self.queues());
+        if self.sorts_by_ecn() {
+            let l4s = info.qparam("l4s").expect("the policy sorts by ECN");
+            values[info.qparams.len() + l4s] = 1;
+        }
+        values
     }
 }
 
@@ -111,6 +149,7 @@ const OF_CLASS: usize = 1;
 /// The packets that wait in one class, by flow.
 #[derive(Debug)]
 pub(crate) struct FlowQueues<T> {
+    isolation: Isolation,
     policy: CorePolicy,
     queues: Vec<Queue>,
     of_flow: Vec<Ends>,
@@ -127,24 +166,24 @@ pub(crate) struct FlowQueues<T> {
 
 impl<T> FlowQueues<T> {
     pub(crate) fn new(now_ns: u64, isolation: Isolation) -> FlowQueues<T> {
-        // The rates are constant, since neither policy depends on them: a blocked class is not asked for packets at all.
+        // The rates are constant, since none of the policies depends on them: a blocked class is not asked for packets at all.
         let queue = Queue {
             rate_bps: MIN_RATE_BPS,
             ..Queue::default()
         };
-        let queues = vec![queue; FLOW_QUEUES];
-        let info = isolation.info();
+        let queues = vec![queue; isolation.queues()];
         let policy = CorePolicy::new(
-            info,
+            isolation.info(),
             &view(now_ns, &queues),
             &isolation.params(),
-            &info.default_qparams(FLOW_QUEUES),
+            &isolation.qparams(),
         )
         .expect("a policy accepts its defaults");
         FlowQueues {
+            isolation,
             policy,
+            of_flow: vec![Ends::EMPTY; queues.len()],
             queues,
-            of_flow: vec![Ends::EMPTY; FLOW_QUEUES],
             of_class: Ends::EMPTY,
             pool: Vec::new(),
             free: NONE,
@@ -155,8 +194,8 @@ impl<T> FlowQueues<T> {
     }
 
     /// The queue of the flow of this number.
-    pub(crate) fn queue_of(flow: u32) -> usize {
-        flow as usize % FLOW_QUEUES
+    fn queue_of(&self, flow: u32) -> usize {
+        flow as usize & (self.queues.len() - 1)
     }
 
     /// The packet that goes next. It may be another one after the next look.
@@ -176,7 +215,7 @@ impl<T> FlowQueues<T> {
     /// A packet of the flow of this number arrives.
     pub(crate) fn push(&mut self, flow: u32, waiting: Waiting<T>) {
         let (now_ns, bytes) = (waiting.arrival_ns, waiting.bytes);
-        let at = Self::queue_of(flow);
+        let at = self.queue_of(flow);
         let place = self.keep(at, waiting);
         self.append(OF_FLOW, at, place);
         self.append(OF_CLASS, at, place);
@@ -222,8 +261,22 @@ impl<T> FlowQueues<T> {
         Some(waiting)
     }
 
+    /// Which packet of the full class makes room for one of this flow, an old one or a new one; none: that one is refused. It is
+    /// one of the flow that would have the most bytes. L4S and classic packets share one buffer, as in Linux, so neither kind is.
+    pub(crate) fn gives_way(&self, oldest: bool, flow: u32, bytes: u32) -> Option<End> {
+        if self.isolation.sorts_by_ecn() {
+            return oldest.then_some(End::Oldest);
+        }
+        let coming = self.queue_of(flow);
+        let longest = self.longest(coming, bytes);
+        if oldest {
+            return self.is_busy(longest).then_some(End::OldestOf(longest));
+        }
+        (longest != coming).then_some(End::NewestOf(longest))
+    }
+
     /// The queue with the most bytes, those of a packet that comes to `coming` counted; of several `coming`, or the first.
-    pub(crate) fn longest(&self, coming: usize, bytes: u32) -> usize {
+    fn longest(&self, coming: usize, bytes: u32) -> usize {
         let mut longest = (self.queues[coming].backlog_bytes + u64::from(bytes), coming);
         for (word, bits) in self.busy.iter().enumerate() {
             let mut left = *bits;
@@ -240,7 +293,7 @@ impl<T> FlowQueues<T> {
     }
 
     /// Whether a queue has packets.
-    pub(crate) fn is_busy(&self, queue: usize) -> bool {
+    fn is_busy(&self, queue: usize) -> bool {
         self.queues[queue].backlog_pkts > 0
     }
 

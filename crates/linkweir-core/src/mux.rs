@@ -72,7 +72,7 @@ pub struct TimeLimit {
 }
 
 /// What a class drops when it has no room for a packet that comes. Where flows are isolated, it is a packet of the flow that
-/// would have the most bytes.
+/// would have the most bytes, unless the class sorts by ECN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Full {
     /// The packet that comes, or the newest of another flow.
@@ -101,7 +101,8 @@ pub enum DropReason {
 pub struct Arrival {
     /// Its class.
     pub class: usize,
-    /// A number of its flow, or a hash; it counts only where the flows of the class are isolated ([`Mux::isolate`]).
+    /// A number of its flow, or a hash; it counts only where the flows of the class are isolated ([`Mux::isolate`]). Where the
+    /// class [sorts by ECN](Isolation::sorts_by_ecn): 1 for a packet with ECT(1) or CE, 0 for any other.
     pub flow: u32,
     /// Its accounted length.
     pub bytes: u32,
@@ -258,7 +259,8 @@ struct Class<T> {
     waiting: VecDeque<Waiting<T>>,
     /// How its flows are isolated, if they are.
     isolation: Option<Isolation>,
-    /// Its packets if its flows are isolated; made for the first packet, so that a class without any takes no memory.
+    /// Its packets if its flows are isolated; those of many queues are made for the first packet, so that a class without any
+    /// takes no memory.
     flows: Option<Box<FlowQueues<T>>>,
     /// Packets that wait, each of a train counted.
     waiting_pkts: u32,
@@ -301,12 +303,7 @@ impl<T> Class<T> {
         let Some(flows) = &self.flows else {
             return (self.limit.full == Full::Head).then_some(End::Head);
         };
-        let coming = FlowQueues::<T>::queue_of(flow);
-        let longest = flows.longest(coming, bytes);
-        match self.limit.full {
-            Full::Tail => (longest != coming).then_some(End::NewestOf(longest)),
-            Full::Head => flows.is_busy(longest).then_some(End::OldestOf(longest)),
-        }
+        flows.gives_way(self.limit.full == Full::Head, flow, bytes)
     }
 
     /// When the packet that has waited for longest arrived, ns.
@@ -378,18 +375,21 @@ impl<P: Policy, T> Mux<P, T> {
         self
     }
 
-    /// Isolates the flows of a class from each other. Its packets wait in [`FLOW_QUEUES`](crate::FLOW_QUEUES) queues then, by
-    /// the number of their flow, which a policy of the core schedules; the policy of the classes sees one queue, whose head
+    /// Isolates the flows of a class from each other. Its packets wait in [`FLOW_QUEUES`](crate::FLOW_QUEUES) queues then, or in
+    /// two, by the number of their flow, which a policy of the core schedules; the policy of the classes sees one queue, whose head
     /// is the packet that goes next. That policy must be one that [nests](crate::PolicyInfo::nests).
     ///
     /// # Panics
     /// When packets of the class wait.
     pub fn isolate(&mut self, class: usize, isolation: Option<Isolation>) {
         self.unlooked.retain(|unlooked| *unlooked != class);
+        let now_ns = self.scene.now_ns;
         let class = &mut self.classes[class];
         assert_eq!(class.waiting_pkts, 0, "packets of the class wait");
         class.isolation = isolation;
-        class.flows = None;
+        // Two queues take little memory, and their controller counts time from the same start as a policy of its own does.
+        let small = isolation.filter(|isolation| isolation.sorts_by_ecn());
+        class.flows = small.map(|isolation| Box::new(FlowQueues::new(now_ns, isolation)));
     }
 
     /// Takes a packet that arrives. Every packet dropped because of it, this one or another, goes to `dropped` with its

@@ -23,7 +23,20 @@ fn rows(info: &PolicyInfo, nqueues: usize) -> Vec<u64> {
             row[level] = at as u64;
         }
     }
+    // Of two queues, the second is that of L4S packets.
+    if let Some(l4s) = info.qparam("l4s") {
+        rows[info.qparams.len() + l4s] = 1;
+    }
     rows
+}
+
+/// Queues of a class whose flows are isolated so.
+fn queues_of(isolation: Isolation) -> usize {
+    if isolation.sorts_by_ecn() {
+        2
+    } else {
+        FLOW_QUEUES
+    }
 }
 
 fn mux(info: &'static PolicyInfo, params: &[u64], limits: &[Limit]) -> Mux<CorePolicy, Item> {
@@ -91,7 +104,8 @@ fn compare(outer: &'static PolicyInfo, isolation: Isolation, operations: &[(u64,
             *value = param.max;
         }
     }
-    let mut alone = mux(info, &params, &[Limit::NONE; FLOW_QUEUES]);
+    let nqueues = queues_of(isolation);
+    let mut alone = mux(info, &params, &vec![Limit::NONE; nqueues]);
     let mut nested = mux(outer, &outer.default_params(), &[Limit::NONE]);
     nested.isolate(0, Some(isolation));
     let mut now_ns = 0;
@@ -105,7 +119,7 @@ fn compare(outer: &'static PolicyInfo, isolation: Isolation, operations: &[(u64,
                 flow, bytes, pkts, ..
             } => {
                 let item = (number as u64, flow, pkts);
-                let class = flow as usize % FLOW_QUEUES;
+                let class = flow as usize % nqueues;
                 let mut arrival = Arrival {
                     class,
                     flow: 0,
@@ -187,11 +201,9 @@ fn live(
                         assert_eq!(heads[class], Some(item), "the head leaves");
                         let before = waiting.iter();
                         let mut before = before.take_while(|row| row.1 .0 < item.0);
-                        let flow = |item: Item| item.1 as usize % FLOW_QUEUES;
-                        let passed = before.find(|row| {
-                            row.0 == class
-                                && (isolations[class].is_none() || flow(row.1) == flow(item))
-                        });
+                        let nqueues = isolations[class].map_or(1, queues_of);
+                        let flow = |item: Item| item.1 as usize % nqueues;
+                        let passed = before.find(|row| row.0 == class && flow(row.1) == flow(item));
                         assert_eq!(passed, None, "a flow keeps its order");
                         take(&mut waiting, class, item);
                     }
@@ -236,7 +248,8 @@ fn isolation() -> impl Strategy<Value = Option<Isolation>> {
     prop_oneof![
         Just(None),
         Just(Some(Isolation::FqCodel)),
-        Just(Some(Isolation::Drr))
+        Just(Some(Isolation::Drr)),
+        Just(Some(Isolation::DualPi2 { step_ns: None }))
     ]
 }
 
@@ -280,7 +293,7 @@ fn packet(flow: u32, bytes: u32) -> Arrival {
 #[test]
 fn a_full_class_drops_from_the_flow_with_most_bytes() {
     for (full, lost) in [(Full::Tail, 99), (Full::Head, 0)] {
-        for isolation in Isolation::ALL {
+        for isolation in [Isolation::FqCodel, Isolation::Drr] {
             let limit = Limit {
                 pkts: Some(100),
                 full,
@@ -313,6 +326,88 @@ fn a_full_class_drops_from_the_flow_with_most_bytes() {
             assert!(left[..3].contains(&100), "{left:?}");
             assert_eq!(mux.counters(0).dropped_limit_pkts, 2);
         }
+    }
+}
+
+/// L4S and classic packets share one buffer, as those of Linux's DualPI2 do: the packet that comes is refused, or the oldest
+/// is dropped, whichever kind has more.
+#[test]
+fn a_full_class_of_two_kinds_drops_as_one_queue() {
+    for (full, lost) in [
+        (Full::Tail, (100, DropReason::Limit)),
+        (Full::Head, (0, DropReason::Head)),
+    ] {
+        let limit = Limit {
+            pkts: Some(100),
+            full,
+            ..Limit::NONE
+        };
+        let mut mux = mux(policy("fifo").unwrap(), &[], &[limit]);
+        mux.isolate(0, Some(Isolation::DualPi2 { step_ns: None }));
+        for number in 0..100 {
+            let kind = u32::from(number % 20 == 0);
+            mux.arrive(0, packet(kind, 1500), (number, kind, 1), |_, _, _| {
+                panic!("there was room")
+            });
+        }
+        let mut gone = Vec::new();
+        mux.arrive(1, packet(1, 100), (100, 1, 1), |item, _, why| {
+            gone.push((item.0, why));
+        });
+        assert_eq!(gone, [lost]);
+    }
+}
+
+/// A class of less than its part of the link is judged by how long its packets wait: with the same arrivals and departures as
+/// alone, whatever the link and other classes do, it marks and drops the same.
+#[test]
+fn marks_depend_on_the_class_alone() {
+    let mut marks = Vec::new();
+    for (outer, nclasses) in [("fifo", 1), ("strict", 2), ("drr", 2), ("pss", 2)] {
+        let mut mux = mux(
+            policy(outer).unwrap(),
+            &policy(outer).unwrap().default_params(),
+            &vec![Limit::NONE; nclasses],
+        );
+        mux.isolate(0, Some(Isolation::DualPi2 { step_ns: None }));
+        let mut found = Vec::new();
+        for number in 0..6000_u64 {
+            let now_ns = number * 1_000_000;
+            // Of each five packets that come four leave.
+            let kind = u32::from(number % 3 == 0);
+            mux.arrive(now_ns, packet(kind, 1500), (number, kind, 1), |_, _, _| {});
+            if number % 5 == 0 {
+                continue;
+            }
+            for class in 1..nclasses {
+                mux.set_rate(now_ns, class, 0);
+            }
+            let left = mux.dequeue(
+                now_ns + 500_000,
+                |_| true,
+                |item, _, _| found.push((item.0, 0)),
+            );
+            found.extend(left.map(|left| (left.item.0, 1 + u64::from(left.marked))));
+            for class in 1..nclasses {
+                let arrival = Arrival {
+                    class,
+                    ..packet(0, 700)
+                };
+                mux.set_rate(now_ns + 500_000, class, RATE_BPS);
+                mux.arrive(now_ns + 500_000, arrival, (number, 0, 1), |_, _, _| {});
+            }
+        }
+        marks.push(found);
+    }
+    let count = |what| marks[0].iter().filter(|row| row.1 == what).count();
+    assert!(
+        count(0) > 100 && count(2) > 500,
+        "{} {}",
+        count(0),
+        count(2)
+    );
+    for other in &marks[1..] {
+        assert_eq!(*other, marks[0]);
     }
 }
 

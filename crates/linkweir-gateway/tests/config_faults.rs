@@ -111,7 +111,9 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("limit = \"100p\"", "limit = \"0.1ms\"", "ground.toml:24: class[0].limit = \"0.1ms\": must be 1ms .. 60s"),
     ("limit = \"100p\"", "max_age = \"2h\"", "ground.toml:24: class[0].max_age = \"2h\": must be 1ms .. 3600s"),
     ("limit = \"100p\"", "full = \"front\"", "ground.toml:24: class[0].full = \"front\": must be one of tail, head"),
-    ("limit = \"100p\"", "flows = \"sfq\"", "ground.toml:24: class[0].flows = \"sfq\": must be one of fq_codel, drr"),
+    ("limit = \"100p\"", "flows = \"sfq\"", "ground.toml:24: class[0].flows = \"sfq\": must be one of fq_codel, drr, dualpi2"),
+    ("limit = \"100p\"", "flows = \"dualpi2\"\nl4s_step = \"5s\"", "ground.toml:25: class[0].l4s_step = \"5s\": must be 0s .. 4s"),
+    ("limit = \"100p\"", "flows = \"drr\"\nl4s_step = \"2ms\"", "ground.toml:25: class[0].l4s_step = \"2ms\": is for L4S packets, which the class does not sort; add flows = \"dualpi2\", or leave it out"),
     ("limit = \"100p\"", "least = \"95%\"", "ground.toml:24: class[0].least = \"95%\": must be "),
     ("level = 2\n", "level = 2\nleast = \"50%\"\n[[class]]\nname = \"more\"\nmatch = [{ port = 7 }]\nlevel = 4\nleast = \"50%\"\n", "ground.toml:43: class[3].least = \"50%\": must leave the policy something: with the other classes it is "),
     ("low_level = 3", "low_level = 2", "ground.toml:37: class[2].level = 2: another queue has this level"),
@@ -994,6 +996,12 @@ fn flows_are_isolated_below_policies_that_nest() {
     assert_eq!(flows(SHIPPED), [None; 3]);
     let isolated = changed("limit = \"100p\"", "limit = \"100p\"\nflows = \"fq_codel\"");
     assert_eq!(flows(&isolated), [Some(Isolation::FqCodel), None, None]);
+    for (step, step_ns) in [("", None), ("l4s_step = \"3ms\"", Some(3_000_000))] {
+        let keys = format!("limit = \"100p\"\nflows = \"dualpi2\"\n{step}");
+        let sorted = changed("limit = \"100p\"", &keys);
+        let wanted = [Some(Isolation::DualPi2 { step_ns }), None, None];
+        assert_eq!(flows(&sorted), wanted);
+    }
     let (before, _) = SHIPPED.split_once("[scheduler]").unwrap();
     let (_, peers) = SHIPPED.split_once("[[peer]]").unwrap();
     let known = linkweir_core::policies().iter();

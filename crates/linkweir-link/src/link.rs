@@ -180,6 +180,7 @@ impl<P> Link<P> {
             flow: packet.flow,
             bytes: packet.bytes,
             ecn_capable: packet.ecn_capable,
+            l4s: packet.l4s,
         };
         self.engine.takes(at_ns, outside)?;
         self.now_ns = at_ns;

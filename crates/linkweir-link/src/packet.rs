@@ -16,10 +16,12 @@ pub struct Packet {
     pub flow: u32,
     /// Whether a policy may mark it instead of dropping it (ECT).
     pub ecn_capable: bool,
+    /// Whether it is an L4S packet (ECT(1) or CE), where its class sorts them (`flows = "dualpi2"`).
+    pub l4s: bool,
 }
 
 impl Packet {
-    /// A packet of flow 0 that cannot be marked.
+    /// A classic packet of flow 0 that cannot be marked.
     #[must_use]
     pub fn new(class: usize, bytes: u32) -> Packet {
         Packet {
@@ -27,6 +29,7 @@ impl Packet {
             bytes,
             flow: 0,
             ecn_capable: false,
+            l4s: false,
         }
     }
 }

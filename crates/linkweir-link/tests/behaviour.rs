@@ -246,6 +246,44 @@ fn flows_of_a_class_are_told_apart_where_it_isolates_them() {
     assert_eq!(order, ["a", "b", "d", "c"]);
 }
 
+/// A class that sorts by ECN serves two queues, of which that of L4S packets has nine tenths; the flow's number counts for
+/// nothing. RFC 9332, section 2.1: an L4S packet is marked once it has waited for longer than the step.
+#[test]
+fn l4s_packets_of_a_class_go_first_and_are_marked_after_the_step() {
+    for (step, marked) in [
+        ("", 2),
+        ("l4s_step = \"2.5ms\"\n", 1),
+        ("l4s_step = \"4ms\"\n", 0),
+    ] {
+        let text = format!(
+            "[link]\nrate = \"12Mbit\"\n[scheduler]\npolicy = \"fifo\"\n[[class]]\nname = \"all\"\nflows = \"dualpi2\"\n{step}"
+        );
+        let mut link = link(&text);
+        for (flow, l4s, payload) in [
+            (1, false, "a"),
+            (1, false, "b"),
+            (1, false, "c"),
+            (2, true, "d"),
+            (1, true, "e"),
+            (2, true, "f"),
+        ] {
+            let packet = Packet {
+                flow,
+                ecn_capable: true,
+                l4s,
+                ..Packet::new(0, 1_500)
+            };
+            link.send_packet(0, packet, payload).unwrap();
+        }
+        // Each takes 1 ms; "a" is on the link when the others come.
+        let came: Vec<_> = std::iter::from_fn(|| link.receive(9 * MS)).collect();
+        let order: Vec<_> = came.iter().map(|packet| packet.payload).collect();
+        assert_eq!(order, ["a", "d", "e", "f", "b", "c"]);
+        let marks = came.iter().filter(|packet| packet.marked);
+        assert_eq!(marks.count(), marked, "{step}");
+    }
+}
+
 #[test]
 fn faults_name_the_key() {
     let fault = |text: &str| match Link::<()>::from_toml(text) {

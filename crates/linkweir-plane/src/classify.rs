@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Which class a packet belongs to: the first rule that matches, else the class without rules. In a class that isolates
-//! flows, also which flow: a hash of addresses, protocol and ports, with a key that senders do not know. Later fragments
-//! carry no ports and follow their first.
+//! flows, also which flow: a hash of addresses, protocol and ports, with a key that senders do not know; or whether it is an
+//! L4S packet, if the class sorts by ECN. Later fragments carry no ports and follow their first.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,9 +10,12 @@ use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 use linkweir_config::matching::{Rule, Rules};
+use linkweir_core::Isolation;
 
 use crate::bytes::packet::Header;
 
+/// The codepoint of L4S packets; CE has this bit, too.
+const ECT1: u8 = 1;
 /// Fragmented datagrams remembered at once.
 const FRAGMENTED: usize = 4096;
 /// How long one is remembered, ns: receivers wait no longer for the rest (RFC 8200, section 4.5).
@@ -58,7 +61,8 @@ fn class_of(rules: &Rules, header: &Header) -> usize {
 pub struct Label {
     /// Its class.
     pub class: usize,
-    /// A hash of its flow; 0 in a class that does not isolate flows.
+    /// A hash of its flow; 0 in a class that does not isolate flows. In one that sorts by ECN, 1 for an L4S packet (ECT(1) or
+    /// CE: RFC 9331, section 5.1), 0 for any other.
     pub flow: u32,
 }
 
@@ -80,8 +84,8 @@ struct Datagram {
 #[derive(Debug)]
 pub struct Classifier {
     rules: Rules,
-    /// Which classes isolate flows.
-    isolating: Vec<bool>,
+    /// How classes isolate flows.
+    isolating: Vec<Option<Isolation>>,
     key: [u64; 2],
     fragmented: HashMap<Datagram, (Label, u64)>,
     oldest_first: VecDeque<(Datagram, u64)>,
@@ -102,7 +106,11 @@ impl Classifier {
 
     /// Tells flows apart in some classes. A sender that does not know `key` cannot choose flows that share a queue.
     #[must_use]
-    pub fn isolating(mut self, classes: impl Iterator<Item = bool>, key: [u64; 2]) -> Classifier {
+    pub fn isolating(
+        mut self,
+        classes: impl Iterator<Item = Option<Isolation>>,
+        key: [u64; 2],
+    ) -> Classifier {
         self.isolating = classes.collect();
         self.key = key;
         self
@@ -139,10 +147,10 @@ impl Classifier {
     /// What a packet's own header says.
     fn own_label(&self, header: &Header) -> Label {
         let class = class_of(&self.rules, header);
-        let flow = if self.isolating.get(class) == Some(&true) {
-            self.flow_of(header)
-        } else {
-            0
+        let flow = match self.isolating.get(class).copied().flatten() {
+            None => 0,
+            Some(isolation) if isolation.sorts_by_ecn() => u32::from(header.ecn() & ECT1),
+            Some(_) => self.flow_of(header),
         };
         Label { class, flow }
     }
@@ -227,6 +235,26 @@ mod tests {
         assert_eq!(class(&v4(ICMP, 0, 0, 0, &[8, 0])), 3);
     }
 
+    /// RFC 9331, section 5.1: ECT(1) and CE are L4S packets; Not-ECT and ECT(0) are classic ones, whatever their flow.
+    #[test]
+    fn l4s_packets_are_those_with_ect1_or_ce() {
+        let sorts = Some(Isolation::DualPi2 { step_ns: None });
+        let mut classifier =
+            Classifier::new(rules()).isolating([sorts, None, sorts, sorts].into_iter(), [3, 4]);
+        let other = [0, 1, 0x13, 0xc6];
+        for (ecn, flow) in [(0, 0), (1, 1), (2, 0), (3, 1)] {
+            let packets = [
+                (0, v4(UDP, 46 << 2 | ecn, 0, 0, &other)),
+                (2, v6(UDP, ecn, &other)),
+                (3, v4(TCP, ecn, 0, 0, &other)),
+            ];
+            for (class, packet) in packets {
+                let label = classifier.label(0, &parse(&packet).unwrap());
+                assert_eq!(label, Label { class, flow }, "{ecn}");
+            }
+        }
+    }
+
     #[test]
     fn fragments_follow_their_first() {
         let mut classifier = Classifier::new(rules());
@@ -245,7 +273,8 @@ mod tests {
     }
 
     fn isolating() -> Classifier {
-        Classifier::new(rules()).isolating([false, true, true, true].into_iter(), [3, 4])
+        let drr = Some(Isolation::Drr);
+        Classifier::new(rules()).isolating([None, drr, drr, drr].into_iter(), [3, 4])
     }
 
     #[test]
@@ -267,7 +296,8 @@ mod tests {
         ];
         assert!(!others.contains(&first));
         let header = parse(&v4(UDP, 0, 1, 0, &ports(53, 0))).unwrap();
-        let mut keyed = Classifier::new(rules()).isolating([true; 4].into_iter(), [3, 5]);
+        let mut keyed =
+            Classifier::new(rules()).isolating([Some(Isolation::Drr); 4].into_iter(), [3, 5]);
         assert_ne!(keyed.label(0, &header).flow, first, "another key");
         // Expedited forwarding isolates no flows here, so no hash is computed.
         let voice = parse(&v4(UDP, 46 << 2, 1, 0, &ports(53, 0))).unwrap();

@@ -86,14 +86,15 @@ impl Link {
         class_: usize,
         length: u32,
         flow: u32,
-        ecn: bool,
+        codepoint: (bool, bool),
         payload: Py<PyAny>,
     ) -> PyResult<()> {
         let packet = Packet {
             class: class_,
             bytes: length,
             flow,
-            ecn_capable: ecn,
+            ecn_capable: codepoint.0,
+            l4s: codepoint.1,
         };
         self.call(|link| link.send_packet(now_ns, packet, payload))?
             .map_err(|refused| PyValueError::new_err(refused.to_string()))

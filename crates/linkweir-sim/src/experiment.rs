@@ -451,6 +451,12 @@ impl Class {
         }
     }
 
+    /// Whether its packets are sorted by their ECN codepoints.
+    #[must_use]
+    pub fn sorts_by_ecn(&self) -> bool {
+        self.flows.is_some_and(Isolation::sorts_by_ecn)
+    }
+
     /// What its queue may hold.
     #[must_use]
     pub fn limit(&self) -> Limit {
@@ -567,6 +573,24 @@ pub enum Traffic {
     },
     /// TCP connections that an application opens, and what it writes into them.
     Application(Box<Application>),
+}
+
+impl Traffic {
+    /// Its TCP, if it has one.
+    #[must_use]
+    pub fn tcp(&self) -> Option<&tcp::Config> {
+        match self {
+            Traffic::Tcp(config) => Some(config),
+            Traffic::Application(application) => Some(&application.tcp),
+            _ => None,
+        }
+    }
+
+    /// Whether it is TCP that answers the number of marks, and says so by ECT(1) (RFC 9331).
+    #[must_use]
+    pub fn is_scalable(&self) -> bool {
+        self.tcp().is_some_and(tcp::Config::has_accurate_ecn)
+    }
 }
 
 /// An application over TCP.

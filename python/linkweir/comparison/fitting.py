@@ -72,7 +72,7 @@ def _isolating() -> frozenset[str]:
 def _class_keys(policy: str) -> list[str]:
     """The keys of a class that are no parameters of the policy."""
     lacks = (
-        *(() if policy in _isolating() else ("flows",)),
+        *(() if policy in _isolating() else ("flows", "l4s_step")),
         *(() if policy not in IN_SIMULATOR else ("across",)),
     )
     return [key for key in rows("class") if key not in lacks]

@@ -70,7 +70,8 @@ class Conveyor:
         class_, flow = self._sorter.place(packet)
         now_ns = self._clock()
         if now_ns < self.end_ns:
-            self._link.send(now_ns, class_, len(packet), flow, ecn(packet) != 0, packet)
+            codepoint = ecn(packet)
+            self._link.send(now_ns, class_, len(packet), flow, (codepoint != 0, codepoint & 1 != 0), packet)
 
     def deliver(self) -> None:
         """Hands on what is due, and finds out when it must be called again."""

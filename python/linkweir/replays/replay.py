@@ -263,7 +263,7 @@ def _capacity(part: Part, folder: Path) -> dict[str, Any]:
 
 def _class(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A class as the simulator has it: the gateway drops a little before `max_age`."""
-    found = {key: value for key, value in entry.items() if key != "flows"}
+    found = {key: value for key, value in entry.items() if key not in ("flows", "l4s_step")}
     if "max_age" in found:
         with contextlib.suppress(ValueError, TypeError):  # of a stranger's file; the parser of scenarios refuses it
             age_s = _native.quantity(found["max_age"], "time")

@@ -244,6 +244,7 @@ class Class(TypedDict):
     full: str | None
     least: float | None
     flows: str | None
+    l4s_step_s: float | None
     user: str | None
     coded: str | None
     across: dict[str, Any] | None

@@ -103,7 +103,7 @@ def _of_file(text: str) -> Candidate:
     scenario = Scenario.from_dict(smallest, path=path.parent / "yardstick.toml")
     shown = scenario.native.written()
     of_scheduler = frozenset(shown["scheduler"]) - {"policy"}
-    of_classes = frozenset(shown["class"][0]) - set(fitting.keys_of("fifo")["class"]) - {"flows", "across"}
+    of_classes = frozenset(shown["class"][0]) - set(fitting.keys_of("fifo")["class"]) - {"flows", "l4s_step", "across"}
     return Candidate(scenario.policy, policy, str(path), (of_scheduler, of_classes))
 
 

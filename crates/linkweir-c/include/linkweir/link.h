@@ -95,6 +95,10 @@ struct linkweir_packet {
    */
   uint8_t ecn_capable;
   /*
+   0, or 1 if it is an L4S packet, ECT(1) or CE; it counts where its class sorts them (flows = "dualpi2").
+   */
+  uint8_t l4s;
+  /*
    Comes out with it.
    */
   uint64_t payload;

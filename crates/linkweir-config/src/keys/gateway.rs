@@ -146,6 +146,8 @@ keys! {
             "[least share](#least-shares) of what leaves while packets of the class wait";
         FLOWS "flows": Words { of: &queue::ISOLATIONS }, otherwise("none"), WITH_ANOTHER,
             "[isolates the flows](#flows-inside-a-class) of the class from each other, below what the policy gives the class";
+        L4S_STEP "l4s_step": Whole { kind: Kind::Time, min: queue::STEP_NS.0, max: queue::STEP_NS.1 }, otherwise("1ms with dualpi2"), WITH_ANOTHER,
+            "[how long](#flows-inside-a-class) an L4S packet may wait unmarked";
         CLASS_PATHS "paths": Special { shape: Shape::WordsOrNames(&USES) }, otherwise("`\"best\"`"), WITH_ANOTHER,
             "[which paths](#several-paths-at-once) the class uses to a peer that has several", values "`best`, `all`, `spill`, `stripe`, or names of paths";
         REORDER "reorder": Special { shape: Shape::TimeOr("none", 2e9) }, otherwise("`\"50ms\"` with `stripe`, `\"none\"` with `all`; otherwise packets are not numbered"), WITH_ANOTHER,
@@ -163,6 +165,7 @@ pub static QUEUE: queue::Keys = queue::Keys {
     full: &FULL,
     least: &LEAST,
     flows: &FLOWS,
+    l4s_step: &L4S_STEP,
 };
 
 keys! {

@@ -7,7 +7,7 @@ use linkweir_config::matching::{self, Rule};
 use linkweir_config::reader::{quote, show_ppm};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::{parameters, queue};
-use linkweir_core::{Limit, Param, UNSET};
+use linkweir_core::{Isolation, Limit, Param, UNSET};
 use linkweir_plane::setup::Scheduler;
 
 use crate::config::{Config, Peer};
@@ -38,6 +38,10 @@ pub fn describe(config: &Config, addresses: bool) -> String {
         limit(&mut text, &class.limit);
         if let Some(flows) = class.flows {
             let _ = writeln!(text, "flows = {}", quote(flows.name()));
+            if let Isolation::DualPi2 { step_ns: Some(ns) } = flows {
+                let step = units::show_whole(ns, Kind::Time);
+                let _ = writeln!(text, "l4s_step = {}", quote(&step));
+            }
         }
         let row = &config.scheduler.qparams[at * info.qparams.len()..];
         values(&mut text, &info.qparams, row);
@@ -167,6 +171,8 @@ level = 1
 low_level = 3
 rate = "4Mbit"
 limit = "300ms"
+flows = "dualpi2"
+l4s_step = "3ms"
 least = "5%"
 match = [{ dscp = "AF41" }]
 [[class]]
@@ -273,7 +279,7 @@ match = [{ dscp = "CS1" }, {}]
         }
         for expected in [
             "policy = \"pss\"",
-            "name = \"video\"\nlimit = \"300ms\"\nfull = \"tail\"\nleast = \"5%\"\n",
+            "name = \"video\"\nlimit = \"300ms\"\nfull = \"tail\"\nleast = \"5%\"\nflows = \"dualpi2\"\nl4s_step = \"3ms\"\n",
             "rate = \"4Mbit\"",
             "name = \"rest\"\nlimit = \"1000p\"\nfull = \"tail\"\nflows = \"fq_codel\"",
             "match = [{ dscp = \"EF\" }]",

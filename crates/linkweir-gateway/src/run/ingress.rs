@@ -35,7 +35,7 @@ impl Ingress {
     pub(super) fn new(rules: &Rules, classes: &[Class], device: &Device) -> Ingress {
         // The keys of the standard library's hash tables come from the system's random numbers.
         let key = [0_u64, 1].map(|word| RandomState::new().hash_one(word));
-        let isolating = classes.iter().map(|class| class.flows.is_some());
+        let isolating = classes.iter().map(|class| class.flows);
         Ingress {
             classifier: Classifier::new(rules.clone()).isolating(isolating, key),
             inbox: device.coalescer(),

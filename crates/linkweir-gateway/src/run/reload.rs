@@ -373,7 +373,10 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
             "the names and the order of the classes",
             names(classes).ne(names(&new.classes)),
         ),
-        ("flows of a class", flows(classes).ne(flows(&new.classes))),
+        (
+            "flows or l4s_step of a class",
+            flows(classes).ne(flows(&new.classes)),
+        ),
     ];
     match changed.iter().find(|(_, changed)| *changed) {
         Some((what @ "gateway.mtu", _)) => Err(format!(
@@ -462,7 +465,11 @@ allowed_ips = "10.77.0.2/32"
                 "\"last\"",
                 "the names and the order of the classes",
             ),
-            ("\"rest\"", "\"rest\"\nflows = \"drr\"", "flows of a class"),
+            (
+                "\"rest\"",
+                "\"rest\"\nflows = \"drr\"",
+                "flows or l4s_step of a class",
+            ),
         ] {
             let why = fixed(&running, &changed(old, new)).unwrap_err();
             assert!(why.starts_with(&format!("{what} ")), "{new}: {why}");

@@ -24,9 +24,8 @@ pub(super) struct Bottleneck {
     pub(super) now_ns: u64,
     pub(super) agenda: Agenda,
     pub(super) mux: Mux<AnyPolicy, Packet>,
-    /// The flows without TCP whose packets carry ECT(1): those of classes of L4S packets, see
-    /// [`crate::experiment::Scheduler::l4s`]. TCP and programs that drive the link decide for each packet.
-    pub(super) l4s: Vec<bool>,
+    /// Of each flow of the experiment, and of packets from outside.
+    pub(super) codepoints: Vec<Codepoint>,
     /// When packets that are too old are looked for next, ns; never where no class has a bound.
     pub(super) age_ns: u64,
     pub(super) device: Device,
@@ -43,6 +42,19 @@ pub(super) struct Bottleneck {
     pub(super) packets: u64,
     /// What the link knows of the network it is part of, if it is.
     pub(super) station: Option<Box<Station>>,
+}
+
+/// What is known of the ECN codepoints of a flow's packets before they come.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Codepoint {
+    /// Nothing: TCP decides for each packet. Without TCP, none can be marked.
+    Own,
+    /// They carry ECT(1), as those without TCP in classes of L4S packets ([`crate::experiment::Scheduler::l4s`]).
+    Ect1,
+    /// Their class sorts them; what its sender lets mark carries ECT(1) if it is scalable, and ECT(0) if not.
+    Sorted { scalable: bool },
+    /// Their class sorts them; a program that drives the link says of each what it is.
+    Told,
 }
 
 /// When a run ends, when its totals begin, and how wide its bins are, ns.
@@ -77,12 +89,19 @@ impl Bottleneck {
             recorder,
             flows,
             lacking,
-            l4s,
+            codepoints,
             ..
         } = self;
         let flow = &flows[packet.flow as usize];
-        if l4s.get(packet.flow as usize) == Some(&true) {
-            packet.segment |= Packet::ECN_CAPABLE;
+        let mut sorted = None;
+        match codepoints.get(packet.flow as usize) {
+            Some(Codepoint::Ect1) => packet.segment |= Packet::ECN_CAPABLE,
+            Some(Codepoint::Sorted { scalable }) => {
+                let ect1 = *scalable && packet.has(Packet::ECN_CAPABLE);
+                sorted = Some(u32::from(ect1 || packet.has(Packet::MARKED)));
+            }
+            Some(Codepoint::Told) => sorted = Some(u32::from(packet.has(Packet::L4S))),
+            Some(Codepoint::Own) | None => {}
         }
         // Each connection of an application is a flow of its own, if its class isolates flows.
         let mut of = flow.number;
@@ -98,7 +117,7 @@ impl Bottleneck {
         recorder.arrived(now_ns, &packet);
         let arrival = Arrival {
             class: flows[packet.flow as usize].class,
-            flow: of,
+            flow: sorted.unwrap_or(of),
             bytes: wire_bytes,
             pkts: 1,
         };

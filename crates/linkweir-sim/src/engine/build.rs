@@ -8,7 +8,7 @@ use crate::traffic::{Greedy, Replay, Source};
 
 use super::access::{Access, Behind};
 use super::application::Application;
-use super::bottleneck::wire_bytes;
+use super::bottleneck::{wire_bytes, Codepoint};
 use super::connection::Connection;
 use super::flow::{Flow, Kind};
 use super::line::DelayLine;
@@ -215,15 +215,24 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), String> {
     Ok(())
 }
 
-/// Which flows without TCP are in classes of L4S packets.
-pub(super) fn l4s(experiment: &Experiment) -> Vec<bool> {
+/// What is known of the ECN codepoints of each flow's packets before they come.
+pub(super) fn codepoints(experiment: &Experiment, station: Option<&StationPlan>) -> Vec<Codepoint> {
     let classes = experiment.scheduler.l4s();
-    let flows = experiment.flows.iter();
-    let l4s = flows.map(|flow| {
-        let over_tcp = matches!(flow.traffic, Traffic::Tcp(_) | Traffic::Application(_));
-        !over_tcp && classes.get(flow.class) == Some(&true)
+    let flows = experiment.flows.iter().enumerate();
+    let known = flows.map(|(index, flow)| {
+        let tcp = flow.traffic.tcp();
+        if experiment.classes[flow.class].sorts_by_ecn() {
+            let in_network = station.map(|plan| plan.entries[index].scalable);
+            let scalable = in_network.unwrap_or_else(|| flow.traffic.is_scalable());
+            return Codepoint::Sorted { scalable };
+        }
+        if tcp.is_none() && classes.get(flow.class) == Some(&true) {
+            Codepoint::Ect1
+        } else {
+            Codepoint::Own
+        }
     });
-    l4s.collect()
+    known.collect()
 }
 
 /// The least and the most bytes of a source's packets, without the link's overhead.

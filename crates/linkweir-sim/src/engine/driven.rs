@@ -13,7 +13,7 @@ use crate::metrics::Noted;
 use super::access::Access;
 use super::agenda::Entry;
 use super::beam::BeamLink;
-use super::bottleneck::wire_bytes;
+use super::bottleneck::{wire_bytes, Codepoint};
 use super::build;
 use super::event;
 use super::flow::Kind;
@@ -46,6 +46,8 @@ pub struct Outside {
     pub bytes: u32,
     /// Whether it can carry a congestion mark (ECT).
     pub ecn_capable: bool,
+    /// Whether it is an L4S packet (ECT(1) or CE), where its class sorts by ECN.
+    pub l4s: bool,
 }
 
 /// Why a packet from outside was refused.
@@ -237,7 +239,12 @@ fn driven<M: Medium + Send + 'static>(
     engine.bottleneck.recorder.note_steps(experiment);
     // The program says of each packet from outside whether it can be marked.
     let own = experiment.flows.len() - experiment.classes.len();
-    engine.bottleneck.l4s.truncate(own);
+    for outside in &mut engine.bottleneck.codepoints[own..] {
+        *outside = match outside {
+            Codepoint::Sorted { .. } => Codepoint::Told,
+            _ => Codepoint::Own,
+        };
+    }
     let first_line = engine.access.len() as u32;
     let lines = experiment.classes.iter().map(|_| DelayLine::new());
     engine.access.extend(lines);
@@ -301,7 +308,8 @@ impl<M: Medium> Steps for Fed<M> {
         at.now_ns = now_ns;
         let entering = Packet {
             created_ns: now_ns,
-            segment: u64::from(packet.ecn_capable) * Packet::ECN_CAPABLE,
+            segment: (u64::from(packet.ecn_capable) * Packet::ECN_CAPABLE)
+                | (u64::from(packet.l4s) * Packet::L4S),
             flow,
             bytes: packet.bytes,
         };

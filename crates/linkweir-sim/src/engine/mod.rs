@@ -214,7 +214,7 @@ impl<M: Medium> Engine<M> {
                 now_ns: 0,
                 agenda: Agenda::new(),
                 mux,
-                l4s: build::l4s(experiment),
+                codepoints: build::codepoints(experiment, plan),
                 device: Device::new(link, &terminals, outages, experiment.duration_ns),
                 age_ns: u64::MAX,
                 any_greedy: flows

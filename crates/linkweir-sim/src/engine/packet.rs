@@ -26,6 +26,8 @@ impl Packet {
     pub(super) const REDUCED: u64 = 1 << 59;
     /// It only acknowledges the answer to a SYN.
     pub(super) const BARE: u64 = 1 << 58;
+    /// It comes from outside, and carries ECT(1) or CE.
+    pub(super) const L4S: u64 = Packet::BARE;
     /// In a network: it goes back, and its number is that of a letter (`station/letters.rs`).
     pub(super) const LETTER: u64 = 1 << 57;
     const SEQUENCE: u64 = Packet::LETTER - 1;

@@ -559,10 +559,8 @@ pub(super) fn carry_marks(
     places: &[&Section<'_, '_>],
 ) -> Result<(), Fault> {
     for flow in flows {
-        let tcp = match &flow.traffic {
-            Traffic::Tcp(config) => config,
-            Traffic::Application(application) => &application.tcp,
-            _ => continue,
+        let Some(tcp) = flow.traffic.tcp() else {
+            continue;
         };
         if l4s.get(flow.class) == Some(&true) && !tcp.ecn {
             let message = format!(

@@ -195,7 +195,7 @@ impl Config {
     }
 
     /// Marks are counted and reported as numbers (AccECN, RFC 9768), not echoed as one bit.
-    pub(super) fn has_accurate_ecn(&self) -> bool {
+    pub(crate) fn has_accurate_ecn(&self) -> bool {
         self.ecn && self.algorithm.counts_marks()
     }
 

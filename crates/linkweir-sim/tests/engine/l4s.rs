@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! DualPI2 below a simulated link: L4S packets hardly wait, classic ones for about the target, and both are marked, not dropped.
 
+use linkweir_core::Isolation;
 use linkweir_sim::experiment::{Experiment, Flow, Signal, Sizes, Traffic};
 use linkweir_sim::tcp;
 
@@ -97,4 +98,93 @@ fn prague_and_cubic_share_a_link_and_prague_hardly_waits() {
         );
         assert_eq!(of("dropped_policy_pkts"), [0.0, 0.0]);
     }
+}
+
+const AF: usize = 0;
+
+/// Prague and CUBIC in AF, which sorts them; `policy` gives AF two thirds of the link. EF goes before it, and a source that never
+/// lacks packets takes what is left.
+fn inside_a_class(policy: &str, af_bps: f64, round_trip_ns: u64) -> Experiment {
+    let link_bps = 1.5 * af_bps;
+    let reserved = [
+        ("level", 1),
+        ("low_level", 3),
+        ("rate", af_bps as u64),
+        ("burst", 2),
+    ];
+    let policy = match policy {
+        "pss" => scheduler("pss", &[], &[&reserved, &[("level", 0)], &[("level", 2)]]),
+        _ => scheduler(
+            policy,
+            &[],
+            &[
+                &[("quantum", 3000)],
+                &[("quantum", 400)],
+                &[("quantum", 1100)],
+            ],
+        ),
+    };
+    let mut e = experiment(rate(link_bps), link_bps as u64, policy, 3, 90 * S);
+    e.warmup_ns = 30 * S;
+    e.link.delay_s = Signal::Constant(round_trip_ns as f64 / 2e9);
+    e.link.return_delay_ns = round_trip_ns / 2;
+    for class in &mut e.classes {
+        class.limit_pkts = Some(10_000);
+    }
+    e.classes[AF].flows = Some(Isolation::DualPi2 { step_ns: None });
+    for algorithm in [tcp::Algorithm::Cubic, tcp::Algorithm::Prague] {
+        let mut config = tcp::Config::new(algorithm, tcp::Profile::Linux);
+        config.ecn = true;
+        e.flows.push(flow(AF, Traffic::Tcp(config)));
+    }
+    e.flows.push(flow(1, cbr(0.05 * link_bps, 200)));
+    e.flows.push(flow(2, greedy(1500)));
+    for (at, flow) in e.flows.iter_mut().enumerate() {
+        flow.name = format!("f{at}");
+    }
+    e
+}
+
+/// The policy of the classes keeps the rate of AF; inside it, the two senders share as they do alone with `dualpi2`, and L4S
+/// packets wait as little. `bench/l4s.py --inside` has more cells.
+#[test]
+fn prague_and_cubic_share_a_class_that_keeps_its_rate() {
+    for (policy, mbit, round_trip_ms) in [
+        ("pss", 40, 5),
+        ("pss", 40, 10),
+        ("pss", 120, 5),
+        ("drr", 40, 10),
+    ] {
+        let af_bps = f64::from(mbit) * 1e6;
+        let found = tables(&inside_a_class(policy, af_bps, round_trip_ms * MS));
+        let of_class = found.numbers("classes", "rate_bps")[AF];
+        let rates = found.numbers("flows", "rate_bps");
+        let wait_s = found.numbers("flows", "delay_p99_s")[L4S] - round_trip_ms as f64 / 2e3;
+        let ratio = rates[L4S] / rates[CLASSIC];
+        let what = format!("{policy}, {mbit} Mbit/s, {round_trip_ms} ms");
+        println!("{what}: {ratio}, p99 {wait_s} s, AF {of_class} bit/s");
+        assert!((0.5..=2.0).contains(&ratio), "{what}: {ratio}");
+        assert!(wait_s <= 0.002, "{what}: {wait_s} s");
+        assert!(of_class >= 0.99 * af_bps, "{what}: {of_class} bit/s");
+        let lost = found.numbers("classes", "dropped_policy_pkts");
+        assert_eq!(lost, [0.0; 3], "{what}");
+    }
+}
+
+/// ECT(0) of classic TCP is no sign of L4S (RFC 9331, section 5.1).
+#[test]
+fn only_senders_that_count_marks_have_l4s_packets() {
+    let mut e = inside_a_class("pss", 40e6, 10 * MS);
+    let share = |e: &Experiment| {
+        let found = tables(e);
+        let waits = found.numbers("flows", "delay_mean_s");
+        println!("{waits:?}");
+        waits[L4S] - waits[CLASSIC]
+    };
+    assert!(share(&e) < -0.005, "an L4S packet hardly waits");
+    let Traffic::Tcp(config) = &mut e.flows[L4S].traffic else {
+        panic!("it is a download")
+    };
+    config.algorithm = tcp::Algorithm::Cubic;
+    assert!(share(&e).abs() < 0.002, "both are in one queue");
 }

@@ -86,8 +86,26 @@ fn flows_are_refused_below_policies_that_do_not_nest() {
     }
     let unknown = fault("name = \"ef\"", "name = \"ef\"\nflows = \"fifo\"");
     assert!(
-        unknown.contains("class[0].flows = \"fifo\": must be one of fq_codel, drr"),
+        unknown.contains("class[0].flows = \"fifo\": must be one of fq_codel, drr, dualpi2"),
         "{unknown}"
+    );
+}
+
+/// A step is for L4S packets; the other ways to keep flows apart do not know them.
+#[test]
+fn a_step_is_refused_without_l4s_packets() {
+    let to = |keys: &str| fault("name = \"ef\"", &format!("name = \"ef\"\n{keys}"));
+    for flows in ["", "flows = \"fq_codel\"\n"] {
+        let found = to(&format!("{flows}l4s_step = \"2ms\""));
+        assert!(
+            found.ends_with("class[0].l4s_step = \"2ms\": is for L4S packets, which the class does not sort; add flows = \"dualpi2\", or leave it out"),
+            "{found}"
+        );
+    }
+    let found = to("flows = \"dualpi2\"\nl4s_step = \"5s\"");
+    assert!(
+        found.ends_with("class[0].l4s_step = \"5s\": must be 0s .. 4s"),
+        "{found}"
     );
 }
 

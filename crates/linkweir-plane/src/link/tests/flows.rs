@@ -2,8 +2,13 @@
 //! Flows inside a class of the gateway, in virtual time: the same delays and rates as in the simulator
 //! (`linkweir-sim/tests/engine/flows.rs`).
 
+use linkweir_config::matching::Rules;
+
 use super::traffic::{serve, Pattern, Served, Source};
 use super::*;
+use crate::bytes::packet::parse;
+use crate::bytes::packet::tests::v4;
+use crate::classify::Classifier;
 use linkweir_core::Isolation;
 
 const MBIT: f64 = 1e6;
@@ -182,5 +187,37 @@ fn reserved_rates_and_shares_are_kept_with_flows_as_without() {
             &format!("drr, {flows:?}"),
         );
         near(mbit(&sources, &served, 0, 1), 5.0, "the other quarter");
+    }
+}
+
+/// RFC 9332, section 2.1: while both kinds wait, L4S packets have nine tenths of the bytes, and go first; one that waited for
+/// longer than 1 ms is marked. A packet takes 1 ms here.
+#[test]
+fn l4s_packets_go_first_and_are_marked_after_the_step() {
+    let sorts = Some(Isolation::DualPi2 { step_ns: None });
+    for policy in ["fifo", "drr", "pss"] {
+        let links = classes(8.0 * MBIT, policy, &[""], &[sorts]);
+        let mut link = link(&links);
+        let (rules, rest) = (Vec::new(), 0);
+        let mut classifier =
+            Classifier::new(Rules { rules, rest }).isolating([sorts].into_iter(), [1, 2]);
+        let mut sent = Vec::new();
+        for (number, ecn) in [2, 2, 0, 1, 1, 3, 0].into_iter().enumerate() {
+            let packet = v4(17, ecn, 0, 0, &[0, number as u8, 0, 2]);
+            let label = classifier.label(0, &parse(&packet).unwrap());
+            link.arrive(0, label, 1000, &packet);
+        }
+        let mut now_ns = 0;
+        loop {
+            match link.next(now_ns, |packet| packet[1] & 3 != 0) {
+                Next::Send(packet, marked) => sent.push((packet[21], marked)),
+                Next::At(ns) => now_ns = ns,
+                Next::Nothing => break,
+            }
+        }
+        let order: Vec<u8> = sent.iter().map(|one| one.0).collect();
+        assert_eq!(order, [3, 4, 5, 0, 1, 2, 6], "{policy}");
+        let marks: Vec<u8> = sent.iter().filter(|one| one.1).map(|one| one.0).collect();
+        assert_eq!(marks, [5], "{policy}");
     }
 }

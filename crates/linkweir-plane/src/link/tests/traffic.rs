@@ -10,6 +10,7 @@ use rand_pcg::Pcg64;
 use crate::classify::{Classifier, Label};
 use crate::link::{Link, Next};
 use linkweir_config::matching::{Rule, Rules};
+use linkweir_core::Isolation;
 
 const S: f64 = 1e9;
 const RTT_NS: u64 = 20_000_000;
@@ -93,7 +94,8 @@ fn labels(sources: &[Source], isolating: &[bool]) -> Vec<Label> {
         rules: rules.collect(),
         rest: 0,
     };
-    let mut classifier = Classifier::new(rules).isolating(isolating.iter().copied(), [1, 2]);
+    let apart = isolating.iter().map(|one| one.then_some(Isolation::Drr));
+    let mut classifier = Classifier::new(rules).isolating(apart, [1, 2]);
     let labels = sources.iter().enumerate().map(|(at, source)| {
         let ports = [0x80, at as u8, 0, source.class as u8];
         let packet = crate::bytes::packet::tests::v4(17, 0, 0, 0, &ports);

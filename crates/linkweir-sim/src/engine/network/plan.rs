@@ -179,6 +179,7 @@ impl Plan {
             flow: number,
             role: if greedy { Role::End } else { Role::Source },
             number,
+            scalable: routed.flow.traffic.is_scalable(),
             hop: None,
         });
         station.ends.push(Ends::new());
@@ -250,6 +251,7 @@ impl Plan {
                             && matches!(routed.flow.traffic, Traffic::Application(_)),
                     },
                     number: isolated(number, back),
+                    scalable: routed.flow.traffic.is_scalable(),
                     hop: Some(Hop {
                         next,
                         back,

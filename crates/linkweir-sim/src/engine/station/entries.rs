@@ -151,6 +151,8 @@ pub(in super::super) struct Entry {
     pub(in super::super) role: Role,
     /// Its number for classes that isolate flows.
     pub(in super::super) number: u32,
+    /// What its sender lets mark carries ECT(1).
+    pub(in super::super) scalable: bool,
     pub(in super::super) hop: Option<Hop>,
 }
 

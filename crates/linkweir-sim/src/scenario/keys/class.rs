@@ -27,6 +27,7 @@ const OF_A_FULL_QUEUE: Hosts = Hosts {
 };
 const FLOWS_APART: Hosts = Hosts {
     tc: LeftOut("the queueing disciplines do not tell the flows of a class apart"),
+    ns3: LeftOut("queue discs do not tell the flows of a class apart"),
     ..OF_THE_QUEUE
 };
 /// A policy across users: the gateway's peers.
@@ -84,6 +85,8 @@ keys! {
             "least share of what leaves while packets wait, whatever the policy would do; all classes together at most 90 %";
         FLOWS "flows": Words { of: &queue::ISOLATIONS }, otherwise("none"), FLOWS_APART,
             "isolates the flows of the class from each other, below what the policy gives the class";
+        L4S_STEP "l4s_step": Whole { kind: Kind::Time, min: queue::STEP_NS.0, max: queue::STEP_NS.1 }, otherwise("1ms with dualpi2"), FLOWS_APART,
+            "[how long](gateway.md#flows-inside-a-class) an L4S packet may wait unmarked";
         USER "user": Text { what: "text" }, otherwise("a user of its own"), WITH_ANOTHER,
             "[the user](#users-with-several-classes) that the class belongs to; copies belong to users name-1 and so on";
         CODED "coded": Special { shape: Shape::SizeOr("own", limits::CODED_BYTES as f64) }, otherwise("the link's `packet`"), WITH_ANOTHER,
@@ -101,4 +104,5 @@ pub(in crate::scenario) static QUEUE: queue::Keys = queue::Keys {
     full: &FULL,
     least: &LEAST,
     flows: &FLOWS,
+    l4s_step: &L4S_STEP,
 };
