@@ -376,9 +376,10 @@ kind = "greedy"
         // core/src/pss.c: burst 2 .. 2^20, of which ten seconds of the link hold 16666
         let burst = knob(TEXT, "class.af.burst").unwrap();
         assert_eq!(ends(&burst), ["\"2p\"", "\"20p\"", "\"16666p\""]);
-        // a share is below 100 %
-        let share = knob(TEXT, "class.af.share").unwrap();
-        assert_eq!(ends(&share), ["\"0%\"", "\"0%\"", "\"99.9999%\""]);
+        // a share, in place of a rate, is below 100 %
+        let text = TEXT.replace("rate = \"5Mbit\"", "share = \"25%\"");
+        let share = knob(&text, "class.af.share").unwrap();
+        assert_eq!(ends(&share), ["\"0%\"", "\"25%\"", "\"99.9999%\""]);
     }
 
     #[test]
