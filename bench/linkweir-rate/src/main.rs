@@ -4,7 +4,7 @@
 //! Each row is one link and load, made from a seed: the rule of this tree, an oracle that knows the capacity one report late,
 //! and the same packets without a gateway, in the link's own queue. `used` is the part of the link's capacity that carried
 //! packets. `EF` is the 99th percentile of how much longer voice takes than with the same trace without load; `after` is that of
-//! voice in the 2 s after a change of the level, and `in all` that of the whole delay.
+//! voice in the 2 s after a change of the level, `other` at all other times, and `in all` that of the whole delay.
 
 mod autorate;
 mod before;
@@ -144,10 +144,11 @@ fn percentile(mut values: Vec<f64>, part: f64) -> f64 {
 /// How long after a change of the level voice counts as after it, ns.
 const AFTER_NS: u64 = 2 * S;
 
-/// The part used, %; how much longer voice takes than without load, ms, and in the 2 s after a change; how long it takes in all, ms.
-fn figures(trace: &Trace, outcome: &Outcome, empty: &Outcome) -> [f64; 4] {
+/// The part used, %; how much longer voice takes than without load, ms, in the 2 s after a change, and at other times; how long
+/// it takes in all, ms.
+fn figures(trace: &Trace, outcome: &Outcome, empty: &Outcome) -> [f64; 5] {
     let used = 100.0 * outcome.carried.iter().sum::<f64>() / trace.bits(0, trace.end_ns);
-    let (mut longer, mut after) = (Vec::new(), Vec::new());
+    let (mut longer, mut after, mut other) = (Vec::new(), Vec::new(), Vec::new());
     let mut changes = trace.changes_ns.iter().peekable();
     let mut without = empty.ef.iter().peekable();
     for (sent_ns, took_ns) in &outcome.ef {
@@ -162,13 +163,15 @@ fn figures(trace: &Trace, outcome: &Outcome, empty: &Outcome) -> [f64; 4] {
             }
             if changes.peek().is_some_and(|ns| **ns <= *sent_ns) {
                 after.push(longer_ms);
+            } else {
+                other.push(longer_ms);
             }
         }
     }
     let all = outcome.ef.iter().map(|(_, ns)| *ns as f64 / 1e6);
-    let [longer, after, all] =
-        [longer, after, all.collect()].map(|values| percentile(values, 0.99));
-    [used, longer, after, all]
+    let [longer, after, other, all] =
+        [longer, after, other, all.collect()].map(|values| percentile(values, 0.99));
+    [used, longer, after, other, all]
 }
 
 const COLUMNS: [(&str, Rule, Far); 8] = [
@@ -197,9 +200,9 @@ fn main() -> ExitCode {
         .collect();
     print!("| case | seed |");
     for (name, ..) in &columns {
-        print!(" {name}: used, % | EF, ms | after | in all |");
+        print!(" {name}: used, % | EF, ms | after | other | in all |");
     }
-    println!("\n|---|---|{}", "---|".repeat(4 * columns.len()));
+    println!("\n|---|---|{}", "---|".repeat(5 * columns.len()));
     let mut holds = true;
     for case in cases() {
         if only.is_some_and(|only| only != case.name) {
@@ -211,11 +214,11 @@ fn main() -> ExitCode {
             print!("| {} | {seed} |", case.name);
             for (_, rule, far) in columns.iter().copied() {
                 let outcome = run(&trace, (rule, far), case.load);
-                let [used, longer, after, all] = figures(&trace, &outcome, &empty);
+                let [used, longer, after, other, all] = figures(&trace, &outcome, &empty);
                 let (least, most) = case.wanted;
                 holds &= (rule, far) != (Rule::Feedback, Far::Today)
                     || (used >= least && longer <= most);
-                print!(" {used:.1} | {longer:.1} | {after:.1} | {all:.1} |");
+                print!(" {used:.1} | {longer:.1} | {after:.1} | {other:.1} | {all:.1} |");
                 if log {
                     dump(&trace, &outcome);
                     break;
