@@ -420,6 +420,10 @@ def test_flows_inside_a_class_are_kept_by_the_gateway_and_named_for_tc() -> None
     text = gateway_configuration(scenario).text
     assert tomllib.loads(text)["class"][1]["flows"] == "fq_codel"
     assert tomllib.loads(imported(text).text)["class"][1]["flows"] == "fq_codel"
+    l4s = {"flows": "dualpi2", "l4s_step": "3ms"}
+    text = gateway_configuration(written(**{"class": [{"name": "ef", "level": 0}, {"name": "rest", **l4s}]})).text
+    for found in text, imported(text).text:
+        assert tomllib.loads(found)["class"][1].items() >= l4s.items()
 
 
 def test_an_export_says_that_a_gateway_drops_old_packets_of_voice() -> None:

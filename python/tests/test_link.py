@@ -92,6 +92,17 @@ def test_a_refused_packet_does_not_move_the_clock() -> None:
     assert found.sent_ns == 0
 
 
+def test_l4s_packets_are_sorted_and_marked() -> None:
+    link = Link(strict(**{"class": [{"name": "voice", "level": 0}, {"name": "rest", "level": 1, "flows": "dualpi2"}]}))
+    for payload, l4s in ("a", False), ("b", False), ("c", True), ("d", True):
+        link.send(0, "rest", 1500, payload, l4s=l4s)
+    found = []
+    while (packet := link.receive(50 * MS)) is not None:
+        found.append((packet.payload, packet.marked))
+    # Each takes 1 ms, so "c" waits exactly as long as it may unmarked, and "d" longer.
+    assert found == [("a", False), ("c", False), ("d", True), ("b", False)]
+
+
 def test_dropped_packets_can_be_forgotten() -> None:
     link = Link(strict())
     link.forget_dropped()

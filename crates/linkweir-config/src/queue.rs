@@ -26,6 +26,8 @@ pub const ISOLATIONS: [&str; 3] = [
 ];
 /// How long an L4S packet may wait unmarked, ns: the range of the core's parameter.
 pub const STEP_NS: (u64, u64) = (0, 4_000_000_000);
+/// Its default, as the tables of keys say: written or left out, it is the same setting.
+const DEFAULT_STEP_NS: u64 = 1_000_000;
 /// Packets where no limit is given.
 const DEFAULT_PKTS: u64 = 1000;
 
@@ -150,7 +152,9 @@ pub fn isolation(
     let chosen = section.given(keys.flows)?;
     let isolation = chosen.map(|at| Isolation::ALL[at]);
     let isolation = match (isolation, step_ns) {
-        (Some(Isolation::DualPi2 { .. }), _) => Some(Isolation::DualPi2 { step_ns }),
+        (Some(Isolation::DualPi2 { .. }), _) => Some(Isolation::DualPi2 {
+            step_ns: step_ns.filter(|ns| *ns != DEFAULT_STEP_NS),
+        }),
         (_, None) => isolation,
         (_, Some(_)) => {
             let message = "is for L4S packets, which the class does not sort; add flows = \"dualpi2\", or leave it out";
@@ -237,5 +241,6 @@ mod tests {
         let info = Isolation::DualPi2 { step_ns: None }.info();
         let step = &info.params[info.param("step").unwrap()];
         assert_eq!((step.min, step.max), STEP_NS);
+        assert_eq!(step.default, DEFAULT_STEP_NS);
     }
 }

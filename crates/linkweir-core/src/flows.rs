@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The packets of a class whose flows are isolated from each other, or whose L4S packets are from the classic ones.
+//! The packets of a class whose flows are isolated from each other, or whose L4S packets are told apart from classic ones.
 //!
 //! A policy of the core schedules the flows below the policy of the classes, as a hub's peers are scheduled below the policy
-//! across peers. It sees [`FLOW_QUEUES`] queues, or two of both kinds of packets; a flow has the one that its number gives. The policy of the classes sees one
-//! queue, whose head is the packet that the policy of the flows picks next.
+//! across peers. It sees [`FLOW_QUEUES`] queues, of which a flow has the one that its number gives, or two: one for classic and
+//! one for L4S packets. The policy of the classes sees one queue, whose head is the packet that the policy of the flows picks next.
 //!
 //! That policy is asked when the link is free ([`FlowQueues::look`]), not after each event. This matters: a connection's next
 //! packet often comes while its last one is on the link. If FQ-CoDel were asked before, it would find the connection's queue
@@ -28,8 +28,8 @@ pub enum Isolation {
     FqCodel,
     /// Deficit round robin.
     Drr,
-    /// Two queues with coupled queue management (RFC 9332), for L4S packets and classic ones. It goes by how long packets
-    /// wait, and knows no capacity, so it may have any part of a link.
+    /// Two queues with coupled queue management (RFC 9332), for L4S packets and classic ones. It uses
+    /// waiting times only, so the class may have any share of a link.
     DualPi2 {
         /// How long an L4S packet may wait unmarked, ns; none: as long as by default.
         step_ns: Option<u64>,
@@ -166,7 +166,8 @@ pub(crate) struct FlowQueues<T> {
 
 impl<T> FlowQueues<T> {
     pub(crate) fn new(now_ns: u64, isolation: Isolation) -> FlowQueues<T> {
-        // The rates are constant, since none of the policies depends on them: a blocked class is not asked for packets at all.
+        // The rates are constant: a blocked class is not asked for packets at all. DualPI2 takes the time for waiting, as in an
+        // outage of the link.
         let queue = Queue {
             rate_bps: MIN_RATE_BPS,
             ..Queue::default()

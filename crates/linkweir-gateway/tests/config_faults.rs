@@ -93,7 +93,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("endpoint =", "across = { weight = 2 }\nendpoint =", "ground.toml:42: peer[0].across = { weight = 2 }: is only for a link that peers share; write across = { policy = \"pf\" } in [link]"),
     ("overhead = \"14B\"", "overhead = \"14kB\"", "ground.toml:15: link.overhead = \"14kB\": must be whole and -1kB .. 1kB"),
     ("policy = \"pss\"", "policy = \"ps\"", "ground.toml:18: scheduler.policy = \"ps\": must be one of"),
-    ("policy = \"pss\"", "policy = \"dualpi2\"", "ground.toml:18: scheduler.policy = \"dualpi2\": needs packets sorted by their ECN codepoint, which no match of the gateway does; name another policy"),
+    ("policy = \"pss\"", "policy = \"dualpi2\"", "ground.toml:18: scheduler.policy = \"dualpi2\": needs packets sorted by their ECN codepoint, which no match of the gateway does; name another policy, or write flows = \"dualpi2\" in a class"),
     ("policy = \"pss\"", "policy = \"pss\"\nsaturation = \"never\"", "ground.toml:19: scheduler.saturation = \"never\": unknown key;"),
     ("name = \"af\"", "name = \"ef\"", "ground.toml:27: class[1].name = \"ef\": two classes have this name; rename one"),
     ("\"EF\", \"VOICE-ADMIT\"", "\"EF\", \"AF14\"", "ground.toml:22: class[0].match[0].dscp[1] = \"AF14\": must be a code point: EF, VOICE-ADMIT, AF11 .. AF43, CS0 .. CS7, LE, DF or 0 .. 63"),

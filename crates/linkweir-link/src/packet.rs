@@ -16,7 +16,7 @@ pub struct Packet {
     pub flow: u32,
     /// Whether a policy may mark it instead of dropping it (ECT).
     pub ecn_capable: bool,
-    /// Whether it is an L4S packet (ECT(1) or CE), where its class sorts them (`flows = "dualpi2"`).
+    /// Whether it is an L4S packet (ECT(1) or CE), where its class sorts them (`flows = "dualpi2"`). A policy may mark it, too.
     pub l4s: bool,
 }
 

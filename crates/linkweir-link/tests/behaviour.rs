@@ -269,7 +269,7 @@ fn l4s_packets_of_a_class_go_first_and_are_marked_after_the_step() {
         ] {
             let packet = Packet {
                 flow,
-                ecn_capable: true,
+                ecn_capable: !l4s, // an L4S packet always is
                 l4s,
                 ..Packet::new(0, 1_500)
             };

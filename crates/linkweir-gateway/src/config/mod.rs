@@ -215,7 +215,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let info = known[entry.choice_of(&names, listed)?];
     if info.sorted_by_ecn {
         return Err(entry.fault(
-            "needs packets sorted by their ECN codepoint, which no match of the gateway does; name another policy",
+            "needs packets sorted by their ECN codepoint, which no match of the gateway does; name another policy, or write flows = \"dualpi2\" in a class",
         ));
     }
     let params = info

@@ -54,7 +54,7 @@ pub(super) enum Codepoint {
     /// Their class sorts them; what its sender lets mark carries ECT(1) if it is scalable, and ECT(0) if not.
     Sorted { scalable: bool },
     /// Their class sorts them; a program that drives the link says of each what it is.
-    Told,
+    PerPacket,
 }
 
 /// When a run ends, when its totals begin, and how wide its bins are, ns.
@@ -100,7 +100,7 @@ impl Bottleneck {
                 let ect1 = *scalable && packet.has(Packet::ECN_CAPABLE);
                 sorted = Some(u32::from(ect1 || packet.has(Packet::MARKED)));
             }
-            Some(Codepoint::Told) => sorted = Some(u32::from(packet.has(Packet::L4S))),
+            Some(Codepoint::PerPacket) => sorted = Some(u32::from(packet.has(Packet::L4S))),
             Some(Codepoint::Own) | None => {}
         }
         // Each connection of an application is a flow of its own, if its class isolates flows.

@@ -241,7 +241,7 @@ fn driven<M: Medium + Send + 'static>(
     let own = experiment.flows.len() - experiment.classes.len();
     for outside in &mut engine.bottleneck.codepoints[own..] {
         *outside = match outside {
-            Codepoint::Sorted { .. } => Codepoint::Told,
+            Codepoint::Sorted { .. } => Codepoint::PerPacket,
             _ => Codepoint::Own,
         };
     }
@@ -308,7 +308,7 @@ impl<M: Medium> Steps for Fed<M> {
         at.now_ns = now_ns;
         let entering = Packet {
             created_ns: now_ns,
-            segment: (u64::from(packet.ecn_capable) * Packet::ECN_CAPABLE)
+            segment: (u64::from(packet.ecn_capable || packet.l4s) * Packet::ECN_CAPABLE)
                 | (u64::from(packet.l4s) * Packet::L4S),
             flow,
             bytes: packet.bytes,

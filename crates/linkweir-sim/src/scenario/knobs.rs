@@ -443,7 +443,7 @@ kind = "greedy"
 
     /// AF has a rate and no level between, `rest` has no low level, which a reservation needs.
     #[test]
-    fn a_key_of_which_no_other_value_is_taken_has_no_knob() {
+    fn a_key_of_which_the_policy_takes_no_other_value_has_no_knob() {
         let useless = [
             ("class.af.level", "1", "another queue has this level"),
             ("class.af.level", "3", "low_level must be less urgent"),

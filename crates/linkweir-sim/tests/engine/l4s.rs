@@ -162,7 +162,6 @@ fn prague_and_cubic_share_a_class_that_keeps_its_rate() {
         let wait_s = found.numbers("flows", "delay_p99_s")[L4S] - round_trip_ms as f64 / 2e3;
         let ratio = rates[L4S] / rates[CLASSIC];
         let what = format!("{policy}, {mbit} Mbit/s, {round_trip_ms} ms");
-        println!("{what}: {ratio}, p99 {wait_s} s, AF {of_class} bit/s");
         assert!((0.5..=2.0).contains(&ratio), "{what}: {ratio}");
         assert!(wait_s <= 0.002, "{what}: {wait_s} s");
         assert!(of_class >= 0.99 * af_bps, "{what}: {of_class} bit/s");
@@ -175,16 +174,15 @@ fn prague_and_cubic_share_a_class_that_keeps_its_rate() {
 #[test]
 fn only_senders_that_count_marks_have_l4s_packets() {
     let mut e = inside_a_class("pss", 40e6, 10 * MS);
-    let share = |e: &Experiment| {
+    let behind_s = |e: &Experiment| {
         let found = tables(e);
         let waits = found.numbers("flows", "delay_mean_s");
-        println!("{waits:?}");
         waits[L4S] - waits[CLASSIC]
     };
-    assert!(share(&e) < -0.005, "an L4S packet hardly waits");
+    assert!(behind_s(&e) < -0.005, "an L4S packet hardly waits");
     let Traffic::Tcp(config) = &mut e.flows[L4S].traffic else {
         panic!("it is a download")
     };
     config.algorithm = tcp::Algorithm::Cubic;
-    assert!(share(&e).abs() < 0.002, "both are in one queue");
+    assert!(behind_s(&e).abs() < 0.002, "both are in one queue");
 }
