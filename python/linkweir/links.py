@@ -124,8 +124,8 @@ class Link:
             payload: what it carries: any object, which comes out at the other end.
             flow: tells it apart from those of other flows, where the class isolates flows.
             ecn: whether a policy may mark it instead of dropping it.
-            l4s: whether it is an L4S packet, ECT(1) or CE, where the class sorts them (`flows = "dualpi2"`). A policy may mark
-                it, too.
+            l4s: whether it is an L4S packet, ECT(1) or CE, where the class sorts them (`flows = "dualpi2"`).
+                A policy may mark it, too.
 
         Raises:
             ValueError: there is no such class, no link carries such a length, a number is negative or too large, or the
