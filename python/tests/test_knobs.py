@@ -18,11 +18,7 @@ from command import SCENARIOS, SMALL, linkweir
 from firefox import MISSING as WITHOUT_FIREFOX
 from firefox import PROGRAM as FIREFOX
 from firefox import Firefox
-from test_playground import (
-    module,  # noqa: F401
-    press,
-    tab_to,
-)
+from test_playground import compiled, playground, press, tab_to
 
 import linkweir as package
 from linkweir import Scenario, _native
@@ -61,8 +57,14 @@ class Mine:
 """
 
 
+@pytest.fixture(scope="module")
+def module() -> Path:
+    """The simulator of reports."""
+    return compiled(playground.SMALL)
+
+
 @pytest.fixture
-def brought(module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def brought(module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The package with the compiled simulator."""
     packed = tmp_path / "simulator.wasm.gz"
     packed.write_bytes(gzip.compress(module.read_bytes(), 9, mtime=0))

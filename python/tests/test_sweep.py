@@ -714,7 +714,7 @@ def test_two_builds_of_one_commit_with_other_sources_do_not_mix_their_runs(tmp_p
 
 def test_the_native_module_knows_the_sources_it_was_built_from() -> None:
     """64-bit FNV-1a (Fowler, Noll and Vo) over names and contents, in the order of the names."""
-    files = [REPOSITORY / "Cargo.lock"]
+    files = [REPOSITORY / "crates/linkweir-py/packages.lock"]
     for folder in (
         "core/include",
         "core/src",
