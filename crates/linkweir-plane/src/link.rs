@@ -232,8 +232,11 @@ impl Link {
         (wire_bytes, each_bytes): (u32, u32),
         packet: Packet,
     ) {
-        if self.waiting_pkts == 0 && self.capacity.pace.free_ns() <= now_ns {
-            self.capacity.pace.idle();
+        if self.waiting_pkts == 0 {
+            self.capacity.pace.idle_if_free(now_ns);
+            if let Some(paths) = &mut self.paths {
+                paths.idle_if_free(now_ns);
+            }
         }
         let pkts = packet.pkts() as u32;
         self.waiting_pkts += pkts;
@@ -423,7 +426,11 @@ impl Link {
         for place in 0..paths.capacities.len() {
             let at = paths.sender.bond.by_delay()[place];
             let waits = self.waiting_pkts > 0 || paths.sender.waits(at);
-            if !waits || !paths.sender.bond.paths()[at].up {
+            if !waits {
+                paths.capacities[at].pace.idle_if_free(now_ns);
+                continue;
+            }
+            if !paths.sender.bond.paths()[at].up {
                 continue;
             }
             let ready_ns = paths.capacities[at].pace.ready_ns(now_ns);
@@ -614,8 +621,8 @@ impl Link {
         Some(capacity.or_expiry_ns(ready_ns))
     }
 
-    /// As [`Link::occupy`], of a path. One that is down or in an outage is left alone: what is sent there all the same must not
-    /// add up.
+    /// As [`Link::occupy`], of a path, which may be occupied. One that is down or in an outage is left alone: probes sent there must not
+    /// accumulate.
     pub fn occupy_path(&mut self, now_ns: u64, path: usize, wire_bytes: u32) {
         if let Some(paths) = &mut self.paths {
             let is_up = paths.sender.bond.paths()[path].up;
@@ -623,8 +630,8 @@ impl Link {
             if !is_up || capacity.rate_bps(now_ns) == 0 {
                 return;
             }
-            if self.waiting_pkts == 0 {
-                capacity.pace.idle();
+            if self.waiting_pkts == 0 && !paths.sender.waits(path) {
+                capacity.pace.idle_if_free(now_ns);
             }
             capacity.pace.begin(now_ns, wire_bytes);
         }
