@@ -427,3 +427,16 @@ fn a_probe_does_not_shorten_what_a_path_carries() {
     bonded.link.occupy_path(MS, 0, 140);
     assert_eq!(bonded.link.path_free_ns(MS, 0), Some(91_200_000));
 }
+
+/// Each probe takes 1.12 s of the path, and ten are sent in a second.
+#[test]
+fn probes_of_a_slow_path_do_not_add_up() {
+    let mut bonded = slow();
+    for number in 0..100 {
+        let now_ns = number * 100 * MS;
+        bonded.link.occupy_path(now_ns, 1, 140);
+        let free_ns = bonded.link.path_free_ns(now_ns, 1).unwrap();
+        assert!(free_ns > now_ns);
+        assert!(free_ns <= now_ns + S + 1120 * MS, "{free_ns}");
+    }
+}
