@@ -68,7 +68,7 @@ CLASSES: tuple[dict[str, Any], ...] = (
     {"name": "rest", "level": 3, "paths": "spill", "reorder": "none", "limit": "200p"},
 )
 CODE_POINTS = {"heartbeat": ("EF", 46), "voice": ("VOICE-ADMIT", 44), "af": ("AF41", 34)}
-NUMBERED = ("heartbeat", "af")
+NUMBERED = tuple(entry["name"] for entry in CLASSES if entry.get("paths") in ("all", "stripe"))
 OVERLOAD = 5
 REST_BYTES = 1300
 # The path's capacity, a line whenever it changes. Arguments: a file of the times on the monotonic clock, s, and rates.
@@ -134,14 +134,13 @@ Steps = list[tuple[float, int]]
 def steps_of(given: str, seconds: float) -> Steps:
     """A trace as times, s, and rates, bit/s, for so long; a rate that a gateway cannot have is an outage."""
     file, *keys = given.split(",")
-    head, period_s, steps = "", 0.0, []
+    period_s, steps = 0.0, []
     for line in exported(file, bin_s=STEP_S, keys=keys_of(keys)).splitlines():
         if line.startswith("# period_s="):
             period_s = float(line.partition("=")[2])
         elif line[0].isdigit():
             at, rate = line.split(",")
             steps.append((float(at), int(rate) if int(rate) >= LEAST_BPS else 0))
-        head = head or line
     whole: Steps = []
     rounds = int(seconds / period_s) + 1 if period_s else 1
     for turn in range(rounds):
@@ -265,10 +264,9 @@ class TracePlace(bond.Place):
             lines.append(f"{self.begins_s[at] + time_s - EARLY_S:.6f} {told}bit\n")
         (self.folder / f"capacity{at}").write_text("".join(lines))
 
-    def inside(self, end: int, command: list[Any]) -> list[str]:
-        first, *_ = command
-        timed = first in (self.program, sys.executable) and "rest" not in map(str, command)
-        return super().inside(end, [*REAL_TIME, *command] if timed else command)
+    def start(self, end: int, command: list[Any], *, timed: bool = True, **options: Any) -> subprocess.Popen[str]:
+        """Starts a command with real-time priority, unless it is not timed."""
+        return super().start(end, [*REAL_TIME, *command] if timed else command, **options)
 
     def path(self, end: int, at: int) -> str:
         endpoint, capacity = "", 'rate = "100Mbit"'
@@ -296,11 +294,12 @@ class TracePlace(bond.Place):
             dscp = CODE_POINTS.get(flow.name, ("", 0))[1]
             words = ["10.77.0.1", port, dscp, flow.payload_bytes, seconds, flow.pkts_per_s, begun, flow.name]
             receive = [sys.executable, "-c", FLOW, "receive", *words, self.folder / flow.name]
-            receiver = self.start(0, receive, stdout=subprocess.PIPE)
+            timed = flow.name != "rest"
+            receiver = self.start(0, receive, timed=timed, stdout=subprocess.PIPE)
             assert receiver.stdout is not None
             receiver.stdout.readline()
             ends.append(receiver)
-            ends.append(self.start(1, [sys.executable, "-c", FLOW, "send", *words]))
+            ends.append(self.start(1, [sys.executable, "-c", FLOW, "send", *words], timed=timed))
         if time.monotonic() > begun - 1:
             raise SystemExit("bond_traces.py: the gateways took too long to agree")
         for child in ends:
@@ -329,7 +328,7 @@ class TracePlace(bond.Place):
             off_ms = (self.begins_s[at] - self.leads_s[at] - found["began_ns"] / 1e9) * 1e3
             late_ms = way["late_p99_ns"] / 1e6
             said.append(
-                f"{bond.NAMES[at]}: its time is known to {off_ms:.1f} ms; it dropped "
+                f"{bond.NAMES[at]}: the gateway's times are {off_ms:+.1f} ms from the emulator's, which dropped "
                 f"{way['dropped_limit_pkts']}, was late by {late_ms:.1f} ms for one of 100, {faults_of(way)}"
             )
         return said

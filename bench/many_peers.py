@@ -5,7 +5,7 @@
 Two gateways in network namespaces; the first has so many peers, of which only the second answers. As root.
 
 With --paths, the start and the memory alone of a gateway whose absent peers have so many `[[peer.path]]` each, 0 for
-none, and how many times those of the first number they are: bench/many_peers.py --peers 10000 --paths 1,2
+none, and how many times those of the first number of paths they are: bench/many_peers.py --peers 10000 --paths 1,2
 """
 
 from __future__ import annotations
@@ -228,9 +228,27 @@ def measure_paths(bench: Bench, peers: int, paths: int) -> dict[str, float]:
     """Start and memory of a gateway with so many absent peers that have so many paths each."""
     bench.start(HERE, 1, "".join(absent(number, paths) for number in range(peers)))
     pid = bench.gateways[-1].pid
-    row = {"peers": peers, "paths": paths, "start_cpu_s": round(cpu_s(pid), 2), "memory_mb": round(memory_mb(pid), 1)}
+    row = {"peers": peers + 1, "paths": paths, "start_cpu_s": cpu_s(pid), "memory_mb": memory_mb(pid)}
     bench.stop()
     return row
+
+
+def compared(rows: list[dict[str, float]]) -> list[dict[str, float]]:
+    """Rows of one number of peers, rounded, with how many times the memory and the start of the first they are."""
+
+    def times(row: dict[str, float], figure: str) -> float:
+        return round(row[figure] / rows[0][figure], 2) if rows[0][figure] else float("nan")
+
+    return [
+        {
+            **row,
+            "start_cpu_s": round(row["start_cpu_s"], 2),
+            "memory_mb": round(row["memory_mb"], 1),
+            "times_memory": times(row, "memory_mb"),
+            "times_start": times(row, "start_cpu_s"),
+        }
+        for row in rows
+    ]
 
 
 def main() -> None:
@@ -258,10 +276,8 @@ def main() -> None:
         try:
             for peers in options.peers.split(","):
                 if options.paths:
-                    rows += [measure_paths(bench, int(peers), int(paths)) for paths in options.paths.split(",")]
-                    for row in rows:
-                        row["times_memory"] = round(row["memory_mb"] / rows[0]["memory_mb"], 2)
-                        row["times_start"] = round(row["start_cpu_s"] / rows[0]["start_cpu_s"], 2)
+                    each = options.paths.split(",")
+                    rows += compared([measure_paths(bench, int(peers) - 1, int(paths)) for paths in each])
                     continue
                 rows.append(measure(bench, int(peers) - 1))
                 print(f"{peers} peers: {rows[-1]}", file=sys.stderr)

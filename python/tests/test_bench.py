@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import subprocess
 import sys
 from argparse import Namespace
@@ -136,6 +137,18 @@ def test_a_cut_is_judged_by_what_was_sent_and_to_the_end(monkeypatch: pytest.Mon
         flows["af"] = (begun, [of for of in came if of[1] not in lost])
         said, found = bond.judged(flows, 120.0, 0.1)
         assert found == missed, (from_s, said)
+
+
+def test_figures_of_paths_are_compared_within_a_number_of_peers() -> None:
+    peers = bench("many_peers")
+    rows = [{"start_cpu_s": 0.004, "memory_mb": 10.04}, {"start_cpu_s": 0.006, "memory_mb": 20.08}]
+    found = [
+        (row["start_cpu_s"], row["memory_mb"], row["times_memory"], row["times_start"]) for row in peers.compared(rows)
+    ]
+    # Of 0.00 and 0.01 s, as they are printed, there would be no ratio.
+    assert found == [(0.0, 10.0, 1.0, 1.0), (0.01, 20.1, 2.0, 1.5)]
+    rows[0]["start_cpu_s"] = 0
+    assert math.isnan(peers.compared(rows)[1]["times_start"])
 
 
 def test_traces_of_a_bond_repeat_and_have_no_rate_that_a_gateway_cannot_have(

@@ -83,7 +83,7 @@ def test_what_the_gateway_has_no_key_for_is_as_its_sources_have_it() -> None:
     assert constants("linkweir-plane/src/paths.rs", r"const ROOM_NS: u64 = ([\d_]+);") == (room_ns,)
     underlays = "linkweir-gateway/src/config/underlays.rs"
     assert constants(underlays, r"const OF_PATHS: \(u64, u64\) = \([\d_]+, ([\d_]+)\);") == (detect_ns,)
-    assert constants("linkweir-config/src/bond.rs", r"Some\(([\d_]+)\)") == (wait_ns,)
+    assert constants("linkweir-config/src/bond.rs", r"const USUAL_REORDER_NS: u64 = ([\d_]+);") == (wait_ns,)
     message = "linkweir-plane/src/feedback/message.rs"
     assert constants(message, r"const MOST_BYTES: usize = (\d+);") == (NAME_BYTES,)
     numbered = "linkweir-plane/src/bytes/numbered.rs"

@@ -354,6 +354,7 @@ SLOW = (
     "docs/reference/report.md",
 )
 """Pages whose commands take more than a few seconds."""
+assert set(SLOW) <= set(RUN)
 
 
 def without_blocks(path: Path) -> str:

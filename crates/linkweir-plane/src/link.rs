@@ -33,6 +33,10 @@ pub const SUPER_PACKET_NS: u64 = 1_000_000;
 /// Least capacity given to the scheduler, bit/s: below it, also in an outage, the scheduler gets this value.
 pub const LEAST_BPS: u64 = 1000;
 
+/// A path that is occupied for longer is not occupied further by packets that were in no queue, ns. Probes and their answers may be
+/// more than a slow path carries.
+const MOST_OCCUPIED_NS: u64 = 1_000_000_000;
+
 /// A packet is dropped so long before it has waited for `max_age`, but at most a tenth of that: what is left of the time is
 /// for sealing, sending and receiving it.
 const AGE_MARGIN_NS: u64 = 5_000_000;
@@ -232,8 +236,11 @@ impl Link {
         (wire_bytes, each_bytes): (u32, u32),
         packet: Packet,
     ) {
-        if self.waiting_pkts == 0 && self.capacity.pace.free_ns() <= now_ns {
-            self.capacity.pace.idle();
+        if self.waiting_pkts == 0 {
+            self.capacity.pace.idle_if_free(now_ns);
+            if let Some(paths) = &mut self.paths {
+                paths.idle_if_free(now_ns);
+            }
         }
         let pkts = packet.pkts() as u32;
         self.waiting_pkts += pkts;
@@ -423,7 +430,11 @@ impl Link {
         for place in 0..paths.capacities.len() {
             let at = paths.sender.bond.by_delay()[place];
             let waits = self.waiting_pkts > 0 || paths.sender.waits(at);
-            if !waits || !paths.sender.bond.paths()[at].up {
+            if !waits {
+                paths.capacities[at].pace.idle_if_free(now_ns);
+                continue;
+            }
+            if !paths.sender.bond.paths()[at].up {
                 continue;
             }
             let ready_ns = paths.capacities[at].pace.ready_ns(now_ns);
@@ -614,17 +625,18 @@ impl Link {
         Some(capacity.or_expiry_ns(ready_ns))
     }
 
-    /// As [`Link::occupy`], of a path. One that is down or in an outage is left alone: what is sent there all the same must not
-    /// add up.
+    /// As [`Link::occupy`], of a path, which may be occupied. One that is down, in an outage or occupied for more than
+    /// [`MOST_OCCUPIED_NS`] is left alone: probes sent there must not accumulate.
     pub fn occupy_path(&mut self, now_ns: u64, path: usize, wire_bytes: u32) {
         if let Some(paths) = &mut self.paths {
             let is_up = paths.sender.bond.paths()[path].up;
             let capacity = &mut paths.capacities[path];
-            if !is_up || capacity.rate_bps(now_ns) == 0 {
+            let is_blocked = !is_up || capacity.rate_bps(now_ns) == 0;
+            if is_blocked || capacity.pace.free_ns() > now_ns + MOST_OCCUPIED_NS {
                 return;
             }
-            if self.waiting_pkts == 0 {
-                capacity.pace.idle();
+            if self.waiting_pkts == 0 && !paths.sender.waits(path) {
+                capacity.pace.idle_if_free(now_ns);
             }
             capacity.pace.begin(now_ns, wire_bytes);
         }

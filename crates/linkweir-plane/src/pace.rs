@@ -63,13 +63,14 @@ impl Occupied {
         self.busy.then_some(self.free)
     }
 
-    /// When a packet that is sent now begins: up to [`LATE_NS`] ago.
+    /// When a packet that is sent now begins: up to [`LATE_NS`] ago, or when the last one ends.
     #[must_use]
     pub fn begins(&self, now_ns: u64) -> Instant {
         let earliest = Instant::at(now_ns.saturating_sub(LATE_NS));
         match self.waited_since() {
             Some(since) if since.since(earliest) >= 0.0 => since,
             Some(_) => earliest,
+            None if self.free.since(Instant::at(now_ns)) > 0.0 => self.free,
             None => Instant::at(now_ns),
         }
     }
@@ -115,7 +116,8 @@ pub struct Pace {
     occupied: Occupied,
     /// Length of the last packet, bytes.
     last_bytes: u32,
-    /// What of the packets under way is left while the capacity is 0, bits.
+    /// Bits of the packets under way that are not yet carried while the capacity is 0. A packet that a trace's end stops counts
+    /// whole.
     stuck_bits: f64,
 }
 
@@ -223,9 +225,17 @@ impl Pace {
         self.occupied.idle();
     }
 
+    /// As [`Pace::idle`], unless a packet is under way, which the next one then follows.
+    pub fn idle_if_free(&mut self, now_ns: u64) {
+        if self.free_ns() <= now_ns {
+            self.idle();
+        }
+    }
+
     /// Begins a packet of `bytes` now, or when the link became free if that is not too long ago. Returns when it ends, ns.
     pub fn begin(&mut self, now_ns: u64, bytes: u32) -> u64 {
         let now_ns = now_ns.saturating_sub(self.origin_ns);
+        let is_under_way = self.free_ns() > self.origin_ns + now_ns;
         let since = self.occupied.waited_since();
         let end = match &mut self.offered {
             Offered::Rate(rate) => {
@@ -243,6 +253,7 @@ impl Pace {
             }
             Offered::Opportunities(opportunities) => {
                 let late_ns = |since: &Instant| now_ns.saturating_sub(since.ns);
+                let since = since.or(is_under_way.then_some(self.occupied.free));
                 let follows = since.filter(|since| late_ns(since) <= LATE_FOR_OPPORTUNITIES_NS);
                 let from = follows.unwrap_or(Instant::at(now_ns));
                 opportunities.end(from, follows.is_some(), bytes)
@@ -265,7 +276,8 @@ impl Pace {
         Some(end)
     }
 
-    /// Sets the capacity to `bps`. What is left of the packets under way is carried at the new rate.
+    /// Sets the capacity to `bps`. What is left of the packets under way is carried at the new rate. Of opportunities that is not
+    /// known: there the last packet ends when it would have, or sooner if all of it takes less time at the new rate.
     pub fn set_rate(&mut self, now_ns: u64, bps: u64) {
         let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
         let left_bits = self.left_bits(now);
@@ -277,12 +289,20 @@ impl Pace {
         if left_bits > 0.0 {
             let end = rate.reaches(now, left_bits, NEVER_NS);
             self.stuck_bits = if end.is_none() { left_bits } else { 0.0 };
-            self.occupied.free = end.unwrap_or(Instant::at(NEVER_NS));
+            let latest_ns = match self.offered {
+                Offered::Rate(_) => NEVER_NS,
+                Offered::Opportunities(_) => self.occupied.free.ns,
+            };
+            self.occupied.free = match end {
+                Some(end) if end.ns < latest_ns => end,
+                Some(_) => Instant::at(latest_ns),
+                None => Instant::at(NEVER_NS),
+            };
         }
         self.offered = Offered::Rate(rate);
     }
 
-    /// What of the packets under way is left, bits.
+    /// Bits of the packets under way that are not yet carried; of opportunities, all of the last packet.
     fn left_bits(&mut self, now: Instant) -> f64 {
         let free = self.occupied.free;
         if free.since(now) <= 0.0 {
@@ -464,12 +484,17 @@ mod tests {
         assert_eq!(pace.begin(over_ns + MS, 1000), over_ns + 2 * MS);
     }
 
-    #[test]
-    fn opportunities_of_a_long_stall_are_lost() {
-        let capacity = Capacity::Opportunities {
+    /// Opportunities for 1500 bytes, one in each of 100 ms.
+    fn each_ms() -> Capacity {
+        Capacity::Opportunities {
             at_ns: (1..=100).map(|at| at * MS).collect(),
             bytes: 1500,
-        };
+        }
+    }
+
+    #[test]
+    fn opportunities_of_a_long_stall_are_lost() {
+        let capacity = each_ms();
         for (late, used) in [(10, 2), (11, 12)] {
             let mut pace = Pace::new(&capacity, START_NS);
             assert_eq!(pace.begin(START_NS, 1500), START_NS + MS);
@@ -484,6 +509,48 @@ mod tests {
         let end_ns = pace.begin(START_NS, 1000);
         pace.idle();
         assert_eq!(pace.begin(end_ns + MS, 1000), end_ns + 2 * MS);
+    }
+
+    #[test]
+    fn a_packet_begins_after_what_is_under_way_also_when_none_waited() {
+        // 8000 bits take 80 ms, 1120 bits 11.2 ms.
+        let mut pace = constant(1e5);
+        assert_eq!(pace.begin(START_NS, 1000), START_NS + 80 * MS);
+        pace.idle();
+        let end_ns = START_NS + 80 * MS + 112 * MS / 10;
+        assert_eq!(pace.begin(START_NS + MS, 140), end_ns);
+        // After an outage what was stuck goes first.
+        let mut pace = constant(8e6);
+        pace.begin(START_NS, 1000);
+        pace.set_rate(START_NS + MS / 2, 0);
+        pace.set_rate(START_NS + 5 * MS, 8_000_000);
+        let end_ns = pace.begin(START_NS + 5 * MS, 1000);
+        assert!(end_ns.abs_diff(START_NS + 6 * MS + MS / 2) <= 1, "{end_ns}");
+        // Opportunities are used once.
+        let mut pace = Pace::new(&each_ms(), START_NS);
+        assert_eq!(pace.begin(START_NS, 3000), START_NS + 2 * MS);
+        pace.idle();
+        assert_eq!(pace.begin(START_NS + MS, 1500), START_NS + 3 * MS);
+    }
+
+    #[test]
+    fn a_rate_in_place_of_opportunities_prolongs_no_packet() {
+        let mut pace = Pace::new(&each_ms(), START_NS);
+        assert_eq!(pace.begin(START_NS, 4500), START_NS + 3 * MS);
+        // How much of it was carried is not known: at 1.2 kbit/s all of it would take 30 s, at 36 Mbit/s 1 ms.
+        pace.set_rate(START_NS + MS, 1200);
+        assert_eq!(pace.free_ns(), START_NS + 3 * MS);
+        let mut pace = Pace::new(&each_ms(), START_NS);
+        pace.begin(START_NS, 4500);
+        pace.set_rate(START_NS + MS, 36_000_000);
+        assert_eq!(pace.free_ns(), START_NS + 2 * MS);
+        // An outage holds it, whole.
+        let mut pace = Pace::new(&each_ms(), START_NS);
+        pace.begin(START_NS, 4500);
+        pace.set_rate(START_NS + MS, 0);
+        assert!(pace.free_ns() > START_NS + (1 << 60));
+        pace.set_rate(START_NS + 10 * MS, 36_000_000);
+        assert_eq!(pace.free_ns(), START_NS + 11 * MS);
     }
 
     #[test]

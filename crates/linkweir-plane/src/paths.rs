@@ -171,6 +171,15 @@ impl Paths {
         now.up != known.up
     }
 
+    /// Nothing waits in the queues: paths that are free and have nothing else to carry miss nothing.
+    pub(crate) fn idle_if_free(&mut self, now_ns: u64) {
+        for (at, capacity) in self.capacities.iter_mut().enumerate() {
+            if !self.sender.waits(at) {
+                capacity.pace.idle_if_free(now_ns);
+            }
+        }
+    }
+
     /// Tells the bond rates that have changed by more than 1 %.
     pub(crate) fn refresh(&mut self, now_ns: u64) {
         self.sender.forget(now_ns);

@@ -58,15 +58,20 @@ impl Peers {
                     self.endpoints_changed |= station.count_handshake(now_ns, &configured[at]);
                 }
                 let of_keys = seal::begins_handshake(datagram);
-                let ways = station.underlays.as_mut().filter(|_| of_keys);
-                let preferred = ways.and_then(|ways| {
-                    let way = ways.for_new_keys(&self.own);
-                    ways.path(way).filter(|_| way != ways.current())
+                let is_heard = station.silence.is_heard(now_ns);
+                let mut ways = station.underlays.as_mut().filter(|_| of_keys);
+                let preferred = ways.as_mut().and_then(|ways| {
+                    let way = ways.for_new_keys(&self.own, is_heard);
+                    let (to, from) = ways.path(way).filter(|_| way != ways.current())?;
+                    Some((to, from, Some(way)))
                 });
-                let usual = station.endpoint.map(|to| (to, station.source));
-                if let Some((to, from)) = preferred.or(usual).filter(|_| sends) {
+                let usual = station.endpoint.map(|to| (to, station.source, None));
+                if let Some((to, from, preferred)) = preferred.or(usual).filter(|_| sends) {
                     station.silence.sent(now_ns);
-                    let _ = socket.send(datagram, to, from, 0);
+                    let sent = socket.send(datagram, to, from, 0);
+                    if let (Some(ways), Some(way)) = (ways, preferred) {
+                        ways.sent(now_ns, way, &sent);
+                    }
                 }
             }
         }

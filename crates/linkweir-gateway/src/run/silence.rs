@@ -4,6 +4,8 @@
 //!
 //! The clock is not read for each datagram: a datagram sets a flag, and the time is that of the next look.
 
+/// For how long a peer that receives something may send nothing, ns: KEEPALIVE_TIMEOUT of the protocol.
+const HEARD_NS: u64 = 10_000_000_000;
 /// How long nothing comes before a peer is silent, ns: KEEPALIVE_TIMEOUT and REKEY_TIMEOUT of the protocol.
 const SILENT_NS: u64 = 15_000_000_000;
 /// How long before a peer is looked for elsewhere, ns: a keepalive may be lost. After 15 s the protocol asks for a handshake, which
@@ -58,6 +60,12 @@ impl Silence {
         since(self.waits_since_ns) >= LOST_NS && !has_time
     }
 
+    /// Whether something was heard so recently that the peer cannot be called silent.
+    pub(super) fn is_heard(&self, now_ns: u64) -> bool {
+        self.heard_ns
+            .is_some_and(|ns| now_ns.saturating_sub(ns) <= HEARD_NS)
+    }
+
     /// How long ago something was heard, s; none: nothing ever was.
     pub(super) fn heard_age_s(&self, now_ns: u64) -> Option<u64> {
         let heard_ns = self.heard_ns?;
@@ -76,9 +84,12 @@ mod tests {
         let mut silence = Silence::default();
         assert_eq!(silence.heard_age_s(0), None);
         assert!(!silence.look(0, 0));
+        assert!(!silence.is_heard(0));
         assert!(!silence.is_silent(100 * S), "nothing was sent");
         silence.hear();
         assert!(silence.look(100 * S, 3));
+        assert!(silence.is_heard(110 * S));
+        assert!(!silence.is_heard(110 * S + 1));
         assert!(!silence.look(200 * S, 3));
         assert!(!silence.is_silent(200 * S), "nothing was sent since");
         silence.look(200 * S, 4);

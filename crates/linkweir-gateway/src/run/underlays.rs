@@ -57,11 +57,14 @@ pub(super) struct PeerUnderlays {
     underlay_paths: Vec<UnderlayPath>,
     /// The index of the present session.
     session: Option<u32>,
-    /// Handshakes that were sent since there was one, and whether the last went over all ways.
+    /// Handshakes that were sent to begin one since there was one.
     handshakes: u32,
-    asked_all: bool,
+    /// Whether the last of them went over all ways.
+    last_went_over_all: bool,
     /// Whether a mute peer has answered such a handshake, maybe over another way than the preferred one, which may work, too.
-    may_have_strayed: bool,
+    may_be_on_other_path: bool,
+    /// Whether it was asked over a preferred way in this session.
+    has_asked_preferred: bool,
 }
 
 /// Handshakes that a mute peer is sent over the way in use before it is sent them over all. Of these it answers the copy that comes
@@ -88,8 +91,9 @@ impl PeerUnderlays {
             underlay_paths: peer.underlays.iter().map(path).collect(),
             session: None,
             handshakes: 0,
-            asked_all: false,
-            may_have_strayed: false,
+            last_went_over_all: false,
+            may_be_on_other_path: false,
+            has_asked_preferred: false,
         };
         found.find_leads();
         found.find_devices(now_ns, &mut Devices::new());
@@ -130,7 +134,8 @@ impl PeerUnderlays {
         if is_new {
             self.session = Some(session);
             self.handshakes = 0;
-            self.may_have_strayed |= std::mem::take(&mut self.asked_all);
+            self.has_asked_preferred = false;
+            self.may_be_on_other_path |= std::mem::take(&mut self.last_went_over_all);
         }
         is_new
     }
@@ -299,7 +304,7 @@ impl PeerUnderlays {
         let current = self.current();
         let is_first = may_be_mute && self.handshakes <= HANDSHAKES;
         let asks_one = is_first && !self.is_looped(current, own);
-        self.asked_all = may_be_mute && !asks_one;
+        self.last_went_over_all = may_be_mute && !asks_one;
         let ways = match asks_one {
             true => current..current + 1,
             false => 0..self.underlay_paths.len(),
@@ -307,17 +312,18 @@ impl PeerUnderlays {
         ways.filter(|way| !self.is_looped(*way, own)).collect()
     }
 
-    /// Over which way the handshake goes that changes the keys of a session: over the one in use. A mute peer that may have
-    /// strayed is asked over the first preferred way that works, as far as is known, and uses that if it answers; if not, the
-    /// protocol asks again in 5 s, while the session lasts.
-    pub(super) fn for_new_keys(&mut self, own: &Own) -> usize {
+    /// Over which way the handshake goes that changes the keys of a session: over the one in use. A mute peer that may be on
+    /// another way than the preferred one is asked over the first preferred way that works, as far as is known, and uses that if
+    /// it answers; if not, the protocol asks again in 5 s, while the session lasts. That holds once for each session, and only
+    /// while the peer is heard over the way in use: a peer that fell silent needs the way that worked.
+    pub(super) fn for_new_keys(&mut self, own: &Own, is_heard: bool) -> usize {
         let current = self.current();
-        let has_strayed = self.may_have_strayed && self.choice.is_mute() && current > 0;
-        self.may_have_strayed = has_strayed;
-        self.handshakes = self.handshakes.saturating_add(1);
-        if !has_strayed || self.handshakes > 1 {
+        let may_be_on_other = self.may_be_on_other_path && self.choice.is_mute() && current > 0;
+        self.may_be_on_other_path = may_be_on_other;
+        if !may_be_on_other || !is_heard || self.has_asked_preferred {
             return current;
         }
+        self.has_asked_preferred = true;
         let works = |way: &usize| !self.choice.is_broken(*way) && self.path(*way).is_some();
         let preferred: Vec<usize> = (0..current).filter(works).collect();
         let mut past = preferred
@@ -444,35 +450,56 @@ mod tests {
         assert_eq!(ways.for_handshake(&own).len(), 1);
     }
 
-    #[test]
-    fn a_mute_peer_that_strayed_is_asked_over_the_preferred_way_when_keys_change() {
-        let own = Own::default();
+    /// Ways to a mute peer that answered a handshake over the second one.
+    fn on_lte(own: &Own) -> PeerUnderlays {
         let key = |last: u8| format!("endpoint = \"192.0.2.{last}:51820\"");
-        let strayed = || {
-            let mut ways = ways([&key(2), &key(3)]);
-            while ways.for_handshake(&own).len() == 1 {}
-            assert!(ways.meets(1));
-            assert_eq!(ways.follow(at(3), None), Some(Some("lte")));
-            ways
-        };
-        let mut ways = strayed();
+        let mut ways = ways([&key(2), &key(3)]);
+        let asked = (0..=HANDSHAKES).map(|_| ways.for_handshake(own).len());
+        assert_eq!(asked.last(), Some(2));
+        assert!(ways.meets(1));
+        assert_eq!(ways.follow(at(3), None), Some(Some("lte")));
+        ways
+    }
+
+    #[test]
+    fn a_mute_peer_on_another_way_is_asked_over_the_preferred_one_when_keys_change() {
+        let own = Own::default();
+        let mut ways = on_lte(&own);
         // Once for each session: what has no answer is asked again over the way in use.
         for session in 2..5 {
-            assert_eq!(ways.for_new_keys(&own), 0);
-            assert_eq!(ways.for_new_keys(&own), 1);
-            assert_eq!(ways.for_new_keys(&own), 1);
+            assert_eq!(ways.for_new_keys(&own, true), 0);
+            assert_eq!(ways.for_new_keys(&own, true), 1);
+            assert_eq!(ways.for_new_keys(&own, true), 1);
             assert!(ways.meets(session));
         }
         // It answers there, and leaves that way later because it is silent: then only the peer leads back.
-        assert_eq!(ways.for_new_keys(&own), 0);
+        assert_eq!(ways.for_new_keys(&own, true), 0);
         assert_eq!(ways.follow(at(2), None), Some(Some("starlink")));
         assert!(ways.meets(5));
-        assert_eq!(ways.for_new_keys(&own), 0);
+        assert_eq!(ways.for_new_keys(&own, true), 0);
         assert!(ways.fell_silent().is_some());
         assert!(ways.meets(6));
-        assert_eq!(ways.for_new_keys(&own), 1);
-        let mut ways = strayed();
+        assert_eq!(ways.for_new_keys(&own, true), 1);
+        let mut ways = on_lte(&own);
         ways.choice.set_broken(0, 0, true);
-        assert_eq!(ways.for_new_keys(&own), 1, "the system cannot use it");
+        assert_eq!(ways.for_new_keys(&own, true), 1, "the system cannot use it");
+    }
+
+    #[test]
+    fn a_silent_peer_is_asked_over_the_way_that_worked() {
+        let own = Own::default();
+        let mut ways = on_lte(&own);
+        // The protocol asks because nothing came for 15 s, and again.
+        for _ in 0..HANDSHAKES {
+            assert_eq!(ways.for_new_keys(&own, false), 1);
+        }
+        // It is heard again, and then its keys grow old.
+        assert_eq!(ways.for_new_keys(&own, true), 0);
+        assert_eq!(ways.for_new_keys(&own, true), 1);
+        // Of the handshakes that begin a session, those that changed keys are none.
+        for _ in 0..HANDSHAKES {
+            assert_eq!(ways.for_handshake(&own).len(), 1);
+        }
+        assert_eq!(ways.for_handshake(&own).len(), 2);
     }
 }

@@ -383,3 +383,60 @@ fn the_nearer_of_two_free_paths_takes_a_packet() {
         assert_eq!(bonded.link.over().unwrap().path, 1);
     }
 }
+
+/// A packet that finds a path idle takes its whole time from then on, whatever was sent before.
+#[test]
+fn an_idle_path_saves_nothing() {
+    let links = classes([Uses::Stripe, Uses::Stripe, Uses::Stripe], false);
+    let mut bonded = Bonded::new(&links, [8_000_000; 2], [20, 60]);
+    let mut send_at = |now_ns: u64, number: u32| {
+        bonded.now_ns = now_ns;
+        bonded.arrive(1, number, 1000);
+        assert!(matches!(
+            bonded.link.next(now_ns, |_| false),
+            Next::Send(..)
+        ));
+        assert_eq!(bonded.link.next(now_ns, |_| false), Next::Nothing);
+        bonded.link.path_free_ns(now_ns, 0).unwrap()
+    };
+    assert_eq!(send_at(0, 0), MS);
+    // Idle for half a millisecond, and for longer than is made good.
+    assert_eq!(send_at(3 * MS / 2, 1), 5 * MS / 2);
+    assert_eq!(send_at(40 * MS, 2), 41 * MS);
+    bonded.link.occupy_path(50 * MS, 0, 1000);
+    assert_eq!(bonded.link.path_free_ns(50 * MS, 0), Some(51 * MS));
+    bonded.link.occupy_path(51 * MS + MS / 2, 0, 1000);
+    assert_eq!(bonded.link.path_free_ns(52 * MS, 0), Some(52 * MS + MS / 2));
+}
+
+/// A link over a path of 100 kbit/s and one of 1 kbit/s.
+fn slow() -> Bonded {
+    let links = classes([Uses::Stripe, Uses::Stripe, Uses::Stripe], false);
+    let mut bonded = Bonded::new(&links, [8_000_000; 2], [20, 60]);
+    bonded.link.set_path_capacity(0, 0, 100_000);
+    bonded.link.set_path_capacity(0, 1, 1000);
+    bonded
+}
+
+#[test]
+fn a_probe_does_not_shorten_what_a_path_carries() {
+    let mut bonded = slow();
+    bonded.arrive(1, 0, 1000);
+    assert!(matches!(bonded.link.next(0, |_| false), Next::Send(..)));
+    assert_eq!(bonded.link.path_free_ns(MS, 0), Some(80 * MS));
+    bonded.link.occupy_path(MS, 0, 140);
+    assert_eq!(bonded.link.path_free_ns(MS, 0), Some(91_200_000));
+}
+
+/// Each probe takes 1.12 s of the path, and ten are sent in a second.
+#[test]
+fn probes_of_a_slow_path_do_not_add_up() {
+    let mut bonded = slow();
+    for number in 0..100 {
+        let now_ns = number * 100 * MS;
+        bonded.link.occupy_path(now_ns, 1, 140);
+        let free_ns = bonded.link.path_free_ns(now_ns, 1).unwrap();
+        assert!(free_ns > now_ns);
+        assert!(free_ns <= now_ns + S + 1120 * MS, "{free_ns}");
+    }
+}

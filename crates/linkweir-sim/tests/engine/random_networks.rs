@@ -570,8 +570,8 @@ fn bonds_are_their_members(name: &str, network: &Network, t: &Tables, ended: boo
                 remembered += missing;
             }
             if once {
-                let late = carried("lost_pkts") + carried("late_pkts");
-                assert_eq!(lost, late, "{of}: {network:#?}");
+                let gone = carried("lost_pkts") + carried("late_pkts");
+                assert_eq!(lost, gone, "{of}: {network:#?}");
             }
         }
     }
