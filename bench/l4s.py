@@ -173,15 +173,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cc", choices=("prague", "dctcp"), default="prague")
     parser.add_argument("--inside", choices=("pss", "drr"), help="in a class of this policy")
-    parser.add_argument("--burst", type=report.within(int, 2, 1000), default=2, help="of pss")
+    parser.add_argument("--burst", type=report.within(int, 2, 1000), help="of pss, 2 if not given")
     parser.add_argument("--step-packets", type=report.within(int, 0, 100), default=0)
     parser.add_argument("--seeds", type=report.within(int, 1, 100), default=3)
     parser.add_argument("--seconds", type=report.within(int, 10, 10_000), default=180, help="length of each run")
     options = report.options_of(parser)
+    if options.inside == "pss":
+        options.burst = options.burst or 2
+    elif options.burst is not None:
+        parser.error("--burst is only for --inside pss")
     grid = [cell(options, round_trip, rate) for round_trip in ROUND_TRIPS_MS for rate in RATES_MBIT]
     answer = {
         "cc": options.cc,
         "inside": options.inside,
+        "burst": options.burst,
+        "step_packets": options.step_packets,
         "seconds": options.seconds,
         "seeds": options.seeds,
         "cells": grid,
