@@ -9,12 +9,17 @@ import subprocess
 import sys
 from argparse import Namespace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 from command import REPOSITORY
 
+import linkweir
+
 BENCH = REPOSITORY / "bench"
+SECONDS = 15
+"""Length of a simulated run."""
 
 
 def bench(name: str) -> Any:
@@ -90,6 +95,8 @@ def test_an_answer_goes_where_it_is_wanted(
         ("feedback.py --out none/x", "argument --out: none/x: must be a file in a directory that exists"),
         ("feedback.py --out .", "argument --out: .: must be a file in a directory that exists"),
         ("peers.py --json --markdown", "argument --markdown: not allowed with argument --json"),
+        ("l4s.py --burst 20", "--burst is only for --inside pss"),
+        ("l4s.py --inside drr --burst 20", "--burst is only for --inside pss"),
     ],
 )
 def test_what_is_refused_before_anything_is_measured(arguments: str, message: str, tmp_path: Path) -> None:
@@ -99,6 +106,31 @@ def test_what_is_refused_before_anything_is_measured(arguments: str, message: st
     assert ended.returncode == 2
     assert ended.stderr.rstrip().endswith(f"{tool}: error: {message}")
     assert ended.stdout == ""
+
+
+@pytest.mark.parametrize("inside", ["pss", "drr"])
+def test_waits_inside_a_class_are_those_in_the_log_of_packets(inside: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    l4s = bench("l4s")
+    waits_ns: dict[str, list[int]] = {"l4s": [], "classic": []}
+
+    def logged(values: dict[str, Any]) -> Any:
+        return linkweir.Scenario.from_dict({**values, "log": "packets"})
+
+    def run(scenario: Any) -> Any:
+        result = linkweir.run(scenario)
+        for row in result.rows("packets"):
+            if row["event"] == "sent" and row["flow"] in waits_ns and row["t_ns"] >= SECONDS * 1e9 / 3:
+                waits_ns[row["flow"]].append(row["t_ns"] - row["created_ns"])
+        return result
+
+    monkeypatch.setattr(l4s, "linkweir", Namespace(run=run, Scenario=Namespace(from_dict=logged)))
+    options = Namespace(cc="prague", inside=inside, burst=2, step_packets=0, seconds=SECONDS)
+    _, l4s_p99_s, classic_mean_s, _ = l4s.measured(options, round_trip_ms=100, rate_mbit=12, seed=1)
+    p99_s = sorted(waits_ns["l4s"])[math.ceil(0.99 * len(waits_ns["l4s"])) - 1] / 1e9
+    # Percentiles of tables are within 1 %, here of the wait and of the 0.67 ms that a packet takes to leave.
+    assert l4s_p99_s == pytest.approx(p99_s, abs=0.01 * (p99_s + 0.67e-3))
+    assert classic_mean_s == pytest.approx(fmean(waits_ns["classic"]) / 1e9, rel=0.01)
 
 
 def cut_flows(bond: Any, *, af_delay_s: float = 0.03) -> dict[str, tuple[float, list[tuple[float, int]]]]:
