@@ -79,6 +79,11 @@ impl KnownCapacity {
     /// Sets a reported capacity, bit/s.
     pub(crate) fn report(&mut self, now_ns: u64, bps: u64) {
         self.pace.set_rate(now_ns, bps);
+        self.hold(now_ns);
+    }
+
+    /// What was reported holds from now on, for `stale`.
+    fn hold(&mut self, now_ns: u64) {
         self.estimated_bps = None;
         self.expired = false;
         self.until_ns = self.stale_ns.map(|ns| now_ns + ns);
@@ -88,12 +93,11 @@ impl KnownCapacity {
     /// takes over from another source.
     pub(crate) fn steer(&mut self, now_ns: u64, steer: Steer) {
         if steer.reported {
-            self.report(now_ns, steer.pace_bps);
-        } else if !self.has_expired(now_ns) && self.estimated_bps.is_some() {
-            self.pace.set_rate(now_ns, steer.pace_bps);
-        } else {
+            self.hold(now_ns);
+        } else if self.has_expired(now_ns) || self.estimated_bps.is_none() {
             return;
         }
+        self.pace.steer(now_ns, steer.pace_bps);
         self.estimated_bps = Some(steer.capacity_bps);
     }
 

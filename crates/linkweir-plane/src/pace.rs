@@ -302,6 +302,23 @@ impl Pace {
         self.offered = Offered::Rate(rate);
     }
 
+    /// Follows an estimate of the capacity, `bps`. It says nothing of what is under way, so that ends when it would have, or
+    /// sooner if the last packet, begun now, would.
+    pub fn steer(&mut self, now_ns: u64, bps: u64) {
+        let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
+        if self.rate_bps(now_ns) == 0 {
+            self.occupied.idle();
+        }
+        let mut rate = Track::new(&Signal::Constant(bps as f64));
+        if self.occupied.free.since(now) > 0.0 {
+            if let Some(again) = rate.reaches(now, 8.0 * f64::from(self.last_bytes), NEVER_NS) {
+                self.occupied.no_later_than(again);
+                self.stuck_bits = 0.0;
+            }
+        }
+        self.offered = Offered::Rate(rate);
+    }
+
     /// Bits of the packets under way that are not yet carried; of opportunities, all of the last packet.
     fn left_bits(&mut self, now: Instant) -> f64 {
         let free = self.occupied.free;
@@ -578,6 +595,21 @@ mod tests {
         assert_eq!(pace.free_ns(), START_NS + 6 * MS);
         assert_eq!(pace.rate_bps(START_NS + 5 * MS), 8_000_000);
         assert_eq!(pace.ready_ns(START_NS + 5 * MS), START_NS + 6 * MS);
+    }
+
+    #[test]
+    fn an_estimate_does_not_prolong_what_is_under_way() {
+        let half = MS / 2;
+        let mut pace = constant(8e6);
+        assert_eq!(pace.begin(START_NS, 1000), START_NS + MS);
+        pace.steer(START_NS + half, 4_000_000);
+        assert_eq!(pace.free_ns(), START_NS + MS);
+        pace.steer(START_NS + half, 80_000_000);
+        assert_eq!(pace.free_ns(), START_NS + half + MS / 10);
+        // It ends an outage, too.
+        pace.set_rate(START_NS + half, 0);
+        pace.steer(START_NS + MS, 8_000_000);
+        assert_eq!(pace.free_ns(), START_NS + 2 * MS);
     }
 
     #[test]
