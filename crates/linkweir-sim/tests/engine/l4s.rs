@@ -2,7 +2,7 @@
 //! DualPI2 below a simulated link: L4S packets hardly wait, classic ones for about the target, and both are marked, not dropped.
 
 use linkweir_core::Isolation;
-use linkweir_sim::experiment::{Experiment, Flow, Signal, Sizes, Traffic};
+use linkweir_sim::experiment::{Experiment, Flow, Scheduler, Signal, Sizes, Traffic};
 use linkweir_sim::tcp;
 
 use crate::build::*;
@@ -54,16 +54,22 @@ fn l4s_packets_hardly_wait_and_classic_ones_for_the_target() {
     }
 }
 
-/// One download of each kind over the same round trip. Both classes hold more packets than ever wait.
-fn two_downloads(link_bps: f64, round_trip_ns: u64, l4s: tcp::Algorithm) -> Experiment {
-    let policy = scheduler("dualpi2", &[], &[&[], &[("l4s", 1)]]);
-    let mut e = experiment(rate(link_bps), link_bps as u64, policy, 2, 90 * S);
+/// A minute of a link, after 30 s, whose classes hold more packets than ever wait.
+fn roomy_link(link_bps: f64, round_trip_ns: u64, policy: Scheduler, classes: usize) -> Experiment {
+    let mut e = experiment(rate(link_bps), link_bps as u64, policy, classes, 90 * S);
     e.warmup_ns = 30 * S;
     e.link.delay_s = Signal::Constant(round_trip_ns as f64 / 2e9);
     e.link.return_delay_ns = round_trip_ns / 2;
     for class in &mut e.classes {
         class.limit_pkts = Some(10_000);
     }
+    e
+}
+
+/// One download of each kind over the same round trip.
+fn two_downloads(link_bps: f64, round_trip_ns: u64, l4s: tcp::Algorithm) -> Experiment {
+    let policy = scheduler("dualpi2", &[], &[&[], &[("l4s", 1)]]);
+    let mut e = roomy_link(link_bps, round_trip_ns, policy, 2);
     for (class, algorithm) in [(CLASSIC, tcp::Algorithm::Cubic), (L4S, l4s)] {
         let mut config = tcp::Config::new(algorithm, tcp::Profile::Linux);
         config.ecn = true;
@@ -124,13 +130,7 @@ fn inside_a_class(policy: &str, af_bps: f64, round_trip_ns: u64) -> Experiment {
             ],
         ),
     };
-    let mut e = experiment(rate(link_bps), link_bps as u64, policy, 3, 90 * S);
-    e.warmup_ns = 30 * S;
-    e.link.delay_s = Signal::Constant(round_trip_ns as f64 / 2e9);
-    e.link.return_delay_ns = round_trip_ns / 2;
-    for class in &mut e.classes {
-        class.limit_pkts = Some(10_000);
-    }
+    let mut e = roomy_link(link_bps, round_trip_ns, policy, 3);
     e.classes[AF].flows = Some(Isolation::DualPi2 { step_ns: None });
     for algorithm in [tcp::Algorithm::Cubic, tcp::Algorithm::Prague] {
         let mut config = tcp::Config::new(algorithm, tcp::Profile::Linux);
