@@ -369,6 +369,7 @@ def test_wtp_ratio_nears_the_nominal_one_with_longer_queues(limit, ratio):
     assert delays[7] / delays[0] == pytest.approx(ratio, abs=0.1)
 
 
+@pytest.mark.slow
 def test_wtp_and_plr_together():
     """The load of the last of nine seconds: 8 x 1460 packets/s, of which 8127 fit."""
     delays, losses = classes(DELAY, DELAY[::-1], 80, 1460, 2, 4)
@@ -377,12 +378,14 @@ def test_wtp_and_plr_together():
     assert losses[0] / losses[7] == pytest.approx(7.99, rel=0.03)
 
 
+@pytest.mark.slow
 def test_loss_differentiation_alone_leaves_delays_equal():
     delays, losses = classes([1] * 8, DELAY[::-1], 80, 1460, 1, 2, history="ring")
     assert delays == pytest.approx([9.64] * 8, rel=0.01)
     assert losses == pytest.approx([54.7, 47.3, 40.2, 33.7, 26.9, 20.3, 13.6, 6.8], abs=0.5)
 
 
+@pytest.mark.slow
 def test_early_drops_keep_queues_short_and_ratios_exact():
     delays, losses = classes(DELAY, DELAY[::-1], 80, 1460, 2, 4, early="peld")
     assert delays[0] < 1.95

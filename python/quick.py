@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 TESTS = "python/tests"
+NOT_LONG = ("--skip", "long::", "--skip", "slow::")
 PYTEST = (sys.executable, "-m", "pytest", "--quiet", "-n", "2", "-m", "not slow and not long")
 NO_TESTS = 5
 """Exit code of pytest that has nothing to run."""
@@ -92,7 +93,7 @@ def tests(paths: Sequence[str]) -> list[Command]:
         found.append(("make", "--quiet", "-C", "core", "quick"))
     for crate in crates_of(paths):
         words = [word for name in test_targets(crate, paths) for word in ("--test", name)]
-        found.append(("cargo", "test", "--locked", "--quiet", "-p", crate, "--lib", *words, "--", "--skip", "long::"))
+        found.append(("cargo", "test", "--locked", "--quiet", "-p", crate, "--lib", *words, "--", *NOT_LONG))
     if any(path.startswith("oracle/") for path in paths):
         found.append((*PYTEST, "oracle"))
     files = sorted(test_files(paths))

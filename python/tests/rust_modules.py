@@ -3,10 +3,13 @@
 
 A module is a file; `mod` blocks inside a file belong to it. Code that is built for tests only is left out, and so are
 comments and strings. Declaring a module (`mod x;`) does not use it; naming something in it does.
+
+Tests read the same crates many times, with one file changed: what depends on the text of a file alone is kept.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +25,7 @@ NO_CODE = re.compile(
 TEST_ONLY = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s*(?:\([^)]*\)\s*)?)?(?:mod|use|fn|impl|const)\b")
 VISIBILITY = re.compile(r"\bpub\s*\([^)]*\)")
 DECLARED = re.compile(r"\bmod\s+(\w+)\s*;")
+BRACE = re.compile(r"[{}]")
 BLOCK = re.compile(r"\bmod\s+(\w+)\s*\{")
 USE = re.compile(r"\buse\s+([^;]+);")
 PATH = re.compile(r"(?<![\w:$.])(?:::)?([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)+)")
@@ -36,6 +40,7 @@ class Edge:
     to: Module | None
 
 
+@functools.cache
 def blanked(text: str) -> str:
     """Strings and comments become blanks, so that no brace or path in them counts."""
     return NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
@@ -44,13 +49,14 @@ def blanked(text: str) -> str:
 def end_of_block(text: str, opened: int) -> int:
     """Where the block ends whose `{` is at `opened`."""
     depth = 0
-    for at in range(opened, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[at], 0)
+    for brace in BRACE.finditer(text, opened):
+        depth += 1 if brace.group() == "{" else -1
         if depth == 0:
-            return at + 1
+            return brace.end()
     raise ValueError("a block has no end")
 
 
+@functools.cache
 def without_tests(text: str) -> str:
     while found := TEST_ONLY.search(text):
         semicolon, brace = (
@@ -92,6 +98,19 @@ def flattened(tree: str) -> Iterator[str]:
             part += char
 
 
+@functools.cache
+def named_in(text: str) -> tuple[tuple[Module, tuple[str, ...]], ...]:
+    """The paths that a file names, with the inline module in which it names them."""
+    return tuple((inside, tuple(_paths(part))) for inside, part in blocks(text))
+
+
+def _paths(part: str) -> Iterator[str]:
+    for tree in USE.findall(part):
+        yield from flattened(tree)
+    for path in PATH.findall(USE.sub("", part)):
+        yield re.sub(r"\s", "", path)
+
+
 def module_of(file: Path, sources: Path) -> Module:
     """The names from the crate down. A program beside a library is a crate of its own, here a module `main`."""
     parts = file.relative_to(sources).with_suffix("").parts
@@ -106,10 +125,7 @@ def edges(sources: Path, with_tests: bool = False) -> set[Edge]:
     for module, text in texts.items():
         text = VISIBILITY.sub("pub", text if with_tests else without_tests(text))
         children = {name for name in DECLARED.findall(text) if (*module, name) in texts}
-        for inside, part in blocks(text):
-            trees = USE.findall(part)
-            named = [path for tree in trees for path in flattened(tree)]
-            named += [re.sub(r"\s", "", path) for path in PATH.findall(USE.sub("", part))]
+        for inside, named in named_in(text):
             for path in named:
                 first, *rest = path.split("::")
                 base = (*module, *inside)

@@ -257,6 +257,7 @@ def test_every_advice_removes_its_warning_where_a_rule_was_provoked(name: str) -
     assert failed == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_advice_removes_its_warning_in_shipped_scenarios(name: str) -> None:
     tried, failed = followed(shipped(name))

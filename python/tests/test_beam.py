@@ -161,6 +161,7 @@ def test_the_shipped_beam_runs_under_policies(policy: str) -> None:
     assert terminals["airtime"].sum() == pytest.approx(carrier["occupancy"], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_shipped_comparison_runs(tmp_path: Path) -> None:
     short = (SCENARIOS / "geo-beam-rain.toml").read_text().replace('"300s"', '"20s"').replace('"30s" ', '"5s" ')
     assert 'policy = "pf"' in short
@@ -217,6 +218,7 @@ def test_weather_does_not_depend_on_policy_or_traffic() -> None:
     assert package.run(quiet, seed=2).terminals.select(columns).equals(rr)
 
 
+@pytest.mark.slow
 def test_a_directory_has_it_all(tmp_path: Path) -> None:
     (tmp_path / "fade.csv").write_text("t_s,attenuation_db\n0,0\n10,6.5\n20,0\n")
     scenario = json.dumps(beam(attenuation="fade.csv"))

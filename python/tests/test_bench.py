@@ -141,6 +141,7 @@ def cut_flows(bond: Any, *, af_delay_s: float = 0.03) -> dict[str, tuple[float, 
     }
 
 
+@pytest.mark.slow
 def test_a_cut_is_judged_by_what_was_sent_and_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCH))
     bond = bench("bond")

@@ -146,6 +146,7 @@ LEVELS: dict[str, dict[str, Any]] = {"ef": {"level": 0}, "af": {"level": 1}, "cs
 RESERVED = {**LEVELS, "af": {"level": 1, "low_level": 3, "rate": "3Mbit", "memory": "500ms"}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ring", [1, 4])
 @pytest.mark.parametrize(
     ("policy", "keys"), [("fifo", {}), ("strict", LEVELS), ("pss", RESERVED), ("drr", {}), ("wrr", {}), ("rr", {})]

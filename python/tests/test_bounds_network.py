@@ -220,6 +220,7 @@ def played(rng: random.Random) -> None:
                     assert bits <= at.arrivals(instant - rows[i][0])
 
 
+@pytest.mark.slow
 def test_a_naive_model_of_packets_keeps_all_bounds_and_arrival_curves() -> None:
     rng = random.Random(64)
     for _ in range(60):

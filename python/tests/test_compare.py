@@ -344,6 +344,7 @@ def test_wrong_policies_are_refused(policies: Any, words: str) -> None:
         prepare(PSS, policies, [], 1, [])
 
 
+@pytest.mark.slow
 def test_one_seed_is_said_to_be_one_run(tmp_path: Path) -> None:
     alone = compare(PSS, ["pss"], seeds=1, jobs=1, out=tmp_path / "one")
     several = compare(PSS, ["pss"], seeds=2, jobs=1, out=tmp_path / "two")

@@ -97,6 +97,7 @@ def test_other_shells_are_answered_in_their_words(shell: str) -> None:
     assert "--dask" in done.stdout
 
 
+@pytest.mark.slow
 def test_only_the_whole_command_offers_to_install_it() -> None:
     assert "--install-completion" in linkweir_process("--help").stdout
     for package in ("reproduce", "plan", "sweep", "lab"):

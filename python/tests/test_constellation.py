@@ -67,6 +67,7 @@ def shell(**keys: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_packets_take_the_ways_of_the_oracle_and_their_time() -> None:
     """One packet every 1.7 s over links so fast that sending takes no time, against geometry and Dijkstra."""
     keys = shell(duration="200s", log="packets")
@@ -92,6 +93,7 @@ def test_packets_take_the_ways_of_the_oracle_and_their_time() -> None:
     assert log.num_rows > 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_break", ["lose", "deliver"])
 def test_bytes_are_the_same_on_two_threads_and_none_vanish(on_break: str) -> None:
     keys = shell(duration="300s", interval="50s")
@@ -346,6 +348,7 @@ def test_a_comparison_is_refused_and_the_cure_works(options: dict[str, Any]) -> 
     assert {row["constellation.ground.scheduler.policy"] for row in rows} == {"fifo", "codel"}
 
 
+@pytest.mark.slow
 def test_the_vectors_are_what_the_oracle_writes(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
     monkeypatch.setattr(sys, "argv", ["ways.py", "--check"])
     assert lists.main("oracle/ways.py", ways.FOLDER, ways.files()) == 0, capsys.readouterr().out

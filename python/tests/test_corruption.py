@@ -69,7 +69,13 @@ def is_plain(fault: ScenarioError) -> bool:
     return "\n" not in text and len(text) < 2000 and ": " in text and "internal error" not in text
 
 
-@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.toml")), ids=lambda path: path.stem)
+SHIPPED = [  # every seventh is in make check, too
+    pytest.param(path, marks=pytest.mark.slow if number % 7 else (), id=path.stem)
+    for number, path in enumerate(sorted(SCENARIOS.glob("*.toml")))
+]
+
+
+@pytest.mark.parametrize("path", SHIPPED)
 def test_corrupted_scenarios(path: Path) -> None:
     original = path.read_bytes()
     draw = random.Random(path.stem)

@@ -24,9 +24,10 @@ from command import COMMAND, SMALL, linkweir, strict_json
 
 from linkweir.sweeps import Plan, Sweep
 
+LONG = "LINKWEIR_CRASHES" in os.environ
 INSTANTS = int(os.environ.get("LINKWEIR_CRASHES", "5"))
-SEEDS = 10 if "LINKWEIR_CRASHES" in os.environ else 3
-"""Of each of the 20 cases. A few kills, as in `make test`, get a shorter sweep than the 200 of `make crash`."""
+CASES, SEEDS = (20, 10) if LONG else (5, 12)
+"""A few kills, as in `make test`, get a shorter sweep than the 200 runs of `make crash`, and charts of fewer lines."""
 SEED = int(os.environ.get("LINKWEIR_CRASH_SEED", "1"))
 
 BASE = SMALL.replace('"5s"', '"1s"').replace('rate = "2Mbit"', 'trace = "trace.csv"', 1)
@@ -37,10 +38,13 @@ seeds = {{ first = 1, count = {SEEDS} }}
 
 [grid]
 class.af.rate = ["100kbit", "200kbit", "300kbit", "400kbit", "500kbit"]
+"""
+if LONG:
+    PLAN += """\
 class.af.memory = ["100ms", "0.2s"]
 flow.voice.rate = ["200kbit", "400kbit"]
 """
-RUNS = 20 * SEEDS
+RUNS = CASES * SEEDS
 
 _TRACED = """\
 import collections, json, os, runpy, signal, sys

@@ -84,6 +84,7 @@ def test_merged_runs_hold_the_packets_of_all(runs: list[Result]) -> None:
     assert all(np.all(np.diff(one.upper_s) > 0) for one in whole)
 
 
+@pytest.mark.slow
 def test_the_report_shows_them(tmp_path: Path) -> None:
     result = linkweir.run(Scenario.parse(ASKED), out=tmp_path / "run", figures=["svg"])
     report = (tmp_path / "run" / "report.html").read_text()

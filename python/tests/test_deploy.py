@@ -288,6 +288,7 @@ def flower(line: str, packet: dict[str, Any]) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_filters_match_what_the_rules_say() -> None:
     draw = random.Random(1)
     nets = ["10.0.0.0/8", "10.1.0.0/16", "192.0.2.1/32", "fd00::/8", "fd00:1::/32", "0.0.0.0/0"]

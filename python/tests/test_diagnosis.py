@@ -431,6 +431,7 @@ EXPECTED = {
 """What is to be warned of in shipped scenarios, and why it is there."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda path: path.stem)
 def test_shipped_scenarios_give_only_the_warnings_that_belong_to_them(file: Path) -> None:
     found = {finding.kind for finding in lw.run(file).warnings}

@@ -68,6 +68,7 @@ def test_there_are_thirty_files_and_each_has_its_case() -> None:
     assert len(CASES) >= 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_dialect_is_read_the_same_everywhere(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = FOLDER / name
@@ -191,6 +192,7 @@ def test_what_is_doubtful_is_said(content: str, keys: dict[str, object], doubt: 
     assert any(one.startswith("link.trace: ") and doubt in one for one in notes)
 
 
+@pytest.mark.slow
 def test_every_command_says_what_is_doubtful_of_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "".join(f"{t},5\n" for t in (0, 1, 2, 3, 4, 34, 35))
     (tmp_path / "x.csv").write_text(f"t_s,x_mbit\n{lines}", encoding="utf-8")

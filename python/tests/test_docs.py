@@ -347,7 +347,10 @@ SCENARIO_PAGES = ("docs/reference/scenarios.md",)
 """Pages whose TOML is of scenarios."""
 RUN = sorted({block.page for block in ALL if block.language == "python" or is_shell(block)})
 SLOW = (
+    "docs/explanation/geo-beam.md",
     "docs/howto/compare.md",
+    "docs/howto/reproduce.md",
+    "docs/howto/simulate.md",
     "docs/howto/sweep.md",
     "docs/records/calls-and-downloads.md",
     "docs/records/codes.md",

@@ -47,6 +47,7 @@ def test_the_package_keeps_the_contracts(copy: Path) -> None:
     assert "0 broken" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "line", "broken"),
     [

@@ -395,6 +395,7 @@ def test_an_interrupted_run_is_refused(tmp_path: Path) -> None:
     assert "run its scenario to the end, or write its report without --knobs" in said
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("missing")
 def test_files_that_are_large_together_are_refused(tmp_path: Path) -> None:
     capacities = random.Random(1)

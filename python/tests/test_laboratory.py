@@ -347,6 +347,7 @@ import stored  # noqa: E402
 import transport  # noqa: E402
 
 
+@pytest.mark.slow
 def test_simulator_and_laboratory_accept_every_scenario_of_the_agreement() -> None:
     chosen = cases.cases()
     assert len(chosen) >= 60

@@ -133,6 +133,7 @@ def test_root_reads_a_plain_users_checkout_and_sees_why_git_fails(
         fresh.git("log", "no-such")
 
 
+@pytest.mark.slow
 def test_the_record_holds_what_ran_before_a_system_that_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def run(trial: fresh.Trial) -> None:
         if trial.system.name == "debian-12":

@@ -195,6 +195,7 @@ def test_the_number_of_threads_changes_nothing(result: lw.Result) -> None:
         lw.run(NETWORK, threads=0)
 
 
+@pytest.mark.slow
 def test_the_command_runs_a_network_and_repeats_it(tmp_path: Path) -> None:
     file = tmp_path / "net.toml"
     file.write_text(TEXT)

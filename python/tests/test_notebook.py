@@ -22,6 +22,7 @@ def result() -> Result:
     return linkweir.run(Scenario.parse(SMALL))
 
 
+@pytest.mark.slow
 def test_a_plot_is_shown_as_a_picture(result: Result) -> None:
     formatter = InteractiveShell.instance().display_formatter
     shown, _ = formatter.format(result.plot())

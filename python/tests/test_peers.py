@@ -144,6 +144,7 @@ def test_what_cannot_be_compared_is_refused(words: list[str], said: str) -> None
     assert said in " ".join(done.stderr.replace("│", " ").split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [

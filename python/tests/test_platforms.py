@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from command import SMALL
 
 WITHOUT_LINUX = """
@@ -45,6 +46,7 @@ for module in pkgutil.walk_packages(linkweir.__path__, "linkweir."):
     without_linux(script, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_scenario_runs_and_policies_are_compared(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL)
     script = """

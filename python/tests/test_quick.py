@@ -102,6 +102,7 @@ def test_a_clone_without_main_asks_for_a_commit(quick: ModuleType) -> None:
         quick.changed(None)
 
 
+@pytest.mark.slow
 def test_files_with_slow_tests_only_are_not_checked(
     quick: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -54,6 +54,7 @@ def figures(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"(?<![-\w.])\d+(?:\.\d+)?(?![\w.]\d)", text)]
 
 
+@pytest.mark.slow
 def test_the_output_shown_is_what_a_terminal_shows(tmp_path: Path) -> None:
     """Word by word, as a terminal breaks the lines where it likes."""
     (tmp_path / "scenarios").symlink_to(SCENARIOS)

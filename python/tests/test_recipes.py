@@ -64,6 +64,7 @@ def test_a_recipe_names_the_files_that_it_takes(title: str) -> None:
     assert {path.replace("hand-*", "hand-newcomer") for path in named} == {edit.file for edit in RECIPES[title]}
 
 
+@pytest.mark.slow
 def test_a_page_is_accepted_once_it_is_listed(tmp_path: Path) -> None:
     root = copied(tmp_path, "docs/", ".github/", "python/tests/", "python/README.md")
     checks = (

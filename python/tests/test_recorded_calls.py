@@ -45,6 +45,7 @@ def record(policy: str, file: Path, duration: str = "4s") -> list[Departure]:
     return read_departures(file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_core_decides_as_the_simulator_did(policy: str, replay: Path, tmp_path: Path) -> None:
     file = tmp_path / "calls.vec"

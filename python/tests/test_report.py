@@ -92,6 +92,7 @@ def line_of(panel: dict[str, Any], label: str) -> Any:
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_is_one_small_file_that_names_no_other(three: Result, many: Result) -> None:
     for run in (three, many):
         text = page_of(run).read_text()
@@ -364,6 +365,7 @@ def test_figures_for_papers_draw_the_same_panels(three: Result) -> None:
     assert all(plot.drawn(chart, "pdf") == plot.drawn(chart, "pdf") for chart in drawn[:1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", plot.FORMATS)
 def test_a_layout_without_a_drawing_is_the_same(three: Result, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     charts = [*plot.charts(three), *plot.delay_charts(three)]
@@ -806,6 +808,7 @@ def test_without_scripts_the_tables_are_of_use(three: Result) -> None:
     assert re.search(r"ef\s+10\.000\s+75,000", words)
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_warm_up_is_shaded(browser: Browser, three: Result) -> None:
     show(browser, three)

@@ -259,6 +259,7 @@ def small() -> dict[str, Any]:
     return {"figures": made, "results": dict(results)}
 
 
+@pytest.mark.slow
 def test_summaries_of_a_small_run(small: dict[str, Any]) -> None:
     for figure in small["figures"].values():
         made = figure.measure([(case, small["results"][identity(case.scenario)]) for case in figure.cases])

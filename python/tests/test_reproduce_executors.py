@@ -196,6 +196,7 @@ def test_answers_of_another_version_and_none_at_all() -> None:
         native.on(Silent())([scenario], lambda number, tables: None)
 
 
+@pytest.mark.slow
 def test_a_cluster_by_its_address(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(

@@ -62,6 +62,7 @@ def test_loads_and_reservations_are_the_same_parts_of_another_link() -> None:
     assert [run["class"][0]["limit"] for run in (before, after)] == ["500p", "1000p"]
 
 
+@pytest.mark.slow
 def test_the_rates_on_another_link_are_those_of_the_equations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On 4 Mbit/s with EF expected at half: K_AF 0.5 reserves 1 Mbit/s, and EF at three quarters leaves 1 Mbit/s."""
     monkeypatch.chdir(tmp_path)

@@ -153,6 +153,7 @@ def losing(parts: Sequence[float]) -> Any:
     return run
 
 
+@pytest.mark.slow
 def test_histories_are_judged_in_both() -> None:
     figure = pds.FIGURES["11"](pds.PdsOptions(nseeds=1))
     runners = [losing([first, *(0.1,) * 7]) for first in (0.2, 0.4)]

@@ -35,6 +35,7 @@ def test_the_functions_of_the_series_pass_the_vectors() -> None:
     assert {"hand_refuse", "hand_range", "hand_spare", "random_switching_3", "plain_restless_1"} <= set(passed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -45,6 +45,7 @@ def test_letters_that_a_terminal_cannot_show_are_replaced(folder: Path, command:
     assert done.stdout
 
 
+@pytest.mark.slow
 def test_the_c_locale_is_enough(folder: Path) -> None:
     command = f"{LINKWEIR} {COMMANDS[2]}"
     done = shell(folder, command, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")

@@ -107,6 +107,14 @@ def test_cargo_keeps_what_shortens_later_builds_only_where_it_did_before(
     assert run(suite, monkeypatch, (part,)) == 0, capfd.readouterr().out
 
 
+def test_only_the_check_leaves_out_slow_tests(suite: ModuleType) -> None:
+    commands = {name: [part.command for lane in lanes for part in lane] for name, lanes in suite.SUITES.items()}
+    assert not [command for command in commands["test"] if "slow" in command]
+    assert suite.RUST in commands["test"]
+    assert f"{suite.RUST} --skip slow::" in commands["check"]
+    assert [command for command in commands["check"] if '-m "not slow and not long"' in command]
+
+
 def without_a_compiler(folder: Path) -> str:
     """What the core prints where a compiler is missing."""
     command = ["make", "--no-print-directory", "-C", REPOSITORY / "core", "missing", "MISSING=clang++", f"B={folder}"]

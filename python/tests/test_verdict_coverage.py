@@ -36,6 +36,7 @@ def differs_by_student(greater: Sequence[float], less: Sequence[float], grain: f
     return found.low is not None and found.low > 0.0
 
 
+@pytest.mark.slow
 def test_no_verdict_is_wrong_more_often_than_chance_allows(rare_losses: dict[tuple[str, str], list[float]]) -> None:
     found = list(coverage.coverages("rare losses", rare_losses, BLOCKS, sizes=(5, 10)))
     assert len(found) == 2 * 6  # rate, loss and four figures of the delay

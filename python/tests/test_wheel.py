@@ -124,6 +124,7 @@ def runs_a_scenario(python: str, package: Path, folder: Path) -> None:
     assert "properties" in strict_json(run(scripts / "linkweir", "schema"))
 
 
+@pytest.mark.slow
 def test_the_source_distribution_holds_what_a_build_needs(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames()}
@@ -140,6 +141,7 @@ def test_the_source_distribution_holds_what_a_build_needs(sdist: Path) -> None:
     assert about["License-Expression"] == "BSD-3-Clause AND (GPL-2.0-only OR BSD-3-Clause) AND MIT"
 
 
+@pytest.mark.slow
 def test_the_source_distribution_has_the_sources_hash_of_the_repository(sdist: Path, tmp_path: Path) -> None:
     """Also after cargo took out of Cargo.lock what the archive does not need."""
     with tarfile.open(sdist) as archive:

@@ -92,6 +92,7 @@ def test_docstrings(module: str) -> None:
 # --- Cases ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_case_is_valid_under_every_listed_policy(name: str) -> None:
     case = CASES[name]

@@ -196,50 +196,6 @@ fn in_order_and_once(tables: &Tables, flow: &str) {
     );
 }
 
-#[test]
-fn promises_are_kept_while_a_link_is_cut() {
-    for link in [0, 1] {
-        for silent in [false, true] {
-            let tables = run(&cut(link, silent));
-            let of = format!("link {link}, silent: {silent}");
-            for flow in ["heartbeat", "voice", "video", "rest"] {
-                in_order_and_once(&tables, flow);
-            }
-            let heartbeats = tables.deliveries("heartbeat");
-            // What was created in the last delay is still on its way at the end.
-            let most = 60 * 50;
-            assert!(heartbeats.len() + 4 >= most, "{of}: {}", heartbeats.len());
-            assert!(
-                heartbeats
-                    .iter()
-                    .zip(0..)
-                    .all(|(one, number)| one.1 == number),
-                "{of}"
-            );
-            assert_eq!(
-                tables.count("flows", ("flow", "heartbeat"), "lost_link_pkts"),
-                0,
-                "{of}"
-            );
-
-            let voice = tables.deliveries("voice");
-            let gap_ns = voice
-                .windows(2)
-                .map(|two| two[1].0 - two[0].0)
-                .max()
-                .unwrap();
-            let most_ns = if silent { 300 * MS } else { 100 * MS };
-            assert!(gap_ns <= most_ns, "{of}: a gap of {gap_ns} ns");
-
-            // From when the cut is known, and what was sent then has arrived.
-            let known_ns = 20 * S + if silent { 200 * MS } else { 0 };
-            let settled_ns = known_ns + DELAY_NS + REORDER_NS;
-            let video = tables.deliveries("video");
-            keeps_its_rate(&video, |ns| ns + S <= 20 * S || ns >= settled_ns, &of);
-        }
-    }
-}
-
 /// The reserved 20 Mbit/s in every second of those that begin at these times.
 fn keeps_its_rate(packets: &[(u64, u64, u64)], counts: impl Fn(u64) -> bool, of: &str) {
     let starts = (100..58_900u64).step_by(10).map(|ms| ms * MS);
@@ -332,40 +288,6 @@ fn a_bond_of_one_link_is_that_link() {
             }
         }
     }
-}
-
-/// A class that asks for repetition, and one that does not.
-#[test]
-fn what_a_dead_link_held_is_sent_again() {
-    let lost_of =
-        |tables: &Tables, flow: &str| tables.count("flows", ("flow", flow), "lost_link_pkts");
-    let lost = |tables: &Tables| lost_of(tables, "video");
-    let resent =
-        |tables: &Tables| -> u64 { tables.counts("bond_paths", "resent_pkts").iter().sum() };
-    let asks = |text: String| text.replace("paths = \"spill\"", "paths = \"spill\"\nresend = true");
-    // The carrier tells at once: only the packet on the transmitter is lost, or sent again.
-    let rest_too =
-        |text: String| text.replace("paths = \"stripe\"", "paths = \"stripe\"\nresend = true");
-    let losses = ["heartbeat", "voice", "video", "rest"];
-    let without = run(&cut(0, false));
-    assert_eq!(
-        losses
-            .map(|flow| lost_of(&without, flow))
-            .iter()
-            .sum::<u64>(),
-        1
-    );
-    let with = run(&rest_too(asks(cut(0, false))));
-    assert_eq!(losses.map(|flow| lost_of(&with, flow)), [0; 4]);
-    assert!(resent(&with) > 0);
-    in_order_and_once(&with, "video");
-    // A silence is known after 200 ms, when the receiver no longer waits for what was lost in it.
-    let silent = cut(0, true);
-    assert!(lost(&run(&silent)) > 100);
-    let patient = run(&asks(silent).replace("resend = true", "resend = true\nreorder = \"1s\""));
-    assert_eq!(lost(&patient), 0);
-    assert!(resent(&patient) > 100);
-    in_order_and_once(&patient, "video");
 }
 
 #[test]
@@ -482,22 +404,6 @@ fn a_cheap_link_alone_carries_what_it_has_room_for() {
     }
 }
 
-#[test]
-fn threads_change_nothing() {
-    let text = cut(0, false).replace("[[bond]]", "[[link]]\nname = \"feeder\"\nrate = \"200Mbit\"\ndelay = \"3ms\"\n[link.scheduler]\npolicy = \"fifo\"\n[[link.class]]\nname = \"all\"\n[[bond]]").replace(
-        "path = [\"boat\"]\nclass = \"voice\"",
-        "path = [\"feeder\", \"boat\"]\nclass = { feeder = \"all\", boat = \"voice\" }",
-    );
-    let scenario = scenario::parse(&text, Path::new("bond.toml")).unwrap_or_else(|e| panic!("{e}"));
-    let network = scenario.network.unwrap();
-    let tables = [1, 2].map(|threads| {
-        let mut tables = Tables::default();
-        run_network(&network, threads, &mut tables).unwrap();
-        tables.0
-    });
-    assert_eq!(tables[0], tables[1]);
-}
-
 fn fault(text: &str) -> String {
     let read = scenario::parse(text, Path::new("bond.toml"));
     read.expect_err("a fault").to_string()
@@ -552,4 +458,106 @@ fn what_links_cannot_carry_is_noted_by_class_and_number() {
         scenario.notes,
         ["bond.boat: class \"video\" has a reservation of 45Mbit, of which its links can carry 40Mbit while \"starlink\" is down"]
     );
+}
+
+/// What `make check` leaves out.
+mod slow {
+    use super::*;
+
+    #[test]
+    fn promises_are_kept_while_a_link_is_cut() {
+        for link in [0, 1] {
+            for silent in [false, true] {
+                let tables = run(&cut(link, silent));
+                let of = format!("link {link}, silent: {silent}");
+                for flow in ["heartbeat", "voice", "video", "rest"] {
+                    in_order_and_once(&tables, flow);
+                }
+                let heartbeats = tables.deliveries("heartbeat");
+                // What was created in the last delay is still on its way at the end.
+                let most = 60 * 50;
+                assert!(heartbeats.len() + 4 >= most, "{of}: {}", heartbeats.len());
+                assert!(
+                    heartbeats
+                        .iter()
+                        .zip(0..)
+                        .all(|(one, number)| one.1 == number),
+                    "{of}"
+                );
+                assert_eq!(
+                    tables.count("flows", ("flow", "heartbeat"), "lost_link_pkts"),
+                    0,
+                    "{of}"
+                );
+
+                let voice = tables.deliveries("voice");
+                let gap_ns = voice
+                    .windows(2)
+                    .map(|two| two[1].0 - two[0].0)
+                    .max()
+                    .unwrap();
+                let most_ns = if silent { 300 * MS } else { 100 * MS };
+                assert!(gap_ns <= most_ns, "{of}: a gap of {gap_ns} ns");
+
+                // From when the cut is known, and what was sent then has arrived.
+                let known_ns = 20 * S + if silent { 200 * MS } else { 0 };
+                let settled_ns = known_ns + DELAY_NS + REORDER_NS;
+                let video = tables.deliveries("video");
+                keeps_its_rate(&video, |ns| ns + S <= 20 * S || ns >= settled_ns, &of);
+            }
+        }
+    }
+
+    /// A class that asks for repetition, and one that does not.
+    #[test]
+    fn what_a_dead_link_held_is_sent_again() {
+        let lost_of =
+            |tables: &Tables, flow: &str| tables.count("flows", ("flow", flow), "lost_link_pkts");
+        let lost = |tables: &Tables| lost_of(tables, "video");
+        let resent =
+            |tables: &Tables| -> u64 { tables.counts("bond_paths", "resent_pkts").iter().sum() };
+        let asks =
+            |text: String| text.replace("paths = \"spill\"", "paths = \"spill\"\nresend = true");
+        // The carrier tells at once: only the packet on the transmitter is lost, or sent again.
+        let rest_too =
+            |text: String| text.replace("paths = \"stripe\"", "paths = \"stripe\"\nresend = true");
+        let losses = ["heartbeat", "voice", "video", "rest"];
+        let without = run(&cut(0, false));
+        assert_eq!(
+            losses
+                .map(|flow| lost_of(&without, flow))
+                .iter()
+                .sum::<u64>(),
+            1
+        );
+        let with = run(&rest_too(asks(cut(0, false))));
+        assert_eq!(losses.map(|flow| lost_of(&with, flow)), [0; 4]);
+        assert!(resent(&with) > 0);
+        in_order_and_once(&with, "video");
+        // A silence is known after 200 ms, when the receiver no longer waits for what was lost in it.
+        let silent = cut(0, true);
+        assert!(lost(&run(&silent)) > 100);
+        let patient =
+            run(&asks(silent).replace("resend = true", "resend = true\nreorder = \"1s\""));
+        assert_eq!(lost(&patient), 0);
+        assert!(resent(&patient) > 100);
+        in_order_and_once(&patient, "video");
+    }
+
+    #[test]
+    fn threads_change_nothing() {
+        let text = cut(0, false).replace("[[bond]]", "[[link]]\nname = \"feeder\"\nrate = \"200Mbit\"\ndelay = \"3ms\"\n[link.scheduler]\npolicy = \"fifo\"\n[[link.class]]\nname = \"all\"\n[[bond]]").replace(
+        "path = [\"boat\"]\nclass = \"voice\"",
+        "path = [\"feeder\", \"boat\"]\nclass = { feeder = \"all\", boat = \"voice\" }",
+    );
+        let scenario =
+            scenario::parse(&text, Path::new("bond.toml")).unwrap_or_else(|e| panic!("{e}"));
+        let network = scenario.network.unwrap();
+        let tables = [1, 2].map(|threads| {
+            let mut tables = Tables::default();
+            run_network(&network, threads, &mut tables).unwrap();
+            tables.0
+        });
+        assert_eq!(tables[0], tables[1]);
+    }
 }

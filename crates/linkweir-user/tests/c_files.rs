@@ -269,19 +269,6 @@ const FAULTS: [(&str, &str, &str); 18] = [
 const DIVIDED: &str = "divided by 0";
 
 #[test]
-fn what_breaks_the_contract_is_told_with_the_call() {
-    for (place, fault, expected) in FAULTS {
-        assert!(OLDEST.contains(place));
-        if expected == DIVIDED && !cfg!(target_arch = "x86_64") {
-            continue; // others give 0
-        }
-        let found = run(&OLDEST.replace(place, fault), "oldest.c", false).expect_err(fault);
-        assert!(found.contains("oldest.c: "), "{fault}: {found}");
-        assert!(found.contains(expected), "{fault}: {found}");
-    }
-}
-
-#[test]
 fn a_call_that_sleeps_is_named_though_it_takes_no_processor_time() {
     let text = OLDEST.replace("/* in sent */", "if (q == 2) for (;;) sleep(9);");
     let found = run(&text, "oldest.c", false).unwrap_err();
@@ -332,59 +319,6 @@ fn answers_are_looked_at_where_a_file_is_trusted_too() {
         let text = OLDEST.replace("/* in pick */", fault);
         let found = run(&text, "oldest.c", true).unwrap_err();
         assert!(found.contains(expected), "{found}");
-    }
-}
-
-#[test]
-fn a_table_against_the_contract_is_refused_before_anything_runs() {
-    for (from, to, expected) in [
-        (
-            ".abi = LW_ABI",
-            ".abi = 2",
-            ".abi = 2; it must be LW_ABI, which is 3 here",
-        ),
-        (
-            ".name = \"oldest\"",
-            ".name = \"older\"",
-            ".name must be \"oldest\", as the file is called",
-        ),
-        (
-            "	.pick = pick,\n",
-            "",
-            "state_size, init and pick must not be NULL",
-        ),
-        (
-            ".max_queues = LW_MAX_QUEUES",
-            ".max_queues = 0",
-            ".max_queues = 0; it must be 1 .. LW_MAX_QUEUES",
-        ),
-        (
-            "	.observe = observe,\n",
-            "",
-            "nstats = 1 needs stats and observe",
-        ),
-        (
-            ".name = \"served\"",
-            ".name = \"Served!\"",
-            "stats[0] needs a name",
-        ),
-        (
-            ".unit = LW_PKTS",
-            ".unit = LW_CHOICE",
-            "stats[0] needs a name of lower-case letters, digits and _, and a unit, which is not LW_CHOICE",
-        ),
-        (
-            "	.nstats = 1,\n",
-            "	.nparams = 1,\n	.params = &(const struct lw_param){ .name = \"mode\", .help = \"m\", .unit = LW_CHOICE, .choices = \"a|b\", .max = 5, .def = 4 },\n	.nstats = 1,\n",
-            "mode: min and max of a choice are 0 and 1, the places of \"a|b\"",
-        ),
-    ] {
-        let text = OLDEST.replace(from, to);
-        assert_ne!(text, OLDEST);
-        for trusted in [false, true] {
-            let found = run(&text, "oldest.c", trusted).unwrap_err();
-            assert!(found.contains(expected), "{to}: {found}");
-        }
     }
 }
 
@@ -471,4 +405,75 @@ fn a_process_ends_with_its_policy() {
 fn gettid() -> String {
     let link = fs::read_link("/proc/thread-self").unwrap();
     link.file_name().unwrap().to_string_lossy().into_owned()
+}
+
+/// What `make check` leaves out.
+mod slow {
+    use super::*;
+
+    #[test]
+    fn what_breaks_the_contract_is_told_with_the_call() {
+        for (place, fault, expected) in FAULTS {
+            assert!(OLDEST.contains(place));
+            if expected == DIVIDED && !cfg!(target_arch = "x86_64") {
+                continue; // others give 0
+            }
+            let found = run(&OLDEST.replace(place, fault), "oldest.c", false).expect_err(fault);
+            assert!(found.contains("oldest.c: "), "{fault}: {found}");
+            assert!(found.contains(expected), "{fault}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_table_against_the_contract_is_refused_before_anything_runs() {
+        for (from, to, expected) in [
+        (
+            ".abi = LW_ABI",
+            ".abi = 2",
+            ".abi = 2; it must be LW_ABI, which is 3 here",
+        ),
+        (
+            ".name = \"oldest\"",
+            ".name = \"older\"",
+            ".name must be \"oldest\", as the file is called",
+        ),
+        (
+            "	.pick = pick,\n",
+            "",
+            "state_size, init and pick must not be NULL",
+        ),
+        (
+            ".max_queues = LW_MAX_QUEUES",
+            ".max_queues = 0",
+            ".max_queues = 0; it must be 1 .. LW_MAX_QUEUES",
+        ),
+        (
+            "	.observe = observe,\n",
+            "",
+            "nstats = 1 needs stats and observe",
+        ),
+        (
+            ".name = \"served\"",
+            ".name = \"Served!\"",
+            "stats[0] needs a name",
+        ),
+        (
+            ".unit = LW_PKTS",
+            ".unit = LW_CHOICE",
+            "stats[0] needs a name of lower-case letters, digits and _, and a unit, which is not LW_CHOICE",
+        ),
+        (
+            "	.nstats = 1,\n",
+            "	.nparams = 1,\n	.params = &(const struct lw_param){ .name = \"mode\", .help = \"m\", .unit = LW_CHOICE, .choices = \"a|b\", .max = 5, .def = 4 },\n	.nstats = 1,\n",
+            "mode: min and max of a choice are 0 and 1, the places of \"a|b\"",
+        ),
+    ] {
+        let text = OLDEST.replace(from, to);
+        assert_ne!(text, OLDEST);
+        for trusted in [false, true] {
+            let found = run(&text, "oldest.c", trusted).unwrap_err();
+            assert!(found.contains(expected), "{to}: {found}");
+        }
+    }
+    }
 }

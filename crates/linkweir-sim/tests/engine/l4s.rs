@@ -145,31 +145,6 @@ fn inside_a_class(policy: &str, af_bps: f64, round_trip_ns: u64) -> Experiment {
     e
 }
 
-/// The policy of the classes keeps the rate of AF; inside it, the two senders share as they do alone with `dualpi2`, and L4S
-/// packets wait as little. `bench/l4s.py --inside` has more cells.
-#[test]
-fn prague_and_cubic_share_a_class_that_keeps_its_rate() {
-    for (policy, mbit, round_trip_ms) in [
-        ("pss", 40, 5),
-        ("pss", 40, 10),
-        ("pss", 120, 5),
-        ("drr", 40, 10),
-    ] {
-        let af_bps = f64::from(mbit) * 1e6;
-        let found = tables(&inside_a_class(policy, af_bps, round_trip_ms * MS));
-        let of_class = found.numbers("classes", "rate_bps")[AF];
-        let rates = found.numbers("flows", "rate_bps");
-        let wait_s = found.numbers("flows", "delay_p99_s")[L4S] - round_trip_ms as f64 / 2e3;
-        let ratio = rates[L4S] / rates[CLASSIC];
-        let what = format!("{policy}, {mbit} Mbit/s, {round_trip_ms} ms");
-        assert!((0.5..=2.0).contains(&ratio), "{what}: {ratio}");
-        assert!(wait_s <= 0.002, "{what}: {wait_s} s");
-        assert!(of_class >= 0.99 * af_bps, "{what}: {of_class} bit/s");
-        let lost = found.numbers("classes", "dropped_policy_pkts");
-        assert_eq!(lost, [0.0; 3], "{what}");
-    }
-}
-
 /// ECT(0) of classic TCP is no sign of L4S (RFC 9331, section 5.1).
 #[test]
 fn only_senders_that_count_marks_have_l4s_packets() {
@@ -185,4 +160,34 @@ fn only_senders_that_count_marks_have_l4s_packets() {
     };
     config.algorithm = tcp::Algorithm::Cubic;
     assert!(behind_s(&e).abs() < 0.002, "both are in one queue");
+}
+
+/// What `make check` leaves out.
+mod slow {
+    use super::*;
+
+    /// The policy of the classes keeps the rate of AF; inside it, the two senders share as they do alone with `dualpi2`, and L4S
+    /// packets wait as little. `bench/l4s.py --inside` has more cells.
+    #[test]
+    fn prague_and_cubic_share_a_class_that_keeps_its_rate() {
+        for (policy, mbit, round_trip_ms) in [
+            ("pss", 40, 5),
+            ("pss", 40, 10),
+            ("pss", 120, 5),
+            ("drr", 40, 10),
+        ] {
+            let af_bps = f64::from(mbit) * 1e6;
+            let found = tables(&inside_a_class(policy, af_bps, round_trip_ms * MS));
+            let of_class = found.numbers("classes", "rate_bps")[AF];
+            let rates = found.numbers("flows", "rate_bps");
+            let wait_s = found.numbers("flows", "delay_p99_s")[L4S] - round_trip_ms as f64 / 2e3;
+            let ratio = rates[L4S] / rates[CLASSIC];
+            let what = format!("{policy}, {mbit} Mbit/s, {round_trip_ms} ms");
+            assert!((0.5..=2.0).contains(&ratio), "{what}: {ratio}");
+            assert!(wait_s <= 0.002, "{what}: {wait_s} s");
+            assert!(of_class >= 0.99 * af_bps, "{what}: {of_class} bit/s");
+            let lost = found.numbers("classes", "dropped_policy_pkts");
+            assert_eq!(lost, [0.0; 3], "{what}");
+        }
+    }
 }

@@ -107,38 +107,6 @@ pub fn is_the_same_as_alone(name: &str, e: &Experiment) {
     }
 }
 
-#[test]
-fn networks_of_one_link_are_the_same_as_the_link() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let mut compared = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|extension| extension != "toml") {
-            continue;
-        }
-        let scenario = scenario::load(&path, &scenario::Overrides::default()).unwrap();
-        let mut e = scenario.experiment;
-        e.duration_ns = e.duration_ns.min(12 * S);
-        e.warmup_ns = e.warmup_ns.min(3 * S);
-        for flow in &mut e.flows {
-            // A network has no distribution of one flow's waiting times.
-            flow.measures.delays = false;
-        }
-        e.log_rows = Some(5_000);
-        match run_network(&of_one_link(&e), 1, &mut Tables::default()) {
-            Ok(_) => {}
-            Err(RunError::Invalid(message)) => {
-                println!("{}: {message}", path.display());
-                continue;
-            }
-            Err(other) => panic!("{other}"),
-        }
-        is_the_same_as_alone(&path.display().to_string(), &e);
-        compared += 1;
-    }
-    assert!(compared >= 20, "only {compared} scenarios fit");
-}
-
 /// A fifo link for packets of all kinds.
 fn station(name: &str, bps: f64, delay_s: f64) -> Station {
     let e = experiment(rate(bps), bps as u64, scheduler("fifo", &[], &[&[]]), 1, S);
@@ -551,4 +519,41 @@ fn contradictions_are_refused() {
     refused("there is no policy", &|n| {
         n.links[0].scheduler.policy = "none".to_owned();
     });
+}
+
+/// What `make check` leaves out.
+mod slow {
+    use super::*;
+
+    #[test]
+    fn networks_of_one_link_are_the_same_as_the_link() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        let mut compared = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "toml") {
+                continue;
+            }
+            let scenario = scenario::load(&path, &scenario::Overrides::default()).unwrap();
+            let mut e = scenario.experiment;
+            e.duration_ns = e.duration_ns.min(12 * S);
+            e.warmup_ns = e.warmup_ns.min(3 * S);
+            for flow in &mut e.flows {
+                // A network has no distribution of one flow's waiting times.
+                flow.measures.delays = false;
+            }
+            e.log_rows = Some(5_000);
+            match run_network(&of_one_link(&e), 1, &mut Tables::default()) {
+                Ok(_) => {}
+                Err(RunError::Invalid(message)) => {
+                    println!("{}: {message}", path.display());
+                    continue;
+                }
+                Err(other) => panic!("{other}"),
+            }
+            is_the_same_as_alone(&path.display().to_string(), &e);
+            compared += 1;
+        }
+        assert!(compared >= 20, "only {compared} scenarios fit");
+    }
 }

@@ -384,45 +384,6 @@ fn mean_split(queues: &Queues) -> Split {
     )
 }
 
-/// Table 2 of the journal version, 300 users: per cent decoded after one to four attempts, and given up; its drop of 2.34
-/// under RR is a misprint, since the other four leave 0.42.
-#[test]
-fn schedulers_differ_as_published() {
-    let (rr, rr_lost) = mean_split(&Queues::Own("rr", 11));
-    let (pf, pf_lost) = mean_split(&Queues::Own("tauran_pf", 11));
-    let (_, short_lost) = mean_split(&Queues::Shared(11));
-    for (found, published) in rr.iter().zip([50.96, 25.73, 19.07, 3.82, 0.42]) {
-        assert!((found - published).abs() < 2.5, "{rr:?}");
-    }
-    for (found, published) in pf.iter().zip([54.84, 26.75, 15.49, 2.63, 0.29]) {
-        assert!((found - published).abs() < 2.5, "{pf:?}");
-    }
-    assert!(pf[0] > rr[0] && pf_lost < rr_lost);
-    assert!(
-        pf_lost <= 3.0 && short_lost > 12.0,
-        "{pf_lost} {short_lost}"
-    );
-}
-
-/// CoDeS holds waiting below its timeout, and so lowers delay and jitter; it loses hardly more than PF.
-#[test]
-fn a_timeout_holds_delays_down() {
-    let (pf, codes) = (
-        tables(&voice(300, &Queues::Own("tauran_pf", 11), 1680, 2)),
-        tables(&voice(300, &Queues::Own("tauran_codes", 11), 1680, 2)),
-    );
-    let most = |of: &Tables, column: &str| {
-        of.reals("classes", column)
-            .iter()
-            .flatten()
-            .fold(0.0, |a: f64, b| a.max(*b))
-    };
-    let mean = |of: &Tables, column: &str| of.numbers("flows", column).iter().sum::<f64>() / 300.0;
-    assert!(most(&codes, "delay_max_s") <= 0.1 && most(&pf, "delay_max_s") > 0.2);
-    assert!(mean(&codes, "delay_mean_s") < mean(&pf, "delay_mean_s"));
-    assert!(mean(&codes, "jitter_mad_s") < mean(&pf, "jitter_mad_s"));
-}
-
 /// Delays that fall after a second, and a link so fast that a packet's 286 coded bytes take 2.288 us.
 fn falling_delays() -> Experiment {
     let steps = |before_s: f64, after_s: f64| Signal::Steps {
@@ -575,5 +536,50 @@ fn round_trips_take_the_delays_twice() {
             (srtt_ms - 2.0 * one_way_ms).abs() < 1.5,
             "{srtt_ms} ms, one way {one_way_ms}"
         );
+    }
+}
+
+/// What `make check` leaves out.
+mod slow {
+    use super::*;
+
+    /// Table 2 of the journal version, 300 users: per cent decoded after one to four attempts, and given up; its drop of 2.34
+    /// under RR is a misprint, since the other four leave 0.42.
+    #[test]
+    fn schedulers_differ_as_published() {
+        let (rr, rr_lost) = mean_split(&Queues::Own("rr", 11));
+        let (pf, pf_lost) = mean_split(&Queues::Own("tauran_pf", 11));
+        let (_, short_lost) = mean_split(&Queues::Shared(11));
+        for (found, published) in rr.iter().zip([50.96, 25.73, 19.07, 3.82, 0.42]) {
+            assert!((found - published).abs() < 2.5, "{rr:?}");
+        }
+        for (found, published) in pf.iter().zip([54.84, 26.75, 15.49, 2.63, 0.29]) {
+            assert!((found - published).abs() < 2.5, "{pf:?}");
+        }
+        assert!(pf[0] > rr[0] && pf_lost < rr_lost);
+        assert!(
+            pf_lost <= 3.0 && short_lost > 12.0,
+            "{pf_lost} {short_lost}"
+        );
+    }
+
+    /// CoDeS holds waiting below its timeout, and so lowers delay and jitter; it loses hardly more than PF.
+    #[test]
+    fn a_timeout_holds_delays_down() {
+        let (pf, codes) = (
+            tables(&voice(300, &Queues::Own("tauran_pf", 11), 1680, 2)),
+            tables(&voice(300, &Queues::Own("tauran_codes", 11), 1680, 2)),
+        );
+        let most = |of: &Tables, column: &str| {
+            of.reals("classes", column)
+                .iter()
+                .flatten()
+                .fold(0.0, |a: f64, b| a.max(*b))
+        };
+        let mean =
+            |of: &Tables, column: &str| of.numbers("flows", column).iter().sum::<f64>() / 300.0;
+        assert!(most(&codes, "delay_max_s") <= 0.1 && most(&pf, "delay_max_s") > 0.2);
+        assert!(mean(&codes, "delay_mean_s") < mean(&pf, "delay_mean_s"));
+        assert!(mean(&codes, "jitter_mad_s") < mean(&pf, "jitter_mad_s"));
     }
 }
