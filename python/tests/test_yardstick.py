@@ -6,17 +6,19 @@ from __future__ import annotations
 import doctest
 import hashlib
 import importlib
+import itertools
 import json
 import math
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import REPOSITORY, SCENARIOS, linkweir, strict_json
 
 import linkweir as package
-from linkweir import traces
+from linkweir import _native, traces
 from linkweir.comparison.fitting import listed_policies
 from linkweir.comparison.promises import KEPT, MISSED
 from linkweir.fault import DirectoryError, PlanError
@@ -83,7 +85,7 @@ class Here:
             take(work(job))
 
 
-@pytest.mark.parametrize("module", ["execute", "figures", "traffic"])
+@pytest.mark.parametrize("module", ["cases", "execute", "figures", "traffic"])
 def test_docstrings(module: str) -> None:
     found = importlib.import_module(f"linkweir.yardstick.{module}")
     assert doctest.testmod(found).failed == 0
@@ -164,6 +166,36 @@ def test_the_lte_trace_is_the_shipped_one() -> None:
 )
 def test_fades_end_where_the_capacity_is_back(name: str, ends: list[float]) -> None:
     assert list(traffic.fade_ends(CASES[name])) == pytest.approx(ends)
+
+
+def test_the_seed_says_when_slots_begin() -> None:
+    """Stalls of 100 ms every 15 s, in both the link and the probe's flow, and the same ones under every policy."""
+    plan, _ = prepare(["fifo", "pss"], ["leo-slots"], seeds=10)
+    phases: dict[int, set[float]] = {}
+    for run in plan.runs:
+        scenario = with_inputs(run.job.text, run.job.inputs, run.seed)
+        written = scenario.native.written()
+        rates = itertools.pairwise(_steps_of(written["link"]["rate"]))
+        stalls = [(start_s, end_s) for (start_s, bps), (end_s, _) in rates if bps == 0]
+        # One may have begun before the run.
+        assert len(stalls) >= 3
+        assert all(round(end_s - start_s, 6) == 0.1 for start_s, end_s in stalls if start_s)
+        phases.setdefault(run.seed, set()).update(round(end_s % 15.0, 6) for _, end_s in stalls)
+        delays = [at_s for at_s, _ in _steps_of(written["link"]["delay"]) if at_s]
+        assert {round(at_s % 15.0, 6) for at_s in delays} == phases[run.seed]
+        probe = next(flow for flow in written["flow"] if flow.get("name") == traffic.PROBE)
+        begins = [at_s for at_s, bps in _steps_of(probe["rate"]) if bps]
+        assert {round(at_s % 15.0, 6) for at_s in begins} == phases[run.seed]
+    assert all(len(found) == 1 for found in phases.values())
+    assert len(set.union(*phases.values())) == 10
+    again, _ = prepare(["fifo", "pss"], ["leo-slots"], seeds=10)
+    assert plan.sha256 == again.sha256
+
+
+def _steps_of(signal: Any) -> list[tuple[float, float]]:
+    """The steps of a rate or a delay as a scenario has it: time, s, and value in base units."""
+    kind = "rate" if "bit" in str(signal["steps"]) else "time"
+    return [(_native.quantity(at, "time"), _native.quantity(value, kind)) for at, value in signal["steps"]]
 
 
 def test_the_reference_names_the_link_whose_fades_have_no_figure() -> None:

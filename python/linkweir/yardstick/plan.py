@@ -97,12 +97,16 @@ def prepare(
     chosen = _chosen(cases, quick=quick)
     measured = candidates(policies)
     places = [(case, load) for case in chosen for load in case.loads if not quick or _is_quick(case, load)]
+    seeds_of_runs = tuple(range(1, count + 1))
     entries, scenarios = [], []
     for (case, load), candidate in itertools.product(places, measured):
-        found = fitted(case, load, candidate)
+        drawn = seeds_of_runs if case.slot_s is not None else seeds_of_runs[:1]
+        by_seed = {seed: fitted(case.of_seed(seed), load, candidate) for seed in drawn}
+        found = by_seed[seeds_of_runs[0]]
         entries.append(Entry(case.name, load, candidate.label, _trace_sha256(found.scenario.inputs), found.notes))
-        scenarios.append(({"test_case": case.name, "load": load, "policy": candidate.label}, found.scenario))
-    seeds_of_runs = tuple(range(1, count + 1))
+        shown = {"test_case": case.name, "load": load, "policy": candidate.label}
+        of_seeds = {seed: one.scenario for seed, one in by_seed.items()}
+        scenarios.append((shown, found.scenario if case.slot_s is None else of_seeds))
     plan = Plan.of_scenarios(NAME, scenarios, seeds_of_runs)
     return plan, Facts(
         policies=tuple(one.label for one in measured),
