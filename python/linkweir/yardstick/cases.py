@@ -184,8 +184,8 @@ _NOTHING = "nothing more"
 _NONE_KNOWN = "nothing that is known"
 _UNREAD = "after {}, parameters not checked against its text"
 _DRAFT = "after RFC 8867, parameters checked against draft-ietf-rmcat-eval-test-03, section {}, not the RFC's text"
-_OUR_FLOWS = "the number of flows is ours"
-_OUR_RATES = "rates and times are ours"
+_OUR_FLOWS = "our number of flows"
+_OUR_RATES = "our rates and times"
 
 
 def _aqm(
@@ -262,7 +262,7 @@ _AQM = (
             _tcp("medium", 6, start="10s", stop="30s"),
             _tcp("heavy", 4, start="20s", stop="30s"),
         ),
-        "numbers of flows and times are ours",
+        "our numbers of flows and times",
         duration_s=40,
     ),
     _aqm(
