@@ -354,7 +354,7 @@ impl Feedback {
         self.dip(now_ns);
         self.clamp();
         if self.bounds.anticipate {
-            self.estimate.anticipate(now_ns, self.rtt_ns);
+            self.estimate.anticipate(now_ns, self.rtt_ns + MARK_NS);
         }
         let steer = self.pace(now_ns, sent);
         Some(Steer {

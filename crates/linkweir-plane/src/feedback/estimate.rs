@@ -148,17 +148,18 @@ impl Estimate {
         }
     }
 
-    /// Bounds the growth of the capacity, so that a fall to its lowest value of late makes a short queue only.
+    /// Bounds the growth of the capacity, so that a fall to its lowest value of late, known `unseen_ns` late, makes a
+    /// short queue only.
     ///
     /// While the capacity is looked for nothing is known of how it varies. Where delays differ by themselves, a low value may
     /// be an error; bounds by errors would lower the capacity step by step.
-    pub(super) fn anticipate(&mut self, now_ns: u64, rtt_ns: u64) {
+    pub(super) fn anticipate(&mut self, now_ns: u64, unseen_ns: u64) {
         if self.searching || self.noise_ns > STEADY_NS {
             self.lowest.forget();
         } else {
             self.lowest.add(now_ns, self.capacity_bps);
         }
-        self.most_bps = self.lowest.most_bps(rtt_ns);
+        self.most_bps = self.lowest.most_bps(unseen_ns);
     }
 
     /// Lifts that bound.

@@ -9,8 +9,6 @@
 
 use std::collections::VecDeque;
 
-use super::MARK_NS;
-
 /// For how long the lowest capacity is remembered, ns.
 const MEMORY_NS: u64 = 3_000_000_000;
 /// By how much a fall to it may fill the queue, ns: with the queue that is aimed at and a packet before it, voice then waits for
@@ -45,11 +43,10 @@ impl Lowest {
         }
     }
 
-    /// The capacity up to which the estimate may grow over a round trip of `rtt_ns`, bit/s; infinite if none is known.
-    pub(super) fn most_bps(&self, rtt_ns: u64) -> f64 {
-        let unseen_ns = (rtt_ns + MARK_NS) as f64;
+    /// The capacity up to which the estimate may grow if a fall is known `unseen_ns` late, bit/s; infinite if none is known.
+    pub(super) fn most_bps(&self, unseen_ns: u64) -> f64 {
         self.known.front().map_or(f64::INFINITY, |(_, bps)| {
-            bps * (1.0 + ALLOWED_NS / unseen_ns)
+            bps * (1.0 + ALLOWED_NS / unseen_ns as f64)
         })
     }
 
@@ -68,18 +65,18 @@ mod tests {
     #[test]
     fn the_lowest_of_the_last_seconds_counts() {
         let mut lowest = Lowest::default();
-        assert_eq!(lowest.most_bps(60_000_000), f64::INFINITY);
+        assert_eq!(lowest.most_bps(80_000_000), f64::INFINITY);
         lowest.add(0, 10e6);
         lowest.add(S, 6e6);
         lowest.add(2 * S, 8e6);
-        // 15 ms in 60 ms of round trip and 20 ms until a mark: 3/16 more.
-        assert_eq!(lowest.most_bps(60_000_000), 7.125e6);
+        // 15 ms in 80 ms: 3/16 more.
+        assert_eq!(lowest.most_bps(80_000_000), 7.125e6);
         lowest.add(4 * S, 9e6);
-        assert_eq!(lowest.most_bps(60_000_000), 7.125e6);
+        assert_eq!(lowest.most_bps(80_000_000), 7.125e6);
         lowest.add(4 * S + 1, 9e6);
-        assert_eq!(lowest.most_bps(60_000_000), 9.5e6);
+        assert_eq!(lowest.most_bps(80_000_000), 9.5e6);
         lowest.forget();
-        assert_eq!(lowest.most_bps(60_000_000), f64::INFINITY);
+        assert_eq!(lowest.most_bps(80_000_000), f64::INFINITY);
     }
 
     #[test]
