@@ -317,7 +317,7 @@ def test_a_kernel_gets_packets_for_calls_and_no_film() -> None:
 @pytest.mark.parametrize(
     ("policy", "cases", "said"),
     [
-        ("pss", [], "where = virtual: takes about a second for a second of each run; name the cases wanted"),
+        ("pss", [], "where = virtual: a kernel is far slower than the simulator; name the cases wanted"),
         ("pss", ["geo-rain"], "policy pss: case geo-rain, load light: link.beam = ...: is not there in the laboratory"),
         (
             "pss",

@@ -112,7 +112,7 @@ def prepare(
         LaboratoryError: the laboratory's kernel cannot be built, or lacks a policy.
     """
     if laboratory is not None and not cases:
-        raise PlanError("where = virtual: takes about a second for a second of each run; name the cases wanted")
+        raise PlanError("where = virtual: a kernel is far slower than the simulator; name the cases wanted")
     count = SEEDS if seeds is None else seeds
     if not 1 <= count <= MOST_SEEDS:
         raise PlanError(f"seeds = {count}: must be 1 .. {MOST_SEEDS}")
