@@ -6,21 +6,27 @@ from __future__ import annotations
 import doctest
 import hashlib
 import importlib
+import itertools
 import json
 import math
 import re
+import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from command import REPOSITORY, SCENARIOS, linkweir, strict_json
+from command import REPOSITORY, SCENARIOS, linkweir, linkweir_process, strict_json
 
 import linkweir as package
-from linkweir import traces
+from linkweir import _native, traces
 from linkweir.comparison.fitting import listed_policies
 from linkweir.comparison.promises import KEPT, MISSED
+from linkweir.comparison.virtual import VirtualTime
 from linkweir.fault import DirectoryError, PlanError
-from linkweir.scenarios.scenario import with_inputs
+from linkweir.lab import peers
+from linkweir.lab.world import World, below_the_link, world
+from linkweir.scenarios.scenario import Scenario, with_inputs
 from linkweir.sweeps.job import Answer, Job, work
 from linkweir.sweeps.outcome import SweepInterrupted
 from linkweir.yardstick import CASES, LOADS, Yardstick, measure, traffic
@@ -28,6 +34,7 @@ from linkweir.yardstick.candidates import candidates, fitted
 from linkweir.yardstick.cases import LEFT_OUT
 from linkweir.yardstick.execute import run_yardstick
 from linkweir.yardstick.figures import FIGURES, Found, dominating
+from linkweir.yardstick.instructions import instructions
 from linkweir.yardstick.plan import prepare
 
 STARVING = '''
@@ -67,6 +74,15 @@ class Flaky:
             return 7
         return min((q for q, queue in enumerate(view.queues) if queue.ready), default=None)
 '''
+SLOW = """
+class Slow:
+    "As strict priority, after many comparisons."
+
+    def pick(self, view):
+        for _ in range(10):
+            ready = [q for q, queue in enumerate(view.queues) if queue.ready]
+        return min(ready, default=None)
+"""
 LONG_TCP = "media-long-tcp", "as written"
 
 
@@ -83,10 +99,60 @@ class Here:
             take(work(job))
 
 
-@pytest.mark.parametrize("module", ["execute", "figures", "traffic"])
+@pytest.mark.parametrize("module", ["cases", "execute", "figures", "traffic"])
 def test_docstrings(module: str) -> None:
     found = importlib.import_module(f"linkweir.yardstick.{module}")
     assert doctest.testmod(found).failed == 0
+
+
+# --- Cost -----------------------------------------------------------------------------------------------------------
+
+
+def test_instructions_are_counted_and_two_counts_agree(tmp_path: Path) -> None:
+    """A policy that compares all queues ten times for each packet costs more than one that does so once."""
+    slow = tmp_path / "slow.py"
+    slow.write_text(SLOW)
+    plain = tmp_path / "plain.py"
+    plain.write_text(SLOW.replace("10", "1").replace("Slow", "Plain"))
+    broken = tmp_path / "broken.py"
+    broken.write_text(BROKEN)
+    if shutil.which("valgrind") is None:
+        assert set(instructions(candidates(["fifo"])).values()) == {None}
+        pytest.skip("valgrind is not installed")
+    found, again = (instructions(candidates(["fifo", "pss", str(slow), str(plain), str(broken)])) for _ in range(2))
+    assert found == again
+    assert found.pop("Broken") is None
+    assert all(found.values())
+    counts = {label: count or 0 for label, count in found.items()}
+    assert counts["fifo"] < counts["pss"] < counts["Plain"] < counts["Slow"]
+    # Each packet needs one decision at least, and each comparison one instruction: three queues, nine times more.
+    assert counts["Slow"] - counts["Plain"] > 9 * 3
+    assert instructions(candidates(["pss"])) == {"pss": found["pss"]}
+
+
+def test_a_policy_in_c_is_counted(tmp_path: Path) -> None:
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind is not installed")
+    mine = tmp_path / "mine.c"
+    mine.write_text(
+        (REPOSITORY / "core" / "src" / "strict.c")
+        .read_text()
+        .replace("lw_policy_strict", "lw_policy_mine")
+        .replace('"strict"', '"mine"')
+    )
+    found = instructions(candidates(["strict", str(mine)]))
+    assert found["mine"] == pytest.approx(found["strict"], rel=0.1)
+
+
+def test_without_valgrind_nothing_is_counted_and_the_page_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = measure(["fifo"], cases=[LONG_TCP[0]], seeds=1, jobs=1, instructions=True, out=tmp_path / "out")
+    assert found.facts.instructions == {"fifo": None}
+    assert {row["instructions_per_packet"] for row in found.records} == {None}
+    assert "<td>not counted</td>" in (tmp_path / "out" / "report.html").read_text()
+    assert Yardstick.load(tmp_path / "out").facts == found.facts
 
 
 # --- Cases ----------------------------------------------------------------------------------------------------------
@@ -167,6 +233,36 @@ def test_fades_end_where_the_capacity_is_back(name: str, ends: list[float]) -> N
     assert list(traffic.fade_ends(CASES[name])) == pytest.approx(ends)
 
 
+def test_the_seed_says_when_slots_begin() -> None:
+    """Stalls of 100 ms every 15 s, in both the link and the probe's flow, and the same ones under every policy."""
+    plan, _ = prepare(["fifo", "pss"], ["leo-slots"], seeds=10)
+    phases: dict[int, set[float]] = {}
+    for run in plan.runs:
+        scenario = with_inputs(run.job.text, run.job.inputs, run.seed)
+        written = scenario.native.written()
+        rates = itertools.pairwise(_steps_of(written["link"]["rate"]))
+        stalls = [(start_s, end_s) for (start_s, bps), (end_s, _) in rates if bps == 0]
+        # One may have begun before the run.
+        assert len(stalls) >= 3
+        assert all(round(end_s - start_s, 6) == 0.1 for start_s, end_s in stalls if start_s)
+        phases.setdefault(run.seed, set()).update(round(end_s % 15.0, 6) for _, end_s in stalls)
+        delays = [at_s for at_s, _ in _steps_of(written["link"]["delay"]) if at_s]
+        assert {round(at_s % 15.0, 6) for at_s in delays} == phases[run.seed]
+        probe = next(flow for flow in written["flow"] if flow.get("name") == traffic.PROBE)
+        begins = [at_s for at_s, bps in _steps_of(probe["rate"]) if bps]
+        assert {round(at_s % 15.0, 6) for at_s in begins} == phases[run.seed]
+    assert all(len(found) == 1 for found in phases.values())
+    assert len(set.union(*phases.values())) == 10
+    again, _ = prepare(["fifo", "pss"], ["leo-slots"], seeds=10)
+    assert plan.sha256 == again.sha256
+
+
+def _steps_of(signal: Any) -> list[tuple[float, float]]:
+    """The steps of a rate or a delay as a scenario has it: time, s, and value in base units."""
+    kind = "rate" if "bit" in str(signal["steps"]) else "time"
+    return [(_native.quantity(at, "time"), _native.quantity(value, kind)) for at, value in signal["steps"]]
+
+
 def test_the_reference_names_the_link_whose_fades_have_no_figure() -> None:
     """Its rain is drawn in the run, so the probe cannot be written into the scenario."""
     flows = traffic.scenario_of(CASES["geo-rain"], "light")["flow"]
@@ -183,6 +279,91 @@ def test_the_probe_sends_after_fades_only() -> None:
     ]
     assert len(sent_s) > 100
     assert all(17 <= at_s <= 19.1 or 34 <= at_s <= 36.1 for at_s in sent_s)
+
+
+# --- In the laboratory ----------------------------------------------------------------------------------------------
+
+
+class NoKernel(VirtualTime):
+    """A laboratory that only makes jobs."""
+
+    where = "Linux of a test in virtual time"
+
+    def job(self, scenario: Scenario, peer: str) -> World:
+        if peer:
+            return below_the_link(scenario, peers.queues(scenario, peer), every_packet=True)
+        return world(scenario, frozenset(["pss"]), every_packet=True)
+
+    def place(self, peer: str, job: World) -> tuple[str, ...]:
+        return ("virtual time", "no kernel", peer)
+
+
+def test_a_kernel_gets_packets_for_calls_and_no_film() -> None:
+    """G.711: 160 bytes every 20 ms and 40 bytes of headers are 80 kbit/s."""
+    plan, facts = prepare(["pss", "cake"], ["leo-slots"], seeds=2, laboratory=NoKernel())
+    assert [entry.policy for entry in facts.entries[:2]] == ["pss", "cake"]
+    for run in plan.runs:
+        flows = with_inputs(run.job.text, run.job.inputs, run.seed).native.written()["flow"]
+        assert {flow["kind"] for flow in flows} == {"cbr", "tcp"}
+        call = next(flow for flow in flows if flow["name"] == traffic.RATED)
+        assert (_native.quantity(call["rate"], "rate"), call["packet"], call["jitter"]) == (80_000, "200B", 0.1)
+        assert run.job.place[2] == ("" if run.case.number % 2 else "cake")
+    notes = facts.entries[1].notes
+    assert "the film is left out" in notes
+    assert any("cake" in note or "operator" in note or "tc" in note for note in notes)
+    simulated, _ = prepare(["pss"], ["leo-slots"], seeds=2)
+    assert {run.job.identity for run in plan.runs}.isdisjoint(run.job.identity for run in simulated.runs)
+
+
+@pytest.mark.parametrize(
+    ("policy", "cases", "said"),
+    [
+        ("pss", [], "where = virtual: a kernel is far slower than the simulator; name the cases wanted"),
+        ("pss", ["geo-rain"], "policy pss: case geo-rain, load light: link.beam = ...: is not there in the laboratory"),
+        (
+            "pss",
+            ["media-short-tcp"],
+            "load as written: flow[2].kind = requests: must be cbr, poisson or tcp in the labor",
+        ),
+        ("moon", ["geo"], ", dualpi2, cake, htb+fq_codel, ets, fq_pie; a file's name ends in .c or .py"),
+        ("mine.py", ["geo"], "case geo, load light: scheduler.policy"),
+    ],
+)
+def test_what_the_laboratory_cannot_do_is_refused(
+    policy: str, cases: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(STARVING)
+    with pytest.raises(PlanError, match=re.escape(said)):
+        prepare([policy], cases, laboratory=NoKernel())
+
+
+def test_most_cases_run_in_the_laboratory() -> None:
+    refused = {"bursts", "mix", "media-short-tcp", "geo-rain"}
+    prepare(["pss"], sorted(CASES.keys() - refused), seeds=1, laboratory=NoKernel())
+    for name in refused:
+        with pytest.raises(PlanError, match="in the laboratory"):
+            prepare(["pss"], [name], seeds=1, laboratory=NoKernel())
+
+
+@pytest.mark.slow
+def test_a_kernel_in_virtual_time_gets_its_rows(tmp_path: Path) -> None:
+    """It builds the laboratory, which takes minutes, once."""
+    out = tmp_path / "out"
+    asked = ["yardstick", "--where", "virtual", "--case", "media-long-tcp", "--policy", "pss", "--policy", "cake"]
+    done = linkweir_process(*asked, "--seeds", "1", "--json", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    rows = {row["policy"]: row for row in strict_json(done.stdout)["rows"]}
+    for row in rows.values():
+        assert row["kernel"].startswith("Linux 6.12")
+        assert row["mos"] is row["after_fade_p99_s"] is None
+        assert 0.8 < row["used"] <= 1.01
+        assert row["urgent_p999_s"] < 0.1
+    assert rows["pss"]["promise"] == "kept"
+    first = (out / "report.html").read_bytes()
+    again = measure(["pss", "cake"], cases=["media-long-tcp"], seeds=1, where="virtual", out=tmp_path / "again")
+    assert again.sweep.runs_now == 2
+    assert (tmp_path / "again" / "report.html").read_bytes() == first
 
 
 # --- Figures --------------------------------------------------------------------------------------------------------

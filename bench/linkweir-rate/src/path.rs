@@ -47,7 +47,9 @@ const WIRE: Wire = Wire {
 pub enum Rule {
     /// The rule for this project's feedback.
     Feedback,
-    /// The same where no far end reports, but echoes probes.
+    /// The same with `anticipate`.
+    Anticipating,
+    /// The same as the first where no far end reports, but echoes probes.
     Echoes,
     /// The rule before that.
     Before,
@@ -194,6 +196,11 @@ impl<'t> Path<'t> {
         load: Load,
         (bounds, begin_bps): (Bounds, u64),
     ) -> Path<'t> {
+        let rule = if rule == Rule::Anticipating {
+            Rule::Feedback // with other bounds
+        } else {
+            rule
+        };
         let scheduler = scheduler();
         let classes = [("ef", 100), ("rest", REST_PKTS)].map(|(name, pkts)| Class {
             name: name.to_string(),
@@ -287,7 +294,7 @@ impl<'t> Path<'t> {
                 path.at(0, What::Probe(0));
                 path.at(ACHIEVED_NS, What::Achieved(0));
             }
-            Rule::Fifo => {}
+            Rule::Anticipating | Rule::Fifo => {}
         }
         path
     }
@@ -422,7 +429,7 @@ impl<'t> Path<'t> {
             Rule::Feedback => self.feedback.due_ns(self.sent.pkts),
             Rule::Echoes => self.echoes.due_ns(self.sent.pkts),
             Rule::Before => self.before.due_ns(self.sent.pkts),
-            Rule::Autorate | Rule::Oracle | Rule::Fifo => return,
+            Rule::Anticipating | Rule::Autorate | Rule::Oracle | Rule::Fifo => return,
         };
         if due_ns > now_ns
             || self

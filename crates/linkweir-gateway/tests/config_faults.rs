@@ -595,6 +595,9 @@ fn feedback_needs_no_number() {
     ] {
         assert_eq!(of(&alone(link)), expected, "{link}");
     }
+    let anticipates = |link: &str| alone(link).peers[0].capacity.feedback.unwrap().anticipate;
+    assert!(!anticipates("feedback = true"));
+    assert!(anticipates("feedback = { anticipate = true }"));
     let without = alone("rate = \"20Mbit\"\nfeedback = false");
     assert_eq!(without.peers[0].capacity.feedback, None);
 }

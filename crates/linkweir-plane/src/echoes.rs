@@ -208,6 +208,7 @@ mod tests {
         floor_bps: 64_000,
         ceiling_bps: 1_000_000_000,
         delay_ns: 25 * MS,
+        anticipate: false,
     };
 
     /// A device under full load, a link with a queue of its own, and hosts behind it that echo.

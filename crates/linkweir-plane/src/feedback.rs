@@ -20,8 +20,10 @@
 //!   and Jacobson, 2016).
 //! * While no mark is answered, little is sent. The capacity stays, so that its rate is taken up again after an outage.
 //! * `schedule.rs` learns the period at which the path changes. Little is sent while it does (`Cut`).
+//! * `lowest.rs` bounds the growth of the capacity, if the user wants falls to be anticipated.
 
 mod estimate;
+mod lowest;
 mod message;
 mod reporter;
 mod schedule;
@@ -238,6 +240,9 @@ impl Feedback {
     /// Changes the bounds. What was learned stays.
     pub fn set_bounds(&mut self, bounds: Bounds) {
         self.bounds = bounds;
+        if !bounds.anticipate {
+            self.estimate.do_not_anticipate();
+        }
         self.clamp();
     }
 
@@ -348,6 +353,9 @@ impl Feedback {
         self.end_cut(now_ns, report.sent_ns);
         self.dip(now_ns);
         self.clamp();
+        if self.bounds.anticipate {
+            self.estimate.anticipate(now_ns, self.rtt_ns + MARK_NS);
+        }
         let steer = self.pace(now_ns, sent);
         Some(Steer {
             reported: true,

@@ -88,6 +88,8 @@ pub struct Bounds {
     pub ceiling_bps: u64,
     /// How much longer than its shortest the way may take, ns.
     pub delay_ns: u64,
+    /// Whether the capacity grows only so far that a fall to its lowest value of late makes a short queue.
+    pub anticipate: bool,
 }
 
 /// The settings from which a link is made.

@@ -106,7 +106,7 @@ def compare(
     comparison that was interrupted.
     """
     chosen = _with_changes(_listed(policies, "--policies", "names of policies, like pss,drr"), changes or [])
-    laboratory = _laboratory(where, kernel, jobs, dask)
+    laboratory = laboratory_of(where, kernel, jobs, dask)
     files = [] if traces is None else _listed(traces, "--traces", "paths of capacity traces, or leave it out")
     plan, facts = prepare(
         scenario,
@@ -135,7 +135,7 @@ def compare(
         raise typer.Exit(1)
 
 
-def _laboratory(where: str, kernel: str, jobs: int | None, dask: str | None) -> VirtualTime | None:
+def laboratory_of(where: str, kernel: str, jobs: int | None, dask: str | None) -> VirtualTime | None:
     """The laboratory, if the runs are done there."""
     if where not in PLACES:
         raise typer.BadParameter(f"{where}: must be one of {', '.join(PLACES)}", param_hint="--where")

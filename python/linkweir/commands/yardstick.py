@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from linkweir.commands.compare import laboratory_of
 from linkweir.commands.executor import executor_of
 from linkweir.commands.present import emit, emit_json, say
 from linkweir.commands.progress import bar, warnings_in_a_line
@@ -18,7 +19,7 @@ from linkweir.yardstick.cases import CASES
 from linkweir.yardstick.execute import run_yardstick
 from linkweir.yardstick.figures import FIGURES
 from linkweir.yardstick.outcome import Yardstick
-from linkweir.yardstick.page import faults, place_name, promise_sentences
+from linkweir.yardstick.page import cost_sentence, faults, place_name, promise_sentences
 from linkweir.yardstick.plan import MOST_SEEDS, SEEDS, prepare
 
 app = typer.Typer(add_completion=False)
@@ -44,14 +45,23 @@ def yardstick(
         int | None,
         typer.Option(metavar="N", help=f"Runs of each (default: {SEEDS}).", min=1, max=MOST_SEEDS),
     ] = None,
+    instructions: Annotated[
+        bool, typer.Option("--instructions", help="Count instructions per packet of each policy (needs valgrind).")
+    ] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the cases and what each leaves out.")] = False,
+    where: Annotated[
+        str, typer.Option(help="simulator; or virtual: a kernel's queues and TCP in virtual time, for named cases.")
+    ] = "simulator",
+    kernel: Annotated[
+        str, typer.Option("--kernel", help="With --where virtual: 6.12, or newest, that of Debian's backports.")
+    ] = "6.12",
     jobs: Annotated[int | None, typer.Option(help="Processes (default: one per processor).", min=1)] = None,
     dask: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Scheduler of a Dask cluster that does the runs.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Directory (default: runs/yardstick, or runs/yardstick-quick)."),
+        typer.Option("--out", metavar="DIR", help="Directory (default: runs/yardstick, with -quick or -virtual)."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Start over: overwrite what is there.")] = False,
     wide: Annotated[bool, typer.Option("--wide", help="Show all columns, also those that do not fit.")] = False,
@@ -64,11 +74,21 @@ def yardstick(
     if listed:
         _list(as_json=as_json, wide=wide)
         return
-    plan, facts = prepare(policies or (), cases or (), seeds=seeds, quick=quick)
-    directory = Path("runs") / ("yardstick-quick" if quick else "yardstick") if out is None else out
+    laboratory = laboratory_of(where, kernel, jobs, dask)
+    plan, facts = prepare(
+        policies or (),
+        cases or (),
+        seeds=seeds,
+        quick=quick,
+        instructions=instructions,
+        jobs=jobs,
+        laboratory=laboratory,
+    )
+    usual = "yardstick-virtual" if laboratory else "yardstick-quick" if quick else "yardstick"
+    directory = Path("runs") / usual if out is None else out
     try:
         with executor_of(jobs, dask) as executor, warnings_in_a_line(), bar() as progress:
-            found = run_yardstick(plan, facts, executor, out=directory, force=force, progress=progress)
+            found = run_yardstick(plan, facts, laboratory or executor, out=directory, force=force, progress=progress)
     except SweepInterrupted as interrupted:
         show_yardstick(Yardstick(facts, interrupted.sweep), directory, as_json=as_json, wide=wide)
         say(f"linkweir: {interrupted}; the same command resumes it")
@@ -106,8 +126,8 @@ def show_yardstick(found: Yardstick, directory: Path, *, as_json: bool, wide: bo
         if left_out:
             emit(f"not shown: {', '.join(left_out)}; the report has all, and --wide\n")
         emit("\n")
-        for line in promise_sentences(found):
-            emit(f"{line}\n")
+        for line in (*promise_sentences(found), cost_sentence(found)):
+            emit(f"{line}\n" if line else "")
         sweep = found.sweep
         emit(
             f"{sweep.runs_done} of {sweep.runs_planned} runs done: {sweep.runs_now} now, "

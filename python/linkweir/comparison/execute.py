@@ -86,11 +86,7 @@ def compare(
     [('strict', 'kept'), ('fifo', 'missed')]
     """
     executor = of_client(client, jobs)
-    if where not in PLACES:
-        raise ValueError(f"where = {where!r}: must be one of {', '.join(PLACES)}")
-    if where == "virtual" and client is not None:
-        raise ValueError("client: a cluster does runs of the simulator; leave it out with where = 'virtual'")
-    laboratory = _laboratory(kernel, jobs) if where == "virtual" else None
+    laboratory = laboratory_at(where, kernel, client, jobs)
     plan, facts = prepare(
         scenario,
         policies,
@@ -106,7 +102,19 @@ def compare(
     return run_comparison(plan, facts, laboratory or executor, out=out, force=force, progress=progress)
 
 
-def _laboratory(kernel: str, jobs: int | None) -> VirtualTime:
+def laboratory_at(where: str, kernel: str, client: Client | None, jobs: int | None) -> VirtualTime | None:
+    """The laboratory, if the runs are done there.
+
+    Raises:
+        ValueError: there is no such place, or a cluster should do its runs.
+        PlanError: there is no such kernel.
+    """
+    if where not in PLACES:
+        raise ValueError(f"where = {where!r}: must be one of {', '.join(PLACES)}")
+    if where != "virtual":
+        return None
+    if client is not None:
+        raise ValueError("client: a cluster does runs of the simulator; leave it out with where = 'virtual'")
     from linkweir.comparison.virtual import VirtualTime
 
     return VirtualTime(kernel, jobs)

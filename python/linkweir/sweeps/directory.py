@@ -210,6 +210,7 @@ def _described(plan: Plan) -> dict[str, Any]:
                 **({"label": case.label} if case.label else {}),
                 "values": {keys.show(key): value for key, value in case.values.items()},
                 "scenario": case.text,
+                **({"scenarios": {str(seed): text for seed, text in case.texts.items()}} if case.texts else {}),
                 "inputs": {name: hashlib.sha256(content).hexdigest() for name, _, content in case.inputs},
             }
             for case in plan.cases

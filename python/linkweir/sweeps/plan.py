@@ -51,6 +51,7 @@ class Case:
         notes: where something is not as the scenario's writer may expect, a sentence each.
         shown: `values`, and the scenario's own values of the keys that only other cases change.
         place: where its runs are done, as `Job.place`.
+        texts: of each seed, if its scenario is not `text`; the files are the same.
     """
 
     number: int
@@ -63,6 +64,7 @@ class Case:
     notes: tuple[str, ...] = field(repr=False)
     shown: Values = field(repr=False)
     place: tuple[str, ...] = field(default=(), repr=False)
+    texts: Mapping[int, str] = field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
         known = ", ".join(
@@ -160,7 +162,7 @@ class Plan:
     def of_scenarios(
         cls,
         name: str,
-        cases: Iterable[tuple[Mapping[str, Any], Scenario]],
+        cases: Iterable[tuple[Mapping[str, Any], Scenario | Mapping[int, Scenario]]],
         seeds: Sequence[int] | None = None,
         places: Sequence[tuple[str, ...]] | None = None,
     ) -> Plan:
@@ -168,7 +170,8 @@ class Plan:
 
         Args:
             name: shown in reports.
-            cases: what tells each from the others, by dotted key, and its scenario.
+            cases: what tells each from the others, by dotted key, and its scenario, or that of each seed. Scenarios of
+                the seeds of a case name the same files.
             seeds: run with each; with its own when None.
             places: where the runs of each case are done, as `Job.place`; in the simulator when None.
 
@@ -178,10 +181,13 @@ class Plan:
         plan = _Place("plan", "")
         contents: dict[bytes, bytes] = {}
         made = []
-        for number, (shown, scenario) in enumerate(cases, 1):
+        for number, (shown, given) in enumerate(cases, 1):
             values = {keys.split(key): _plain(value) for key, value in shown.items()}
             place = () if places is None else places[number - 1]
-            made.append(Case(number, "", values, *_kept_of(scenario, contents), values, place))
+            by_seed = {} if isinstance(given, Scenario) else given
+            scenario = given if isinstance(given, Scenario) else next(iter(given.values()))
+            texts = {seed: one.resolved for seed, one in by_seed.items()}
+            made.append(Case(number, "", values, *_kept_of(scenario, contents), values, place, texts))
         if not made:
             raise plan.fault("case", None, "is empty; give at least one case")
         return cls(name, made, None if seeds is None else _seeds(list(seeds), None, plan), "plan")
@@ -508,8 +514,9 @@ def _runs(cases: Sequence[Case], seeds: Sequence[int] | None, source: str) -> It
         inputs = tuple((name, content) for name, _, content in case.inputs)
         for seed in [case.seed] if seeds is None else seeds:
             number += 1
-            same = identity(case.text, seed, inputs, case.place)
+            text = case.texts.get(seed, case.text)
+            same = identity(text, seed, inputs, case.place)
             earlier = seen.setdefault(same, case)
             if earlier is not case:
                 raise PlanError(f"{source}: {case} is {earlier} again; leave one of them out")
-            yield Run(case, Job(number, same, case.text, seed, inputs, place=case.place))
+            yield Run(case, Job(number, same, text, seed, inputs, place=case.place))

@@ -8,16 +8,21 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from linkweir import _native
 from linkweir.comparison import fitting
+from linkweir.comparison.plan import notes_of_peer
 from linkweir.fault import PlanError
 from linkweir.scenarios.scenario import Scenario
 from linkweir.sweeps import keys
 from linkweir.sweeps.keys import Key, nearest
 from linkweir.yardstick.cases import Case
 from linkweir.yardstick.traffic import scenario_of
+from linkweir.yardstick.virtual import for_a_kernel
+
+if TYPE_CHECKING:
+    from linkweir.comparison.virtual import VirtualTime
 
 DEFAULTS = ("pss", "drr", "wrr", "strict", "fq_codel", "codel", "fifo")
 """What is measured when no policy is named."""
@@ -33,12 +38,14 @@ class Candidate:
         policy: value of ``scheduler.policy``: a name, or the table of a file.
         file: the user's file, or empty.
         declared: of a file: the parameters it declares, of ``[scheduler]`` and of classes.
+        peer: the kernel's own way to schedule the link, in the laboratory; empty for a policy of Linkweir.
     """
 
     label: str
-    policy: str | Mapping[str, str]
+    policy: str | Mapping[str, Any]
     file: str = ""
     declared: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+    peer: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,8 +56,12 @@ class Fitted:
     notes: tuple[str, ...]
 
 
-def candidates(policies: Sequence[str]) -> list[Candidate]:
+def candidates(policies: Sequence[str], peers: Sequence[str] = ()) -> list[Candidate]:
     """The policies of a list of names and files; files alone are measured beside `DEFAULTS`.
+
+    Args:
+        policies: the list.
+        peers: names that a kernel has for ways of its own to schedule a link.
 
     Raises:
         PlanError: one of them is none, or two have the same name.
@@ -60,7 +71,7 @@ def candidates(policies: Sequence[str]) -> list[Candidate]:
     listed = [*(named or DEFAULTS), *(text for text in policies if _is_file(text))]
     found: dict[str, Candidate] = {}
     for text in listed:
-        one = _of_file(text) if _is_file(text) else _of_name(text)
+        one = _of_file(text) if _is_file(text) else _of_name(text, peers)
         if one.label in found:
             cure = "rename the file" if one.file or found[one.label].file else "leave one out"
             raise PlanError(f"policy {text}: {one.label} is given twice; {cure}")
@@ -72,10 +83,12 @@ def _is_file(text: str) -> bool:
     return text.endswith(".c") or _IN_PYTHON.fullmatch(text) is not None
 
 
-def _of_name(text: str) -> Candidate:
+def _of_name(text: str, peers: Sequence[str]) -> Candidate:
+    if text in peers:
+        return Candidate(text, text, peer=text)
     known = fitting.known_policies()
     if text not in known:
-        listed = ", ".join(fitting.listed_policies())
+        listed = ", ".join(dict.fromkeys([*fitting.listed_policies(), *peers]))
         cure = f"there are {listed}; a file's name ends in .c or .py{nearest(text, known)}"
         raise PlanError(f"policy {text or chr(34) * 2}: no policy is called so; {cure}")
     return Candidate(text, text)
@@ -127,17 +140,23 @@ def _class_in(path: Path, content: bytes) -> str:
     raise PlanError(f"policy {path}: has several policies ({', '.join(found)}); name one as {path}:{found[0]}")
 
 
-def fitted(case: Case, load: str, candidate: Candidate) -> Fitted:
-    """The scenario of a case for a policy, fitted as comparisons fit it.
+def fitted(case: Case, load: str, candidate: Candidate, laboratory: VirtualTime | None = None) -> Fitted:
+    """The scenario of a case for a policy, fitted as comparisons fit it; with a laboratory, as that can run it.
 
     Raises:
         PlanError: the policy cannot run this case.
     """
     written = scenario_of(case, load)
+    of_the_kernel: tuple[str, ...] = ()
+    changes: dict[Key, Any] = {}
+    if laboratory is not None:
+        written, of_the_kernel = for_a_kernel(written)
     trace = None if case.trace is None else case.trace()
     base = Scenario.from_dict(written, path="yardstick.toml", trace=trace)
     nominal_bps = base.native.tables()["link"]["nominal_bps"]
-    if candidate.file:
+    if laboratory is not None and candidate.peer:
+        notes = notes_of_peer(candidate.peer, laboratory)
+    elif candidate.file:
         changes, notes = _for_a_file(written, candidate, nominal_bps)
     else:
         found = fitting.fit(written, candidate.label, nominal_bps)
@@ -151,7 +170,7 @@ def fitted(case: Case, load: str, candidate: Candidate) -> Fitted:
         given = f" = {fault.value}" if fault.value else ""
         place = f"policy {candidate.label}: case {case.name}, load {load}: {fault.key}{given}"
         raise PlanError(f"{place}: {fault.message}; leave the policy or the case out") from fault
-    return Fitted(made, notes)
+    return Fitted(made, (*notes, *of_the_kernel))
 
 
 def _for_a_file(

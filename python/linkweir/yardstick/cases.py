@@ -8,11 +8,12 @@ draft-ietf-rmcat-eval-test-03 (Sarker et al. 2016), whose sections they name. `C
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from linkweir import traces
+from linkweir import _native, traces
 
 AQM, MEDIA, WIRELESS, FIELD = "RFC 7928", "RFC 8867", "RFC 8869", "links of our field"
 _FIXED = (
@@ -79,6 +80,8 @@ class Case:
         media: keys of the reserved class's flows, where the load does not say; None: one flow of the load.
         flows: keys of the flows of the class without a promise, where the load does not say.
         quick: whether ``--quick`` has it.
+        slot_s: the link changes in slots of this length, s, which begin at a time that the seed gives; None: it changes
+            at the times of `link`.
     """
 
     name: str
@@ -97,6 +100,20 @@ class Case:
     media: tuple[Mapping[str, Any], ...] | None = None
     flows: tuple[Mapping[str, Any], ...] = field(default=())
     quick: bool = False
+    slot_s: float | None = None
+
+    def of_seed(self, seed: int) -> Case:
+        """The case as a seed runs it: its slots begin later by a part of a slot.
+
+        >>> CASES["leo-slots"].of_seed(1) == CASES["leo-slots"].of_seed(1) != CASES["leo-slots"].of_seed(2)
+        True
+        """
+        if self.slot_s is None:
+            return self
+        # Whole milliseconds, which all hosts take exactly.
+        phase_ms = random.Random(f"{self.name} {seed}").randrange(round(1000 * self.slot_s))
+        link = {key: _later(value, phase_ms / 1000) if _loops(value) else value for key, value in self.link.items()}
+        return replace(self, link=link)
 
     @property
     def loads(self) -> tuple[str, ...]:
@@ -122,6 +139,22 @@ def _media(name: str, rate: Any, **keys: Any) -> dict[str, Any]:
 def _steps(*steps: tuple[float, str], period_s: float | None = None) -> dict[str, Any]:
     found: dict[str, Any] = {"steps": [[f"{at_s:g}s", value] for at_s, value in steps]}
     return found if period_s is None else {**found, "end": "loop", "period": f"{period_s:g}s"}
+
+
+def _loops(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.get("end") == "loop"
+
+
+def _later(value: Mapping[str, Any], by_s: float) -> dict[str, Any]:
+    """Steps in a loop, all of them later.
+
+    >>> _later(_steps((0, "1Mbit"), (8, "2Mbit"), period_s=10), 3)["steps"]
+    [['0s', '1Mbit'], ['1s', '2Mbit'], ['3s', '1Mbit']]
+    """
+    period_s = _native.quantity(value["period"], "time")
+    moved = sorted(((_native.quantity(at, "time") + by_s) % period_s, of_step) for at, of_step in value["steps"])
+    first = [] if moved[0][0] == 0 else [(0.0, moved[-1][1])]
+    return {**value, "steps": [[f"{at_s:.9g}s", of_step] for at_s, of_step in (*first, *moved)]}
 
 
 FILM = {
@@ -151,8 +184,8 @@ _NOTHING = "nothing more"
 _NONE_KNOWN = "nothing that is known"
 _UNREAD = "after {}, parameters not checked against its text"
 _DRAFT = "after RFC 8867, parameters checked against draft-ietf-rmcat-eval-test-03, section {}, not the RFC's text"
-_OUR_FLOWS = "the number of flows is ours"
-_OUR_RATES = "rates and times are ours"
+_OUR_FLOWS = "our number of flows"
+_OUR_RATES = "our rates and times"
 
 
 def _aqm(
@@ -229,7 +262,7 @@ _AQM = (
             _tcp("medium", 6, start="10s", stop="30s"),
             _tcp("heavy", 4, start="20s", stop="30s"),
         ),
-        "numbers of flows and times are ours",
+        "our numbers of flows and times",
         duration_s=40,
     ),
     _aqm(
@@ -520,7 +553,7 @@ _FIELD = (
         "leo-slots",
         "LEO: a new rate and delay every 15 s, after a stall of 100 ms",
         "scenarios/handover.toml",
-        "five sixths of the rates",
+        "five sixths of the rates; slots begin as the seed says",
         {
             "rate": _steps(
                 (0, "20Mbit"),
@@ -539,6 +572,7 @@ _FIELD = (
         "4Mbit",
         35,
         fade_least_s=0.1,
+        slot_s=15.0,
     ),
     _field(
         "leo-drive",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from linkweir.comparison.execute import laboratory_at
 from linkweir.sweeps.execute import Executor, of_client, run_and_write
 from linkweir.sweeps.plan import Plan
 from linkweir.yardstick.outcome import Yardstick
@@ -23,11 +24,14 @@ def measure(
     cases: Sequence[str] = (),
     quick: bool = False,
     seeds: int | None = None,
+    instructions: bool = False,
     out: str | os.PathLike[str] | None = None,
     client: Client | None = None,
     jobs: int | None = None,
     force: bool = False,
     progress: Callable[[int, int, int], None] | None = None,
+    where: str = "simulator",
+    kernel: str = "6.12",
 ) -> Yardstick:
     """Measures policies on the cases of the yardstick.
 
@@ -37,11 +41,13 @@ def measure(
         cases: names of cases; all when empty.
         quick: few cases, with one load each.
         seeds: runs of each; 10 when None.
+        instructions: those of each policy per packet are counted, by valgrind, which has to be installed.
         out: directory for the results and the page. An incomplete one that is there is resumed.
         client: a client of `dask.distributed`, whose cluster does the runs.
         jobs: processes of this machine; as many as there are processors when None.
         force: `out` may be another sweep, which is overwritten.
         progress: called after each run with how many are done, how many there are, and how many failed.
+        where, kernel: as for `linkweir.compare`; with ``"virtual"``, `cases` names the cases.
 
     Raises:
         PlanError: a policy or a case is none, or a policy cannot run a case; nothing was run.
@@ -54,8 +60,11 @@ def measure(
     True
     """
     executor = of_client(client, jobs)
-    plan, facts = prepare(policies, cases, seeds=seeds, quick=quick)
-    return run_yardstick(plan, facts, executor, out=out, force=force, progress=progress)
+    laboratory = laboratory_at(where, kernel, client, jobs)
+    plan, facts = prepare(
+        policies, cases, seeds=seeds, quick=quick, instructions=instructions, jobs=jobs, laboratory=laboratory
+    )
+    return run_yardstick(plan, facts, laboratory or executor, out=out, force=force, progress=progress)
 
 
 def run_yardstick(

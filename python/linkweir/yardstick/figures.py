@@ -88,7 +88,12 @@ def figures(rows: Sequence[Mapping[str, Any]], spread: Sequence[delays.Distribut
         if known:
             runs[key] = known
     values = {key: float(estimate(found.values()).mean or 0.0) for key, found in runs.items()}
-    values |= _of_distributions({(one.of, one.flow, one.kind): one for one in spread})
+    known_quantiles = _of_distributions({(one.of, one.flow, one.kind): one for one in spread})
+    values |= known_quantiles
+    for quantile in _QUANTILES.keys() - known_quantiles.keys():
+        # The laboratory has no distribution for a flow, and its percentiles of one are of the whole way.
+        values.pop(quantile, None)
+        runs.pop(quantile, None)
     exceeded = frozenset(key for key, (flow, q) in _QUANTILES.items() if (_dropped(rows, flow) or 0.0) > 1.0 - q)
     call = _call(rows, spread)
     if call is not None:
@@ -132,6 +137,8 @@ def _dropped(rows: Sequence[Mapping[str, Any]], flow: str) -> float | None:
     """
     scope = {"scope": "flow", "flow": flow} if flow else {"scope": "class", "class": URGENT}
     found = [row for row in rows if all(row[key] == value for key, value in scope.items())]
+    if any(row["dropped_limit_pkts"] is None for row in found):
+        return None  # of a flow, the laboratory does not know it
     arrived = sum(row["arrived_pkts"] for row in found)
     dropped = sum(row[f"dropped_{why}_pkts"] for row in found for why in ("limit", "policy", "age"))
     return min(dropped / arrived, 1.0) if arrived else None
@@ -190,14 +197,14 @@ def _of_distributions(spread: Mapping[tuple[str, str, str], delays.Distribution]
 
 
 def _call(rows: Sequence[Mapping[str, Any]], spread: Sequence[delays.Distribution]) -> float | None:
-    """The mean opinion score of a call behind a fixed play-out buffer, over all seeds; None if there was no call."""
+    """The mean opinion score of a call behind a fixed play-out buffer, over all seeds; None if it is not known."""
     flows = [row for row in rows if row["scope"] == "flow" and row["flow"] == RATED]
     sent = sum(row["arrived_pkts"] for row in flows)
     if not sent:
         return None
     heard = next((one for one in spread if one.flow == RATED and one.kind == "one-way"), None)
     if heard is None:
-        return 1.0
+        return None if any(row["delivered_pkts"] for row in flows) else 1.0
     lost = min(max(0.0, 1.0 - sum(row["delivered_pkts"] for row in flows) / sent), 1.0)
     played = quality.fixed_buffer(heard.upper_s, PLAYOUT_S, counts=heard.packets, lost=lost)
     return quality.e_model(played.delay_s + quality.CODECS[CODEC].delay_s, played.loss, CODEC).mos

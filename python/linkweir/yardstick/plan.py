@@ -6,8 +6,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from linkweir.directories.build import build
 from linkweir.fault import PlanError
@@ -15,6 +15,11 @@ from linkweir.sweeps.keys import nearest
 from linkweir.sweeps.plan import Plan
 from linkweir.yardstick.candidates import candidates, fitted
 from linkweir.yardstick.cases import CASES, FIELD, Case
+from linkweir.yardstick.instructions import instructions as counted
+from linkweir.yardstick.virtual import job
+
+if TYPE_CHECKING:
+    from linkweir.comparison.virtual import VirtualTime
 
 NAME = "Yardstick"
 SEEDS = 10
@@ -51,6 +56,8 @@ class Facts:
         seeds: of the runs of every entry.
         entries: cases outside, loads and policies inside.
         commit: of Linkweir.
+        instructions: of each policy, per packet; None if they could not be counted. Empty if they were not asked for.
+        kernel: the laboratory's, in words; empty in the simulator.
     """
 
     policies: tuple[str, ...]
@@ -58,6 +65,8 @@ class Facts:
     seeds: tuple[int, ...]
     entries: tuple[Entry, ...]
     commit: str
+    instructions: dict[str, int | None] = field(default_factory=dict)
+    kernel: str = ""
 
     @property
     def places(self) -> list[tuple[str, str]]:
@@ -77,7 +86,14 @@ class Facts:
 
 
 def prepare(
-    policies: Sequence[str] = (), cases: Sequence[str] = (), *, seeds: int | None = None, quick: bool = False
+    policies: Sequence[str] = (),
+    cases: Sequence[str] = (),
+    *,
+    seeds: int | None = None,
+    quick: bool = False,
+    instructions: bool = False,
+    jobs: int | None = None,
+    laboratory: VirtualTime | None = None,
 ) -> tuple[Plan, Facts]:
     """The plan of all runs, every scenario checked.
 
@@ -86,30 +102,45 @@ def prepare(
         cases: names; all, or those of ``--quick``, when empty.
         seeds: runs of each.
         quick: few cases, with one load each.
+        instructions: those of each policy are counted, which takes seconds.
+        jobs: processes that count at a time; as many as there are processors when None.
+        laboratory: does the runs, of the cases that are named.
 
     Raises:
         PlanError: a policy or a case is none, or a policy cannot run a case.
         ScenarioError: a file is no policy.
+        LaboratoryError: the laboratory's kernel cannot be built, or lacks a policy.
     """
+    if laboratory is not None and not cases:
+        raise PlanError("where = virtual: a kernel is far slower than the simulator; name the cases wanted")
     count = SEEDS if seeds is None else seeds
     if not 1 <= count <= MOST_SEEDS:
         raise PlanError(f"seeds = {count}: must be 1 .. {MOST_SEEDS}")
     chosen = _chosen(cases, quick=quick)
-    measured = candidates(policies)
+    measured = candidates(policies, () if laboratory is None else laboratory.peers)
     places = [(case, load) for case in chosen for load in case.loads if not quick or _is_quick(case, load)]
-    entries, scenarios = [], []
-    for (case, load), candidate in itertools.product(places, measured):
-        found = fitted(case, load, candidate)
-        entries.append(Entry(case.name, load, candidate.label, _trace_sha256(found.scenario.inputs), found.notes))
-        scenarios.append(({"test_case": case.name, "load": load, "policy": candidate.label}, found.scenario))
     seeds_of_runs = tuple(range(1, count + 1))
-    plan = Plan.of_scenarios(NAME, scenarios, seeds_of_runs)
+    entries, scenarios, jobs_there = [], [], []
+    for (case, load), candidate in itertools.product(places, measured):
+        drawn = seeds_of_runs if case.slot_s is not None else seeds_of_runs[:1]
+        by_seed = {seed: fitted(case.of_seed(seed), load, candidate, laboratory) for seed in drawn}
+        found = by_seed[seeds_of_runs[0]]
+        entries.append(Entry(case.name, load, candidate.label, _trace_sha256(found.scenario.inputs), found.notes))
+        if laboratory is not None:
+            place = f"policy {candidate.label}: case {case.name}, load {load}"
+            jobs_there.append(laboratory.place(candidate.peer, job(laboratory, found.scenario, candidate.peer, place)))
+        shown = {"test_case": case.name, "load": load, "policy": candidate.label}
+        of_seeds = {seed: one.scenario for seed, one in by_seed.items()}
+        scenarios.append((shown, found.scenario if case.slot_s is None else of_seeds))
+    plan = Plan.of_scenarios(NAME, scenarios, seeds_of_runs, None if laboratory is None else jobs_there)
     return plan, Facts(
         policies=tuple(one.label for one in measured),
         files={one.label: one.file for one in measured if one.file},
         seeds=seeds_of_runs,
         entries=tuple(entries),
         commit=str(build()["commit"]),
+        instructions=counted(measured, jobs=jobs) if instructions else {},
+        kernel="" if laboratory is None else laboratory.where,
     )
 
 

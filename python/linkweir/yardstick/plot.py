@@ -49,6 +49,7 @@ def _dots(axes: Axes, results: Results, places: Sequence[tuple[str, str]], key: 
     about = FIGURES[key]
     policies = results.facts.policies
     step = 0.7 / len(policies)
+    drawn = False
     for index, policy in enumerate(policies):
         at, values = [], []
         for place, (case, load) in enumerate(places):
@@ -56,13 +57,16 @@ def _dots(axes: Axes, results: Results, places: Sequence[tuple[str, str]], key: 
             if value is not None:
                 at.append(place + (index - (len(policies) - 1) / 2) * step)
                 values.append(max(value * about.scale, _LEAST.get(key, 0.0)))
+        drawn |= bool(values)
         colour, mark = EIGHT_COLOURS[index % len(EIGHT_COLOURS)], _MARKS[index % len(_MARKS)]
         axes.plot(values, at, linestyle="none", markersize=3.5, label=policy, color=colour, marker=mark)
     for row in range(1, len(places)):
         axes.axhline(row - 0.5, color="0.9", linewidth=0.8)
     axes.grid(visible=False, axis="y")
     axes.set_xlabel(about.heading)
-    if key in _LEAST:
+    if not drawn:
+        axes.set_xticks([])  # no case has the figure: there is no scale
+    elif key in _LEAST:
         logarithmic(axes)
     else:
         axes.set_xlim(right=101)

@@ -157,6 +157,8 @@ class Results:
             "faults": list(row.faults),
             "trace_sha256": entry.trace_sha256,
             "commit": self.facts.commit,
+            "kernel": self.facts.kernel or None,
+            "instructions_per_packet": self.facts.instructions.get(entry.policy),
         }
 
     @property

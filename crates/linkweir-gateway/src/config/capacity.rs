@@ -5,7 +5,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
 use linkweir_config::keys::gateway::{
-    CEILING, COMMAND, DELAY, FEEDBACK_OF, FLOOR, FOLLOW, NOMINAL, STALE, TRACE,
+    ANTICIPATE, CEILING, COMMAND, DELAY, FEEDBACK_OF, FLOOR, FOLLOW, NOMINAL, STALE, TRACE,
 };
 use linkweir_config::keys::Form;
 use linkweir_config::link::{self, Given, Source};
@@ -191,6 +191,7 @@ fn read_bounds(
         floor_bps,
         ceiling_bps: CEILING.default.0.max(floor_bps),
         delay_ns: DELAY.default.0,
+        anticipate: ANTICIPATE.default.0,
     };
     let begin_bps = mean_bps(offered);
     if given {
@@ -203,6 +204,7 @@ fn read_bounds(
                 bounds.ceiling_bps = ceiling.whole(Kind::Rate, (floor_bps, CEILING.form.max))?;
             }
             bounds.delay_ns = table.take(&DELAY)?;
+            bounds.anticipate = table.take(&ANTICIPATE)?;
             table.finish()?;
             ceiling
         }

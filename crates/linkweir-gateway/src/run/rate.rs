@@ -118,6 +118,7 @@ pub fn run(settings: &Settings) -> io::Result<()> {
         floor_bps: settings.floor_bps,
         ceiling_bps: settings.ceiling_bps,
         delay_ns: settings.delay_ns,
+        anticipate: false,
     };
     let begin_bps = shaper
         .rate_bps()

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use super::lowest::Lowest;
 use super::schedule::Surprise;
 
 /// Most samples kept.
@@ -31,6 +32,8 @@ const EMPTY_NS: f64 = 1e6;
 /// A change of the delay by this many standard deviations of the jitter is no jitter. With more of them a fall of the capacity
 /// is seen later; with fewer, jitter is taken for it, and less of the link is used.
 const CLEAR: f64 = 2.0;
+/// Greatest jitter with which the lowest capacity is taken for one, ns: a packet of 1250 bytes at 10 Mbit/s.
+const STEADY_NS: f64 = 1e6;
 /// Greatest round trip in which the capacity grows as fast as it may, ns.
 const NEAR_NS: f64 = 100e6;
 /// The part of what the rule allows that must be sent for the link to count as used.
@@ -116,6 +119,9 @@ pub(super) struct Estimate {
     best_bps: f64,
     /// Whether the capacity is unknown, so that it grows faster.
     pub searching: bool,
+    /// The lowest capacity of late, and up to which the capacity may grow for its sake, bit/s.
+    lowest: Lowest,
+    most_bps: f64,
 }
 
 impl Estimate {
@@ -137,7 +143,29 @@ impl Estimate {
             rises: 0,
             best_bps: 0.0,
             searching: true,
+            lowest: Lowest::default(),
+            most_bps: f64::INFINITY,
         }
+    }
+
+    /// Bounds the growth of the capacity, so that a fall to its lowest value of late, known `unseen_ns` late, makes a
+    /// short queue only.
+    ///
+    /// While the capacity is looked for nothing is known of how it varies. Where delays differ by themselves, a low value may
+    /// be an error; bounds by errors would lower the capacity step by step.
+    pub(super) fn anticipate(&mut self, now_ns: u64, unseen_ns: u64) {
+        if self.searching || self.noise_ns > STEADY_NS {
+            self.lowest.forget();
+        } else {
+            self.lowest.add(now_ns, self.capacity_bps);
+        }
+        self.most_bps = self.lowest.most_bps(unseen_ns);
+    }
+
+    /// Lifts that bound.
+    pub(super) fn do_not_anticipate(&mut self) {
+        self.lowest.forget();
+        self.most_bps = f64::INFINITY;
     }
 
     /// Forgets the path; the capacity stays.
@@ -401,7 +429,7 @@ impl Estimate {
             self.capacity_bps = since.received_bps.min(most_bps);
             self.searching = false;
         } else if self.rises == 0 {
-            let surely_bps = since.surely_bps.min(most_bps);
+            let surely_bps = since.surely_bps.min(most_bps).min(self.most_bps);
             self.capacity_bps = self.capacity_bps.max(surely_bps);
         }
     }
@@ -419,7 +447,8 @@ impl Estimate {
         } else {
             0.6 * near * near
         };
-        let most_bps = self.capacity_bps.max(1.3 * self.best_bps);
+        let most_bps = (1.3 * self.best_bps).min(self.most_bps);
+        let most_bps = self.capacity_bps.max(most_bps);
         let grown = self.capacity_bps * (per_second * time_ns.min(1e8) * 1e-9).exp();
         self.capacity_bps = grown.min(most_bps);
     }

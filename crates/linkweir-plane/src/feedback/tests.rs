@@ -12,6 +12,7 @@ const BOUNDS: Bounds = Bounds {
     floor_bps: 1_000_000,
     ceiling_bps: 40_000_000,
     delay_ns: 25 * MS,
+    anticipate: false,
 };
 const WIRE: Wire = Wire {
     overhead_bytes: 40,
@@ -180,6 +181,84 @@ fn a_fade_is_followed_and_its_end_as_well() {
     assert!(mbit > 0.9 * 20.0, "{mbit}");
 }
 
+/// A link that varies between two capacities: what is sent until a fall is known waits in its queue.
+#[test]
+fn anticipated_falls_to_a_capacity_of_late_make_short_queues() {
+    let [(often, usual_ns), (seldom, anticipated_ns)] = [false, true].map(|anticipate| {
+        let mut path = Path::new(10.0, 10);
+        path.feedback.set_bounds(Bounds {
+            anticipate,
+            ..BOUNDS
+        });
+        path.run(20.0);
+        // At times without a period, which would be learned. Nothing is known of the first fall.
+        let mut times = Pcg64::seed_from_u64(3);
+        let (mut mbit, mut longest_ns) = (0.0, 0);
+        for (change, capacity_bps) in [7e6, 10e6].into_iter().cycle().take(62).enumerate() {
+            path.capacity_bps = capacity_bps;
+            let seconds = 0.4 + 0.2 * (times.next_u64() % 1000) as f64 / 1000.0;
+            let received_mbit = path.run(seconds);
+            if change >= 2 {
+                mbit += received_mbit / 60.0;
+                longest_ns = longest_ns.max(path.longest_ns);
+            }
+        }
+        (mbit, longest_ns)
+    });
+    // In 60 ms of round trip and 20 ms between marks a fall from 10 to 7 Mbit/s fills 34 ms, one from 3/16 above the lowest
+    // 15 ms; 3 ms were there before, and packets take 1 ms each.
+    assert!(usual_ns > 30 * MS, "{usual_ns} ns");
+    assert!(anticipated_ns < 22 * MS, "{anticipated_ns} ns");
+    assert!(seldom > 0.85 * often, "{seldom} of {often} Mbit/s");
+}
+
+/// A low estimate may be an error there, and what is bounded by errors becomes lower and lower.
+#[test]
+fn jitter_is_not_anticipated() {
+    let [usual, anticipated] = [false, true].map(|anticipate| {
+        let mut path = Path::new(10.0, 10);
+        path.feedback.set_bounds(Bounds {
+            anticipate,
+            ..BOUNDS
+        });
+        path.jitter_ns = 15 * MS;
+        path.run(20.0);
+        path.run(60.0)
+    });
+    assert!(
+        anticipated > 0.95 * usual,
+        "{anticipated} of {usual} Mbit/s"
+    );
+}
+
+#[test]
+fn falls_that_are_no_longer_anticipated_bound_nothing() {
+    let mut path = Path::new(7.0, 7);
+    path.feedback.set_bounds(Bounds {
+        anticipate: true,
+        ..BOUNDS
+    });
+    path.run(20.0);
+    path.feedback.set_bounds(BOUNDS);
+    path.capacity_bps = 14e6;
+    path.run(2.0);
+    assert!(path.feedback.estimate.capacity_bps > 0.9 * 14e6);
+}
+
+#[test]
+fn a_link_that_does_not_vary_loses_nothing_where_falls_are_anticipated() {
+    for (capacity, begin) in [(10.0, 10), (10.0, 40), (10.0, 2), (3.0, 10)] {
+        let mut path = Path::new(capacity, begin);
+        path.feedback.set_bounds(Bounds {
+            anticipate: true,
+            ..BOUNDS
+        });
+        path.run(20.0);
+        let mbit = path.run(60.0);
+        assert!(mbit > 0.93 * capacity, "{mbit} of {capacity} from {begin}");
+    }
+}
+
 #[test]
 fn a_sender_with_little_traffic_keeps_its_capacity() {
     let mut path = Path::new(10.0, 8);
@@ -231,6 +310,7 @@ fn the_queue_below_stays_short_for_ever() {
                 floor_bps: 1_000_000,
                 ceiling_bps: ceiling * 1_000_000,
                 delay_ns: delay_ms * MS,
+                ..BOUNDS
             });
             path.run(40.0);
             let mbit = path.run(360.0);

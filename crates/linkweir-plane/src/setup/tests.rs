@@ -139,6 +139,7 @@ fn capacity(section: &mut Section<'_, '_>) -> Option<Capacity> {
             floor_bps,
             ceiling_bps: whole(&table.need("ceiling", "").unwrap(), Kind::Rate),
             delay_ns: 25_000_000,
+            anticipate: false,
         }
     });
     Some(Capacity {
