@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -48,12 +48,12 @@ class NetworkAttack:
 class Network:
     """A network whose bounds are attacked."""
 
-    def __init__(self, scenario: Scenario, found: NetworkBounds, envelopes: Sequence[str]) -> None:
+    def __init__(self, scenario: Scenario, ways: Iterable[WayBound], envelopes: Sequence[str]) -> None:
         self.scenario = scenario
-        self.bounds = {way.flow: way for way in found.ways}
+        self.bounds = {way.flow: way for way in ways}
         self.curves = source_curves(scenario, envelopes)
         self.names = [name for name, source in self.curves.items() if source.curve is not None]
-        longest_s = max((way.delay_s for way in found.ways if way.delay_s is not None), default=Fraction(0))
+        longest_s = max((way.delay_s for way in self.bounds.values() if way.delay_s is not None), default=Fraction(0))
         self.horizon_ns = BEGIN_NS + math.ceil(4 * longest_s * 10**9)
 
     def sizes(self, name: str) -> tuple[int, int]:
@@ -80,8 +80,8 @@ class Network:
             ):  # recorded packets have no way back, whose links are named there, too
                 kept["class"] = {link: name for link, name in kept["class"].items() if link in flow["path"]}
             flows.append({**kept, "kind": "replay", "file": str(path)})
-        for link in keys["link"]:
-            for entry in link["class"]:
+        for link in [*keys["link"], *keys.get("bond", [])]:
+            for entry in link.get("class", []):
                 entry["limit"] = "100000p"
                 entry.pop("limit_bytes", None)
         duration = f"{max(self.horizon_ns, round(self.scenario.duration_s * 1e9))}ns"
@@ -104,7 +104,7 @@ class Network:
         for name, delay_s in delays.items():
             way = self.bounds.get(name)
             if way is not None and way.delay_s is not None:
-                most_s = float(way.delay_s) + CLOCK_S * len(way.hops)
+                most_s = float(way.delay_s) + CLOCK_S * max(len(way.hops), 1)
                 if delay_s > most_s:
                     found.append(f"{name}: {delay_s} s exceeds {most_s} s")
         return found
@@ -196,7 +196,7 @@ def attack_network(
 
 def _climb_text(text: str, envelopes: list[str], target: str, runs: int, seed: int) -> tuple[NetworkAttack, list[str]]:
     scenario = Scenario.parse(text)
-    network = Network(scenario, network_bounds(scenario, envelopes=envelopes), envelopes)
+    network = Network(scenario, network_bounds(scenario, envelopes=envelopes).ways, envelopes)
     return climb_network(network, target, runs, seed)
 
 
