@@ -29,7 +29,7 @@ from linkweir.scenarios.scenario import Scenario
 from linkweir.scratch import scratch
 
 ROUNDING = Fraction(1, 10**7)
-"""The sender counts the room in whole nanoseconds."""
+"""Sender and receiver count in whole nanoseconds."""
 
 
 def bond(
@@ -142,7 +142,8 @@ def test_the_slowest_link_counts_for_the_transmission_and_the_fast_one_for_the_w
     ]
     call = bounded(bond(links, classes), "f0=1kB:100kbit", "f1=15kB:1Mbit").classes[0]
     assert call.delay_s == Fraction(12, 10_000) + Fraction(34, 1000)
-    assert call.reorder_s == Fraction(34, 1000) - Fraction(58, 10_000)
+    assert call.reorder_s is not None
+    assert 0 < call.reorder_s - Fraction(34, 1000) + Fraction(58, 10_000) < ROUNDING
 
 
 def test_a_copy_comes_over_the_link_that_is_best_for_it() -> None:
@@ -265,6 +266,23 @@ def test_limits_and_reorder_that_lose_nothing_lose_nothing(first: int, bonds: in
         assert sum(result.classes["dropped_limit_pkts"].to_pylist()) == 0, seed
         tried += 1
     assert tried > bonds / 6
+
+
+def test_a_shorter_reorder_loses_a_packet() -> None:
+    """Three packets at once, over links of 1 and 30 ms: the third comes up to 29 ms before the second."""
+    links = [{**TEN, "delay": "1ms"}, {**TEN, "delay": "30ms"}]
+    scenario = bond(links, [{"name": "a", "paths": "stripe", "packet": "1000B"}])
+    (bound,) = bounded(scenario, "f0=3kB:1Mbit").classes
+    assert bound.reorder_s is not None
+    network = Bonds(scenario, bounds_of_bonds(scenario, envelopes=["f0=3kB:1Mbit"]), ["f0=3kB:1Mbit"])
+    late = []
+    for reorder_ns in (math.ceil(bound.reorder_s * 10**9), 28_000_000):
+        with scratch() as folder:
+            keys = network.candidate(network.first_cases("f0")[0], folder)
+            keys["bond"][0]["class"][0]["reorder"] = f"{reorder_ns}ns"
+            late.append(sum(run(Scenario.from_dict(keys)).bond_paths["late_pkts"].to_pylist()))
+    assert late[0] == 0
+    assert late[1] > 0
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

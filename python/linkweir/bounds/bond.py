@@ -48,6 +48,9 @@ MOST_HELD_PKTS = 65_536
 """Packets that a receiver holds; crates/linkweir-sim/src/engine/bond.rs."""
 MOST_HELD_BITS = 8 << 26
 """The same in bits."""
+BEFORE_S = 3 * NANOSECOND
+"""How much longer than the greatest difference packets must be held: one is given up in the nanosecond in which its
+time ends, and transmissions end in whole nanoseconds."""
 
 
 @dataclass(frozen=True)
@@ -347,8 +350,11 @@ class _Analysis:
         return max((self.queue(n).envelope.most_bits for n in lines if link in self.lines[n].may), default=0)
 
     def _takes_all(self, number: int) -> str:
-        why = self.found[number].why_none or self.queue(number).envelope.why_none
-        return f"class {self.queue(number).name} may take everything, because {why}"
+        queue = self.queue(number)
+        if queue.envelope.curve is None:
+            return f"class {queue.name} may take everything, because {queue.envelope.why_none}"
+        why = "of which no wait is known, may use some of its links and others; give both the same paths"
+        return f"class {queue.name}, {why}"
 
 
 def _wait_s(arrivals: Curve, service: Curve, sizes: tuple[int, int], *, alone: bool) -> Fraction | None:
@@ -493,6 +499,8 @@ def _reorder_s(bond: Bond, one: Bonded, received_s: Fraction) -> Fraction | None
                 if i != j:
                     between_s = passes_s - fast.at_least_s(least)
                 later_s = max(later_s, between_s)
+    if len(one.links) > 1 or later_s > 0:
+        later_s += BEFORE_S
     curve = one.queue.envelope.curve
     held_bits = Fraction(0) if curve is None else curve(later_s + received_s)
     fits = held_bits <= MOST_HELD_BITS and held_bits <= MOST_HELD_PKTS * least
