@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from linkweir.bounds.attack import BEGIN_NS, MOST_PKTS, MOST_PKTS_LONG, Sender, packets, step
+from linkweir.bounds.attack import BEGIN_NS, MOST_PKTS, MOST_PKTS_LONG, Sender, packets, place_traces, step
 from linkweir.bounds.curve import Curve
 from linkweir.bounds.network import NetworkBounds, WayBound, network_bounds, source_curves
 from linkweir.runs.simulate import run
@@ -63,6 +63,7 @@ class Network:
     def candidate(self, case: Case, folder: Path) -> dict[str, Any]:
         """The scenario with these senders in place of its flows; lists of packets are written into the folder."""
         keys = self.scenario.native.written()
+        place_traces(keys["link"], self.scenario, folder)
         flows = []
         for flow in keys["flow"]:
             curve = self.curves[flow["name"]].curve
@@ -187,15 +188,16 @@ def attack_network(
     targets = [name for name in names if name in bounds and bounds[name].delay_s]
     with ProcessPoolExecutor() as pool:
         jobs = [
-            pool.submit(_climb_text, scenario.resolved, list(envelopes), target, runs, seed + number)
+            pool.submit(_climb, scenario, list(envelopes), target, runs, seed + number)
             for number, target in enumerate(targets)
         ]
         pairs = [job.result() for job in jobs]
     return [a for a, _ in pairs], [sentence for _, broken in pairs for sentence in broken]
 
 
-def _climb_text(text: str, envelopes: list[str], target: str, runs: int, seed: int) -> tuple[NetworkAttack, list[str]]:
-    scenario = Scenario.parse(text)
+def _climb(
+    scenario: Scenario, envelopes: list[str], target: str, runs: int, seed: int
+) -> tuple[NetworkAttack, list[str]]:
     network = Network(scenario, network_bounds(scenario, envelopes=envelopes).ways, envelopes)
     return climb_network(network, target, runs, seed)
 

@@ -314,7 +314,7 @@ def _bounds(
 ) -> None:
     """Compute the worst delay and backlog of each class, or say why there is none.
 
-    With several links, of each flow from end to end.
+    With several links, of each flow from end to end; of a bond, also without each of its links.
     """
     from linkweir.commands.bounds import OfOneLink, show_attacks
     from linkweir.commands.bounds_bond import OfBonds
