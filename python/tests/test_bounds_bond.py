@@ -16,6 +16,7 @@ import pytest
 from command import REPOSITORY, SCENARIOS
 from typer.testing import CliRunner
 
+from linkweir.bounds.attack import BEGIN_NS, Sender
 from linkweir.bounds.attack_bond import Bonds
 from linkweir.bounds.attack_network import climb_network
 from linkweir.bounds.bonds import BoundsOfBond, bounds_of_bonds
@@ -178,6 +179,20 @@ def test_a_class_that_spills_has_the_first_link_or_all_after_the_room() -> None:
     assert 0 <= more_s - Fraction(24_000 + 10_000 + 16_000, 4 * 10**6) - Fraction(4, 1000) < ROUNDING
     assert more.without[1].classes[0].why_none == "no bound: up to 3 Mbit/s arrive, and 2 Mbit/s are certain"
     assert searched(scenario, "f0", "f0=4kB:3Mbit", runs=20) > 0.5 * more_s
+
+
+def test_what_waits_for_the_first_link_counts_before_a_burst() -> None:
+    """At 3 Mbit/s, more and more waits for the first link of 2 Mbit/s. When the burst comes, all wait for 4 Mbit/s:
+    longer than 56 ms, in which burst, packets on the links and the last packet alone would be sent."""
+    links = [{"rate": "2Mbit"}, {"rate": "2Mbit", "cost": 1}]
+    scenario = bond(links, [{"name": "a", "paths": "spill", "packet": "1000B"}], room="40ms")
+    found = bounded(scenario, "f0=25kB:3Mbit")
+    (bound_s,) = delays(found)
+    assert 0 <= bound_s - Fraction(192_000 + 80_000 + 16_000, 4 * 10**6) - Fraction(4, 1000) < ROUNDING
+    slowly = Sender(BEGIN_NS, 1000, light_ns=46_000_000, gap_ns=2_666_667)
+    longest_s = Bonds(scenario, [found], ["f0=25kB:3Mbit"]).measure({"f0": slowly})["f0"]
+    assert 0.056 < longest_s <= bound_s
+    assert longest_s > 0.8 * bound_s
 
 
 def test_a_lost_packet_holds_those_behind_it_for_reorder() -> None:
