@@ -116,6 +116,24 @@ def test_one_class_over_two_links() -> None:
     assert searched(scenario, "f0", "f0=8kB:1Mbit") >= 0.0032
 
 
+def test_an_older_packet_on_a_slow_link_leaves_the_fast_one_alone() -> None:
+    """The first packet goes over 200 kbit/s, 40 ms; 5 ms later ten come at once. Nine wait for 10 Mbit/s, 7.2 ms,
+    where the sum of both rates needed 7.06 ms. The bound counts a packet on either link: 80,000 bit at the sum."""
+    scenario = bond(
+        [{"rate": "10Mbit", "delay": "1ms"}, {"rate": "200kbit"}], [{"name": "a", "paths": "stripe", "packet": "1000B"}]
+    )
+    found = bounded(scenario, "f0=10kB:5Mbit")
+    (delay_s,) = delays(found)
+    wait_s = delay_s - Fraction(40, 1000)
+    assert wait_s == Fraction(80_000, 10_200_000)
+    network = Bonds(scenario, [found], ["f0=10kB:5Mbit"])
+    first = Sender(BEGIN_NS, 1000, light_ns=4_900_000, gap_ns=5_000_000)
+    with scratch() as folder:
+        result = run(Scenario.from_dict(network.candidate({"f0": first}, folder)))
+    (waited_s,) = result.classes["delay_max_s"].to_pylist()  # until a transmitter takes the packet
+    assert Fraction(72_000, 10_200_000) < waited_s <= wait_s
+
+
 def test_two_classes_over_two_links() -> None:
     """The urgent class waits for a packet of 12,000 bit on each link, and the second of its two packets for the
     first: (24,000 + 8,000) / 20 M = 1.6 ms, and 0.8 ms. The other waits for nine of its own packets, an older one on
