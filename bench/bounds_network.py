@@ -124,7 +124,7 @@ def attacked(seed: int, runs: int) -> dict[str, Any]:
     if not bounded:
         return {**row, "runs": 0, "broken": []}
     target = rng.choice([way for way in bounded if len(way.hops) > 1] or bounded)
-    worst, broken = climb_network(Network(scenario, found, envelopes), target.flow, runs, seed)
+    worst, broken = climb_network(Network(scenario, found.ways, envelopes), target.flow, runs, seed)
     assert target.one_by_one_s is not None
     assert target.delay_s is not None
     return {

@@ -177,6 +177,8 @@ class Scenario:
     def written(self) -> dict[str, Any]: ...
     def link_steps(self, of: str, finest_s: float) -> tuple[list[int], list[float]]:
         """Capacity ("rate", bit/s), "delay" (s) or "loss" of the link as steps of its means: starts in ns, values."""
+    def kept(self, promised_bps: Sequence[int]) -> list[list[tuple[int, int]]]:
+        """Of a bond alone, what its links carry of what is promised to classes, bit/s: with all, then without each."""
     @property
     def reorder(self) -> tuple[float, float] | None:
         """Part of the packets that is held back, and for how long, s."""

@@ -416,3 +416,18 @@ def test_the_page_shows_where_the_distances_are_longest(tmp_path: Path) -> None:
     text = path.read_text()
     assert text.count("<svg") == 3
     assert "af: no bound: flow af (tcp)" in text
+
+
+def test_a_trace_is_attacked_where_it_carries_least(tmp_path: Path) -> None:
+    """A link of 1 Mbit/s that pauses for 100 ms: the file of its trace goes with the scenarios that are tried."""
+    (tmp_path / "pause.csv").write_text("t_s,capacity_bps\n0,1000000\n0.5,0\n0.6,1000000\n1,1000000\n")
+    link = 'trace = "pause.csv"\nend = "loop"'
+    flow = '[[flow]]\nclass = "all"\nkind = "cbr"\nrate = "80kbit"\npacket = "1000B"\n'
+    text = f'duration = "2s"\n[link]\n{link}\n[scheduler]\npolicy = "fifo"\n[[class]]\nname = "all"\n{flow}'
+    path = tmp_path / "case.toml"
+    path.write_text(text)
+    done = CliRunner().invoke(app, ["bounds", str(path), "--attack", "3", "--out", str(tmp_path / "w"), "--json"])
+    assert done.exit_code == 0, done.output
+    (row,) = json.loads(done.stdout)["attacks"]
+    assert row["tightness"] > 0.9
+    assert max(run(row["scenario"]).flows["delay_max_s"].to_pylist()) == row["found_s"] > 0.1

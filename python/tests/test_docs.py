@@ -61,6 +61,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/reference/report.md", "linkweir view *"): WINDOW,
     ("docs/records/bounds.md", "bench/bounds.py *"): "searches for hours",
     ("docs/records/bounds.md", "bench/bounds_network.py *"): "searches for half an hour",
+    ("docs/records/bounds.md", "bench/bounds_bond.py *"): "searches for many minutes",
     ("docs/records/bounds.md", "bench/memory.py *"): "needs recorded traces that are not ours to distribute",
     ("docs/records/l4s.md", "bench/l4s.py *"): MINUTES,
     ("docs/records/networks.md", "*bench/*.py *"): "runs for minutes, or needs ns-3",

@@ -157,6 +157,17 @@ impl Scenario {
         Ok(as_steps(signal, until_ns, finest_ns).into_iter().unzip())
     }
 
+    /// Of a bond alone: how much of what is promised to each class, bit/s, its links can carry. First with all, then without
+    /// each one: the numbers of the classes that are promised something, and bit/s. Empty for other scenarios.
+    fn kept(&self, promised_bps: Vec<u64>) -> Vec<Vec<(usize, u64)>> {
+        let Some(bond) = &self.inner.experiment.link.bond else {
+            return Vec::new();
+        };
+        let all = bond.kept(&promised_bps).into_iter();
+        all.map(|all| all.iter().map(|kept| (kept.class, kept.kept_bps)).collect())
+            .collect()
+    }
+
     /// The part of the packets that is held back, and for how long, s.
     #[getter]
     fn reorder(&self) -> Option<(f64, f64)> {

@@ -94,6 +94,36 @@ pub struct Bond {
     pub detect_ns: u64,
 }
 
+impl Bond {
+    /// What the sender knows while all members are up and have their nominal rates: their costs and how classes use them.
+    #[must_use]
+    pub fn nominal(&self) -> linkweir_core::Bond {
+        let path = |member: &Member| linkweir_core::Path {
+            cost: member.cost,
+            up: true,
+            rate_bps: member.link.nominal_bps,
+            delay_ns: 0,
+        };
+        let paths: Vec<linkweir_core::Path> = self.members.iter().map(path).collect();
+        let uses: Vec<Paths> = self.classes.iter().map(|class| class.paths).collect();
+        linkweir_core::Bond::new(&paths, &uses, self.room_ns)
+    }
+
+    /// How much of what is promised to each class, bit/s, its members can carry: all together, then without each one.
+    #[must_use]
+    pub fn kept(&self, promised_bps: &[u64]) -> Vec<Vec<linkweir_core::Kept>> {
+        let mut known = self.nominal();
+        let mut all = vec![known.kept(promised_bps)];
+        for at in 0..self.members.len() {
+            let path = known.paths()[at];
+            known.set_path(at, linkweir_core::Path { up: false, ..path });
+            all.push(known.kept(promised_bps));
+            known.set_path(at, path);
+        }
+        all
+    }
+}
+
 /// A link of a bond.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -115,6 +115,7 @@ def packets(
 def candidate(scenario: Scenario, found: list[Bound], case: Case, folder: Path, worst: str | None) -> dict[str, Any]:
     """The scenario with these senders in place of its flows; lists of packets are written into the folder."""
     keys = scenario.native.written()
+    place_traces([keys["link"]], scenario, folder)
     keys["warmup"] = "0s"
     keys["link"]["delay"] = "0s"
     keys["link"]["return_delay"] = "0s"
@@ -153,6 +154,16 @@ def candidate(scenario: Scenario, found: list[Bound], case: Case, folder: Path, 
         entry["limit"] = "100000p"
         entry.pop("limit_bytes", None)
     return {**keys, "flow": flows, "log": "none"}
+
+
+def place_traces(links: Iterable[dict[str, Any]], scenario: Scenario, folder: Path) -> None:
+    """Writes the traces of links into a folder, and names them there."""
+    contents = {name: content for name, _, content in scenario.inputs}
+    for link in links:
+        if link.get("trace") is not None:
+            path = folder / f"trace-{Path(link['trace']).name}"
+            path.write_bytes(contents[link["trace"]])
+            link["trace"] = str(path)
 
 
 def _outages(worst: str, nominal: str, first_ns: int) -> dict[str, Any]:
@@ -339,22 +350,9 @@ def attack(
     sizes = {b.name: (max(b.sizes_bits[0] // 8 - overhead, 1), b.sizes_bits[1] // 8 - overhead) for b in found}
     targets = [b.name for b in found if b.delay_s]
     with ProcessPoolExecutor() as pool:
-        text = scenario.resolved
         jobs = [
-            pool.submit(_climb_text, text, found, target, runs, seed + number, dict(sizes), worst)
+            pool.submit(climb, scenario, found, target, runs, seed + number, dict(sizes), worst)
             for number, target in enumerate(targets)
         ]
         pairs = [job.result() for job in jobs]
     return [a for a, _ in pairs], [sentence for _, broken in pairs for sentence in broken]
-
-
-def _climb_text(
-    text: str,
-    found: list[Bound],
-    target: str,
-    runs: int,
-    seed: int,
-    sizes: dict[str, tuple[int, int]],
-    worst: str | None,
-) -> tuple[Attack, list[str]]:
-    return climb(Scenario.parse(text), found, target, runs, seed, sizes, worst)

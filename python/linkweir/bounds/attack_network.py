@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from linkweir.bounds.attack import BEGIN_NS, MOST_PKTS, MOST_PKTS_LONG, Sender, packets, step
+from linkweir.bounds.attack import BEGIN_NS, MOST_PKTS, MOST_PKTS_LONG, Sender, packets, place_traces, step
 from linkweir.bounds.curve import Curve
 from linkweir.bounds.network import NetworkBounds, WayBound, network_bounds, source_curves
 from linkweir.runs.simulate import run
@@ -48,12 +48,12 @@ class NetworkAttack:
 class Network:
     """A network whose bounds are attacked."""
 
-    def __init__(self, scenario: Scenario, found: NetworkBounds, envelopes: Sequence[str]) -> None:
+    def __init__(self, scenario: Scenario, ways: Iterable[WayBound], envelopes: Sequence[str]) -> None:
         self.scenario = scenario
-        self.bounds = {way.flow: way for way in found.ways}
+        self.bounds = {way.flow: way for way in ways}
         self.curves = source_curves(scenario, envelopes)
         self.names = [name for name, source in self.curves.items() if source.curve is not None]
-        longest_s = max((way.delay_s for way in found.ways if way.delay_s is not None), default=Fraction(0))
+        longest_s = max((way.delay_s for way in self.bounds.values() if way.delay_s is not None), default=Fraction(0))
         self.horizon_ns = BEGIN_NS + math.ceil(4 * longest_s * 10**9)
 
     def sizes(self, name: str) -> tuple[int, int]:
@@ -63,6 +63,7 @@ class Network:
     def candidate(self, case: Case, folder: Path) -> dict[str, Any]:
         """The scenario with these senders in place of its flows; lists of packets are written into the folder."""
         keys = self.scenario.native.written()
+        place_traces(keys["link"], self.scenario, folder)
         flows = []
         for flow in keys["flow"]:
             curve = self.curves[flow["name"]].curve
@@ -80,8 +81,8 @@ class Network:
             ):  # recorded packets have no way back, whose links are named there, too
                 kept["class"] = {link: name for link, name in kept["class"].items() if link in flow["path"]}
             flows.append({**kept, "kind": "replay", "file": str(path)})
-        for link in keys["link"]:
-            for entry in link["class"]:
+        for link in [*keys["link"], *keys.get("bond", [])]:
+            for entry in link.get("class", []):
                 entry["limit"] = "100000p"
                 entry.pop("limit_bytes", None)
         duration = f"{max(self.horizon_ns, round(self.scenario.duration_s * 1e9))}ns"
@@ -104,7 +105,7 @@ class Network:
         for name, delay_s in delays.items():
             way = self.bounds.get(name)
             if way is not None and way.delay_s is not None:
-                most_s = float(way.delay_s) + CLOCK_S * len(way.hops)
+                most_s = float(way.delay_s) + CLOCK_S * max(len(way.hops), 1)
                 if delay_s > most_s:
                     found.append(f"{name}: {delay_s} s exceeds {most_s} s")
         return found
@@ -187,16 +188,17 @@ def attack_network(
     targets = [name for name in names if name in bounds and bounds[name].delay_s]
     with ProcessPoolExecutor() as pool:
         jobs = [
-            pool.submit(_climb_text, scenario.resolved, list(envelopes), target, runs, seed + number)
+            pool.submit(_climb, scenario, list(envelopes), target, runs, seed + number)
             for number, target in enumerate(targets)
         ]
         pairs = [job.result() for job in jobs]
     return [a for a, _ in pairs], [sentence for _, broken in pairs for sentence in broken]
 
 
-def _climb_text(text: str, envelopes: list[str], target: str, runs: int, seed: int) -> tuple[NetworkAttack, list[str]]:
-    scenario = Scenario.parse(text)
-    network = Network(scenario, network_bounds(scenario, envelopes=envelopes), envelopes)
+def _climb(
+    scenario: Scenario, envelopes: list[str], target: str, runs: int, seed: int
+) -> tuple[NetworkAttack, list[str]]:
+    network = Network(scenario, network_bounds(scenario, envelopes=envelopes).ways, envelopes)
     return climb_network(network, target, runs, seed)
 
 

@@ -314,6 +314,49 @@ def horizontal_at(arrivals: Curve, service: Curve, step_bits: Number) -> Fractio
     return worst
 
 
+def longest_wait(ahead: Curve, service: Curve) -> Fraction | None:
+    """The longest time until a service is above what has come before a packet, seconds; None without a bound.
+
+    >>> longest_wait(token_bucket(0, 1), rate_latency(2, 3))
+    Fraction(3, 1)
+    """
+    if ahead.rate > service.rate:
+        return None
+    leaves = _Forward(service)
+    worst = Fraction(0)
+    for t, before, after, _ in _looked_at(ahead, service):
+        for bits in (after,) if after == before else (before, after):
+            left = leaves.leaves(bits)
+            if left is None:
+                return None
+            worst = max(worst, left - t)
+    return worst
+
+
+def longest_wait_at(arrivals: Curve, service: Curve, step_bits: Number) -> Fraction | None:
+    """As `longest_wait`, of packets of one size: each has whole packets before it.
+
+    >>> longest_wait_at(token_bucket(30, 1), rate_latency(5, 1), 10)
+    Fraction(5, 1)
+    """
+    if arrivals.rate > service.rate:
+        return None
+    number = int(max(arrivals.segments[-1][1], service.segments[-1][1]) // step_bits) + 2
+    if number > MOST_STEPS:
+        return longest_wait(Curve.of((t, v - step_bits, r) for t, v, r in arrivals.segments), service)
+    leaves = _Forward(service)
+    worst = Fraction(0)
+    for n in range(1, number + 1):  # beyond, both are straight lines
+        t = arrivals.first(n * step_bits)
+        if t is None:
+            break
+        left = leaves.leaves(Fraction((n - 1) * step_bits))
+        if left is None:
+            return None
+        worst = max(worst, left - t)
+    return worst
+
+
 def vertical(arrivals: Curve, service: Curve) -> Fraction | None:
     """Longest vertical distance: the backlog in bits; None where it has no bound.
 

@@ -16,6 +16,7 @@ from linkweir.bounds.arrivals import Envelope, Framing, exact, of_flow
 from linkweir.bounds.convex import scaled
 from linkweir.bounds.curve import Curve, add
 from linkweir.bounds.paths import Analysis, At, Link, Stop, Stretch, Traffic, factor
+from linkweir.fault import unfit
 from linkweir.scenarios.flows import OverTcp, is_over_tcp
 from linkweir.scenarios.networks import refuse_constellation
 from linkweir.scenarios.quantity import OptionError
@@ -116,7 +117,9 @@ def network_bounds(scenario: Scenario, *, envelopes: Sequence[str] = ()) -> Netw
         OptionError: an envelope names neither, or is wrong.
     """
     refuse_constellation(scenario, "bounds")
-    model = _Model(scenario, envelopes)
+    if "bond" in scenario.native.written():
+        raise unfit("bond", "...", "bounds of a bond are those of its classes; call bounds_of_bonds")
+    model = Model(scenario, envelopes)
     analysis = Analysis(model.links, [group.traffic for group in model.groups])
     hops = {
         Stop(number, index): _hop(model, analysis, Stop(number, index))
@@ -130,7 +133,7 @@ def network_bounds(scenario: Scenario, *, envelopes: Sequence[str] = ()) -> Netw
     return NetworkBounds(tuple(ways), tuple(hops.values()), rings)
 
 
-def _hop(model: _Model, analysis: Analysis, stop: Stop) -> Hop:
+def _hop(model: Model, analysis: Analysis, stop: Stop) -> Hop:
     link = model.links[stop.link]
     at = analysis.at[stop]
     least = analysis.least_bits(stop)
@@ -138,7 +141,7 @@ def _hop(model: _Model, analysis: Analysis, stop: Stop) -> Hop:
     return Hop(link.name, link.setting.queues[stop.queue].name, at, limit, link, analysis.passes(stop))
 
 
-def _way(model: _Model, analysis: Analysis, number: int, name: str, copies: int, hops: Mapping[Stop, Hop]) -> WayBound:
+def _way(model: Model, analysis: Analysis, number: int, name: str, copies: int, hops: Mapping[Stop, Hop]) -> WayBound:
     way = model.groups[number].traffic.way
     passed = tuple(hops[stop] for stop in way)
     propagation_s = sum((model.links[stop.link].delay_s[1] for stop in way), Fraction(0))
@@ -153,7 +156,7 @@ def _way(model: _Model, analysis: Analysis, number: int, name: str, copies: int,
 
 def source_curves(scenario: Scenario, envelopes: Sequence[str]) -> dict[str, Envelope]:
     """What one copy of each flow sends at most, without any link's overhead."""
-    model = _Model(scenario, envelopes)
+    model = Model(scenario, envelopes)
     flows = scenario.native.tables()["flows"]
     replayed = scenario.native.replayed
     return {flow["name"]: _source(flow, 1, replayed, model.sent.get(flow["name"]))(PLAIN) for flow in flows}
@@ -167,7 +170,7 @@ class _Group:
     members: list[tuple[str, int]]
 
 
-class _Model:
+class Model:
     """A scenario as the analysis takes it."""
 
     def __init__(self, scenario: Scenario, envelopes: Sequence[str]) -> None:
@@ -184,8 +187,8 @@ class _Model:
         given, self.sent = self._given(envelopes, [framing for _, _, framing in bare])
         self.links = []
         for number, (link, (setting, why, framing)) in enumerate(zip(alone, bare, strict=True)):
-            least_s, most_s = _delays_s(link)
-            held_s = exact(reorder["delay_s"]) if (reorder := _reorder(link)) else Fraction(0)
+            least_s, most_s = delays_s(link)
+            held_s = exact(reorder["delay_s"]) if (reorder := reorder_of(link)) else Fraction(0)
             self.links.append(
                 Link(
                     self.names[number],
@@ -193,7 +196,7 @@ class _Model:
                     framing,
                     (least_s, most_s + held_s),
                     not held_s,
-                    None if why else _peak_bps(link),
+                    None if why else peak_bps(link),
                     given.get(number, {}),
                     f"no bound: link {self.names[number]}: {why.removeprefix('no bound: ')}" if why else "",
                 )
@@ -316,7 +319,7 @@ def _source(flow: Flow, copies: int, replayed: Any, given: Curve | None) -> Call
     return of
 
 
-def _delays_s(link: Scenario) -> tuple[Fraction, Fraction]:
+def delays_s(link: Scenario) -> tuple[Fraction, Fraction]:
     """The least and the greatest propagation delay."""
     value = link.native.tables()["link"]["delay_s"]
     if isinstance(value, float):
@@ -331,11 +334,12 @@ def _delays_s(link: Scenario) -> tuple[Fraction, Fraction]:
     return min(each), max(each)
 
 
-def _reorder(link: Scenario) -> Any:
+def reorder_of(link: Scenario) -> Any:
+    """Which packets are held back so that others overtake them; None if none are."""
     return link.native.tables()["link"]["reorder"]
 
 
-def _peak_bps(link: Scenario) -> Fraction | None:
+def peak_bps(link: Scenario) -> Fraction | None:
     """The greatest capacity at any time."""
     native = link.native
     if native.opportunities()[0]:

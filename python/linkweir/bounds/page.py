@@ -10,6 +10,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from linkweir.bounds.answer import Bound
+from linkweir.bounds.bond import BondBound
+from linkweir.bounds.bonds import BoundsOfBond
 from linkweir.bounds.curve import Curve
 from linkweir.panels.plot import COLOURS, Chart, svg
 from linkweir.report import html_page
@@ -82,7 +84,30 @@ def page(scenario: Scenario, found: Sequence[Bound], ways: Sequence[Sequence[str
     return html_page.document(f"Bounds of {scenario.name}", body)
 
 
-def _chart(bound: Bound, title: str) -> Chart:
+def bond_page(
+    scenario: Scenario,
+    headings: Sequence[str],
+    bonds: Sequence[tuple[BoundsOfBond, Sequence[Sequence[str]], tuple[Sequence[str], Sequence[Sequence[str]]]]],
+    sentences: Sequence[str],
+) -> str:
+    """The same of bonds: for each the rows of its classes, and headings and rows of what is left without each link."""
+    body = ""
+    for bond, rows, (of_left, left) in bonds:
+        body += html_page.table([f"class of {bond.name}", *headings[1:]], rows)
+        body += html_page.table(of_left, left) if bond.without else ""
+    body += "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
+    body += (
+        '<p class="below">The curves are those of the queue. A delay in the tables also has the transmission and the '
+        "propagation on the slowest link.</p>"
+    )
+    for number, (name, bound) in enumerate((bond.name, bound) for bond, _, _ in bonds for bound in bond.classes):
+        if bound.arrivals is not None or bound.service is not None:
+            title = f"Arrivals and service of {name}: {bound.name}"
+            body += html_page.figure(f"class{number}", title, svg(_chart(bound, title)))
+    return html_page.document(f"Bounds of {scenario.name}", body)
+
+
+def _chart(bound: Bound | BondBound, title: str) -> Chart:
     arrivals, service = bound.arrivals, bound.service
     known = bound.delay_s is not None and arrivals is not None and service is not None
     delay = longest_delay(arrivals, service) if known and arrivals is not None and service is not None else None
@@ -109,7 +134,7 @@ def _chart(bound: Bound, title: str) -> Chart:
     return Chart(bound.name, title, draw)
 
 
-def _until(bound: Bound, delay: Distance | None, backlog: Distance | None) -> Fraction:
+def _until(bound: Bound | BondBound, delay: Distance | None, backlog: Distance | None) -> Fraction:
     """The end of the drawing: beyond the distances, or where the curves have shown their shape."""
     if delay is not None and backlog is not None:
         return MARGIN * max(delay.start_s + delay.length, backlog.start_s, Fraction(1, 1000))

@@ -54,7 +54,7 @@ class OfNetwork:
         """The worst cases that a search finds, for each flow."""
         attacks, broken = attack_network(self.scenario, self.found, self.envelopes, runs)
         refuse_broken(broken)
-        network = Network(self.scenario, self.found, self.envelopes)
+        network = Network(self.scenario, self.found.ways, self.envelopes)
         return [
             {
                 "name": a.flow,

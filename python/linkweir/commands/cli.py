@@ -314,15 +314,17 @@ def _bounds(
 ) -> None:
     """Compute the worst delay and backlog of each class, or say why there is none.
 
-    With several links, of each flow from end to end.
+    With several links, of each flow from end to end; of a bond, also without each of its links.
     """
     from linkweir.commands.bounds import OfOneLink, show_attacks
+    from linkweir.commands.bounds_bond import OfBonds
     from linkweir.commands.bounds_network import OfNetwork
     from linkweir.scenarios.quantity import OptionError
 
     sound = linkweir.Scenario.load(scenario, trace=trace, trace_keys=trace_keys(trace_key, trace))
     try:
-        found = (OfNetwork if sound.is_network else OfOneLink)(sound, envelope or [], worst)
+        of_several = OfBonds if "bond" in sound.native.written() else OfNetwork
+        found = (of_several if sound.is_network else OfOneLink)(sound, envelope or [], worst)
     except OptionError as fault:
         typer.echo(f"linkweir bounds: {fault}", err=True)
         raise typer.Exit(BAD_INPUT) from None

@@ -280,44 +280,23 @@ pub(super) fn broken_promises(
     classes: &[Class],
     promised_bps: &[u64],
 ) -> Vec<String> {
-    let path = |member: &Member| core::Path {
-        cost: member.cost,
-        up: true,
-        rate_bps: member.link.nominal_bps,
-        delay_ns: 0,
-    };
-    let paths: Vec<core::Path> = bond.members.iter().map(path).collect();
-    let uses: Vec<Paths> = bond.classes.iter().map(|class| class.paths).collect();
-    let mut known = core::Bond::new(&paths, &uses, bond.room_ns);
+    let mut found = bond.kept(promised_bps);
+    if bond.members.len() == 1 {
+        found.truncate(1); // without it, none can be kept
+    }
+    let down = bond.members.iter().map(|member| member.name.as_str());
+    let when = std::iter::once(String::new())
+        .chain(down.map(|name| format!(" while {} is down", quote(name))));
     let mut notes = Vec::new();
-    let mut say = |known: &core::Bond, when: &str| {
-        for kept in known.kept(promised_bps) {
-            if kept.kept_bps < kept.promised_bps {
-                notes.push(format!(
-                    "bond.{name}: class {} has a reservation of {}, of which its links can carry {}{when}",
-                    quote(&classes[kept.class].name),
-                    units::show_whole(kept.promised_bps, Kind::Rate),
-                    units::show_whole(kept.kept_bps, Kind::Rate),
-                ));
-            }
+    for (all, when) in found.iter().zip(when) {
+        for kept in all.iter().filter(|kept| kept.kept_bps < kept.promised_bps) {
+            notes.push(format!(
+                "bond.{name}: class {} has a reservation of {}, of which its links can carry {}{when}",
+                quote(&classes[kept.class].name),
+                units::show_whole(kept.promised_bps, Kind::Rate),
+                units::show_whole(kept.kept_bps, Kind::Rate),
+            ));
         }
-    };
-    say(&known, "");
-    for (at, member) in bond
-        .members
-        .iter()
-        .enumerate()
-        .filter(|_| bond.members.len() > 1)
-    {
-        known.set_path(
-            at,
-            core::Path {
-                up: false,
-                ..paths[at]
-            },
-        );
-        say(&known, &format!(" while {} is down", quote(&member.name)));
-        known.set_path(at, paths[at]);
     }
     notes
 }

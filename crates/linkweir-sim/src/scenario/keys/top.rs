@@ -52,7 +52,7 @@ const SEVERAL_PATHS: Hosts = Hosts {
     ),
     tc: Refused("has no queueing discipline, which has one device; export a scenario without it"),
     ns3: Refused("the program has one link; export a scenario with one [link]"),
-    bounds: Refused("no bound is known for paths that are chosen packet by packet; leave it out"),
+    bounds: Carried,
 };
 
 keys! {

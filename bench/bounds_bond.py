@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tries to exceed the bounds of random bonds, and says how near the search comes.
+
+    bench/bounds_bond.py --bonds 2000 --attack 4 --out bounds-bond.jsonl
+
+Each bond has 2 to 4 links with random rates, delays, losses and costs, and one to four classes that use them in
+random ways. One flow is the target of a search; every run checks the bounds of all flows. A line of the file is one
+bond. Bonds that the file has already are left out, so the command may be interrupted and called again. Exit code 1 if
+a bound was exceeded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import random
+import statistics
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from linkweir.bounds.attack_bond import Bonds
+from linkweir.bounds.attack_network import climb_network
+from linkweir.bounds.bonds import bounds_of_bonds
+from linkweir.scenarios.scenario import Scenario
+
+POLICIES = ("strict", "strict", "fifo", "pss", "pds")
+PATHS = ("stripe", "stripe", "all", "best", "spill", "named")
+
+
+def draw(rng: random.Random) -> tuple[Scenario, list[str]]:
+    """A bond and the envelopes of its flows."""
+    names = [f"l{number}" for number in range(rng.randint(2, 4))]
+    same = rng.random() < 0.3
+    rates = [rng.choice((2, 5, 10, 20, 50)) for _ in names]
+    if same:
+        rates = rates[:1] * len(names)
+    calm = rng.random() < 0.6
+    links = [_link(rng, name, rate, calm=calm) for name, rate in zip(names, rates, strict=True)]
+    policy = rng.choice(POLICIES)
+    classes = [_class(rng, index, policy, names, rates) for index in range(rng.randint(1, 4))]
+    flows: list[dict[str, Any]] = []
+    envelopes = []
+    load = rng.uniform(0.1, 0.8) / len(classes)
+    for index, one in enumerate(classes):
+        usable = [rate for name, rate in zip(names, rates, strict=True) if _uses(one, name)]
+        most = min(usable) if one["paths"] == "all" else sum(usable)
+        for copy in range(rng.randint(1, 2)):
+            size = rng.choice((200, 600, 1500))
+            least = rng.choice((size, size, 64))
+            packet = {"sizes": [f"{least}B", f"{size}B"], "weights": [1, 1]}
+            flow = f"f{index}{copy}"
+            flows.append(
+                {"name": flow, "class": one["name"], "kind": "cbr", "rate": "1Mbit", "packet": packet, "path": ["bond"]}
+            )
+            envelopes.append(f"{flow}={size * rng.choice((1, 2, 4, 12, 20))}B:{load * most / 2:.4f}Mbit")
+    bond = {
+        "name": "bond",
+        "links": names,
+        "room": rng.choice(("0s", "2ms", "20ms")),
+        "scheduler": {"policy": policy},
+        "class": classes,
+    }
+    keys = {"name": policy, "duration": "100ms", "interval": "100ms", "link": links, "bond": [bond], "flow": flows}
+    return Scenario.from_dict(keys), envelopes
+
+
+def _link(rng: random.Random, name: str, rate: int, *, calm: bool) -> dict[str, Any]:
+    keys: dict[str, Any] = {
+        "name": name,
+        "rate": f"{rate}Mbit",
+        "nominal": f"{rate}Mbit",
+        "delay": rng.choice(("0s", "1ms", "7.3ms", "30ms")),
+        "cost": rng.choice((0, 0, 1, 5)),
+    }
+    if calm:
+        return keys
+    kind = rng.randrange(5)
+    if kind == 0:
+        steps = [["0s", f"{rate}Mbit"], ["15ms", f"{rng.choice((0, rate / 2))}Mbit"]]
+        keys["rate"] = {"steps": steps, "end": "loop", "period": "20ms"}
+    elif kind == 1:
+        keys["loss"] = rng.choice((0.02, 0.3))
+    elif kind == 2:
+        keys["delay"] = {"steps": [["0s", "1ms"], ["15ms", "9ms"]], "end": "loop", "period": "20ms"}
+    elif kind == 3:
+        keys["reorder"] = {"probability": 0.3, "delay": "3ms"}
+    if kind != 0 and rng.random() < 0.3:
+        keys["loss"] = {"steps": [["0s", 0.0], ["30ms", 1.0], ["50ms", 0.0]]}
+    if kind == 0:
+        keys["follow"] = rng.random() < 0.5
+    return keys
+
+
+def _class(rng: random.Random, index: int, policy: str, names: list[str], rates: list[int]) -> dict[str, Any]:
+    paths = rng.choice(PATHS)
+    named = rng.sample(names, rng.randint(1, len(names)))
+    keys: dict[str, Any] = {"name": f"c{index}", "paths": named if paths == "named" else paths}
+    keys["reorder"] = rng.choice(("none", "100ms", "3ms"))
+    if policy == "pss" and index == 1:
+        keys |= {"level": 1, "low_level": 7, "rate": f"{rng.uniform(0.1, 0.4) * sum(rates):.3f}Mbit", "memory": "1s"}
+    elif policy in ("strict", "pss"):
+        keys["level"] = index
+    if policy == "pds":
+        keys["delay"] = rng.choice((1, 2, 4))
+    return keys
+
+
+def _uses(one: dict[str, Any], name: str) -> bool:
+    return isinstance(one["paths"], str) or name in one["paths"]
+
+
+def attacked(seed: int, runs: int) -> dict[str, Any]:
+    """What the search found over the bond of this seed."""
+    rng = random.Random(seed)
+    scenario, envelopes = draw(rng)
+    (found,) = bounds_of_bonds(scenario, envelopes=envelopes)
+    network = Bonds(scenario, [found], envelopes)
+    bounded = sorted(name for name, way in network.bounds.items() if way.delay_s is not None)
+    row: dict[str, Any] = {"seed": seed, "policy": found.policy, "flows": len(network.bounds), "bounded": len(bounded)}
+    if not bounded:
+        return {**row, "runs": 0, "broken": []}
+    target = rng.choice(bounded)
+    worst, broken = climb_network(network, target, runs, seed)
+    paths = next(
+        one["paths"] for one in scenario.native.written()["bond"][0]["class"] if one["name"] == f"c{target[1]}"
+    )
+    return {
+        **row,
+        "runs": runs,
+        "paths": paths if isinstance(paths, str) else "named",
+        "links": len(scenario.native.written()["link"]),
+        "tightness": worst.tightness,
+        "broken": broken[:1],
+    }
+
+
+def main() -> int:
+    """Attacks the bonds that the file does not have, and prints a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bonds", type=int, default=200)
+    parser.add_argument("--attack", type=int, default=4, help="runs for each bond")
+    parser.add_argument("--first", type=int, default=1, help="seed of the first bond")
+    parser.add_argument("--workers", type=int, default=None)
+    parser.add_argument("--out", type=Path, default=Path("bounds-bond.jsonl"))
+    options = parser.parse_args()
+    lines = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
+    done = {line["seed"] for line in lines}
+    seeds = [s for s in range(options.first, options.first + options.bonds) if s not in done]
+    with ProcessPoolExecutor(options.workers) as pool, options.out.open("a") as file:
+        for row in pool.map(attacked, seeds, [options.attack] * len(seeds), chunksize=4):
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            lines.append(row)
+    return show(lines)
+
+
+def show(lines: list[dict[str, Any]]) -> int:
+    """Prints the tightness by policy and use of the links."""
+    groups = collections.defaultdict(list)
+    for line in lines:
+        if line["runs"]:
+            groups[line["policy"], line["paths"]].append(line["tightness"])
+    print(f"{'policy':8}{'paths':8}{'bonds':>7}{'median':>8}{'most':>8}")
+    for (policy, paths), tight in sorted(groups.items()):
+        print(f"{policy:8}{paths:8}{len(tight):7}{statistics.median(tight):8.3f}{max(tight):8.3f}")
+    tight = [line["tightness"] for line in lines if line["runs"]]
+    print(f"all: {len(tight)} bonds, median {statistics.median(tight):.3f}, most {max(tight):.3f}")
+    without = sum(line["flows"] - line["bounded"] for line in lines)
+    print(f"{without} of {sum(line['flows'] for line in lines)} flows without a bound")
+    broken = [line for line in lines if line["broken"]]
+    print(f"{sum(line['runs'] for line in lines)} runs, {len(broken)} bonds in which a bound was exceeded")
+    for line in broken:
+        print(f"seed {line['seed']}, {line['policy']}: {line['broken'][0]}")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
