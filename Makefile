@@ -295,7 +295,7 @@ fuzz:
 	RUSTFLAGS="$(COVERAGE)" cargo build --locked --release --quiet --target "$(HOST)" --target-dir build/fuzz/target \
 		--manifest-path crates/linkweir-config/fuzz/Cargo.toml
 	python3 crates/linkweir-config/fuzz/seeds.py build/fuzz/seeds
-	set -e; for target in read files link tunnel; do \
+	set -e; for target in read files link tunnel recording; do \
 		mkdir -p build/fuzz/corpus/$$target build/fuzz/tmp; \
 		TMPDIR=build/fuzz/tmp build/fuzz/target/$(HOST)/release/$$target -max_len=4096 -max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=1024 \
 			-print_final_stats=1 -artifact_prefix=build/fuzz/$$target- build/fuzz/corpus/$$target build/fuzz/seeds/$$target; \

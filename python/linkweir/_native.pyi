@@ -252,6 +252,12 @@ class Recording:
         """Per interval and class: arrived packets, bytes, TCP packets; sent packets, bytes; dropped packets, bytes."""
     def capacity(self, peer: str, span_ns: tuple[int, int]) -> list[tuple[int, int]]:
         """Changes: ns after the begin of the span, bit/s."""
+    def path_states(self, peer: str, paths: list[str], span_ns: tuple[int, int]) -> list[list[tuple[int, int, int]]]:
+        """Per path its changes: ns after the begin of the span, bit/s, delay in ns."""
+    def carried(
+        self, peer: str, names: tuple[list[str], list[str]], span_ns: tuple[int, int]
+    ) -> list[list[tuple[int, int]]]:
+        """Packets and bytes that the paths of these names sent of the classes of these names, a list per path."""
     def cut(self, peer: str, section: int, span_ns: tuple[int, int]) -> bytes: ...
 
 def codecs() -> list[_Codec]: ...

@@ -20,6 +20,7 @@ from command import linkweir
 
 from linkweir import run
 from linkweir.fault import PlanError
+from linkweir.replays.paths import compare_paths
 from linkweir.replays.recording import Recording
 from linkweir.replays.replay import compare, prepare
 
@@ -33,8 +34,11 @@ COUNTS = DATA / "voyage.lwrec"
 """Of a version that listed no packets unless it was asked to."""
 LISTED = DATA / "voyage-listed.lwrec"
 PACKETS = DATA / "voyage-packets.lwrec"
+PATHS = DATA / "voyage-paths.lwrec"
+"""Over two paths: the first fades, the second is dead from 3 s to 6 s and has a longer way afterwards."""
 BIN_NS = 10_000_000
 MAGIC = b"\x89LWREC\x01\n"
+WITH_PATHS = b"\x89LWREC\x02\n"
 SIZES = [1, 64, 80, 96, 112, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024, 1152, 1280, 1344, 1408]
 SIZES += [1456, 1488, 1520, 1600, 2048]
 BURST_BYTES = 20 * 1514
@@ -117,6 +121,189 @@ def test_a_recording_written_by_the_book_is_read(tmp_path: Path) -> None:
     part = recording.part()
     assert (part.duration_s, part.classes, part.capacity) == (3.0, ["all"], [(0.0, 5_000_000)])
     assert [row[0].arrived_pkts for row in part.sums(1.0)] == [500, 500, 500]
+
+
+def path_state(path: int, bps: int, delay_ns: int) -> bytes:
+    """Of a path from the beginning of the bin."""
+    return bytes([2 | 4 | (path + 1) << 3]) + number(BIN_NS) + number(bps) + number(delay_ns)
+
+
+def carried(class_number: int, path: int, pkts: int, size: int) -> bytes:
+    """What a path sent of a class."""
+    return bytes([1 | 4 | class_number << 3, 31 << 3 | path]) + number(pkts) + number(pkts * size)
+
+
+OF_THE_PATHS = """paths = ["starlink", "lte"]
+[[path]]
+name = "starlink"
+nominal = "4Mbit"
+follow = true
+cost = 1
+[[path]]
+name = "lte"
+nominal = "2Mbit"
+follow = true
+cost = 10
+"""
+
+
+def over_paths(lte: Iterable[tuple[int, int, int]] = ((0, 2_000_000, 50_000_000),), uses: str = '"spill"') -> bytes:
+    """Three seconds of 5 packets of 1500 bytes each bin, 6 Mbit/s, over starlink with 4 Mbit/s and lte.
+
+    Args:
+        lte: what lte is: bin, bit/s and ns.
+        uses: how the class uses the paths.
+    """
+    begin = head(1_769_824_800, ["all"])
+    text = begin[len(MAGIC) + 8 :] + f'paths = {uses}\nreorder = "none"\nresend = false\n'.encode()
+    changes = {at: path_state(1, bps, delay_ns) for at, bps, delay_ns in lte}
+    entries = path_state(0, 4_000_000, 20_000_000)
+    for at in range(300):
+        entries += b"\x00\x01" if at else b""
+        entries += changes.get(at, b"") + cell(0, 5, 1500) + carried(0, 0, 3, 1500) + carried(0, 1, 2, 1500)
+    return WITH_PATHS + block(text) + peer(0, "ship", OF_THE_PATHS) + counts(0, entries)
+
+
+def test_paths_written_by_the_book_are_read_and_replayed(tmp_path: Path) -> None:
+    part = Recording("paths", [over_paths([(0, 2_000_000, 50_000_000), (100, 1_000_000, 30_000_000)])]).part()
+    assert part.paths == ["starlink", "lte"]
+    starlink, lte = part.recorded_paths
+    assert starlink.states == ((0.0, 4_000_000, 0.02),)
+    assert lte.states == ((0.0, 2_000_000, 0.05), (1.0, 1_000_000, 0.03))
+    assert lte.settings["cost"] == 10
+    assert part.carried == {"starlink": {"all": (900, 900 * 1500)}, "lte": {"all": (600, 600 * 1500)}}
+    made = prepare(part, tmp_path)
+    assert [link["cost"] for link in made.keys["link"]] == [1, 10]
+    result = run(made.scenario)
+    now = {one.path: one.replayed_bytes for one in compare_paths(part, result)}
+    # 4 Mbit/s for 3 s; then what one link can have of 2 Mbit/s for 1 s and 1 Mbit/s for 2 s, but for the first 10 ms.
+    assert now["starlink"] == pytest.approx(1_500_000, abs=1500)
+    assert now["lte"] == pytest.approx(500_000, abs=4500)
+
+
+def test_a_replay_over_paths_gives_the_bytes_of_each_path_and_class(tmp_path: Path) -> None:
+    part = Recording.load([PATHS]).part()
+    made = prepare(part, tmp_path)
+    result = run(made.scenario)
+    for found in compare(made, result):
+        assert found.intervals >= 11
+        assert found.worst <= 0.001, found
+        assert found.replayed_loss == pytest.approx(found.recorded_loss, abs=0.001)
+    of_paths = compare_paths(part, result)
+    assert len(of_paths) == 6
+    for one in of_paths:
+        assert one.recorded_bytes > 100_000
+        assert one.replayed_bytes == pytest.approx(one.recorded_bytes, rel=0.001), one
+
+
+def test_a_replay_says_what_a_path_was_worth(tmp_path: Path) -> None:
+    part = Recording.load([PATHS]).part()
+
+    def replayed(name: str, **words: object) -> dict[tuple[str, str], int | None]:
+        folder = tmp_path / name
+        folder.mkdir()
+        made = prepare(part, folder, **words)  # type: ignore[arg-type]
+        result = run(made.scenario)
+        assert {one.name for one in compare(made, result)} == set(part.classes)
+        return {(one.path, one.name): one.replayed_bytes for one in compare_paths(part, result)}
+
+    alone = replayed("alone", without=["lte"])
+    assert {of for of, now in alone.items() if now is None} == {("lte", name) for name in part.classes}
+    # 12 Mbit/s for 5.004 s, 5 for 3.996 s and 11 for 3 s, all of which are used.
+    assert sum(now or 0 for now in alone.values()) == pytest.approx(14_128_500, rel=0.001)
+    dear = replayed("dear", changes={("class", "voice", "paths"): ["starlink"], ("link", "lte", "rate"): "1Mbit"})
+    assert ("lte", "voice") not in {of for of, now in dear.items() if now}
+    assert sum(dear[of] or 0 for of in dear if of[0] == "lte") == pytest.approx(12 * 125_000, rel=0.001)
+    strict = replayed("strict", policy="strict")
+    assert (strict["starlink", "rest"] or 0) < (replayed("pss", policy="pss")["starlink", "rest"] or 0)
+    (tmp_path / "one").mkdir()
+    one = prepare(part, tmp_path / "one", rate="10Mbit")
+    assert "ship had several paths, starlink, lte; here it has one link" in one.notes
+    assert one.keys["link"]["rate"] == "10Mbit"
+    for words, said in [
+        ({"without": ["lt"]}, "--without lt: ship had no such path; it had starlink, lte; did you mean lte?"),
+        ({"without": ["lte", "starlink"]}, "no path to ship is left"),
+        ({"without": ["lte"], "rate": "1Mbit"}, "give one of them"),
+        ({"policy": "drr"}, "--policy drr: cannot serve a bond"),
+    ]:
+        with pytest.raises(PlanError, match=said):
+            prepare(part, tmp_path, **words)  # type: ignore[arg-type]
+    with pytest.raises(PlanError, match="it had one link"):
+        prepare(Recording.load([COUNTS]).part(), tmp_path, without=["lte"])
+
+
+def test_a_path_that_was_dead_all_the_time_is_dead_in_the_replay(tmp_path: Path) -> None:
+    part = Recording("dead", [over_paths([(0, 0, 0)])]).part()
+    made = prepare(part, tmp_path)
+    assert "lte carried nothing in this time, and does not here" in made.notes
+    now = {one.path: one.replayed_bytes for one in compare_paths(part, run(made.scenario))}
+    assert now["lte"] == 0
+    # A class that lists paths of which none is left uses the best one, as in a gateway.
+    listed = Recording("listed", [over_paths(uses='["lte"]')]).part()
+    made = prepare(listed, tmp_path, without=["lte"])
+    assert made.keys["bond"][0]["class"][0]["paths"] == "best"
+    assert prepare(listed, tmp_path).keys["bond"][0]["class"][0]["paths"] == ["lte"]
+
+
+def test_closed_sources_react_to_the_paths(tmp_path: Path) -> None:
+    part = Recording.load([PATHS]).part()
+    made = prepare(part, tmp_path, closed=True)
+    assert made.closed == ("rest",)
+    assert any("round trip as recorded of each path" in note for note in made.notes)
+    by_name = {one.name: one for one in compare(made, run(made.scenario))}
+    assert by_name["rest"].replayed_bps == pytest.approx(by_name["rest"].recorded_bps, rel=0.3)
+
+
+def test_a_later_version_is_refused_by_name(tmp_path: Path) -> None:
+    later = tmp_path / "later.lwrec"
+    later.write_bytes(b"\x89LWREC\x03\n" + over_paths()[len(MAGIC) :])
+    done = linkweir("replay", later, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    said = "is of version 3 of the format, and this Linkweir reads versions up to 2; read it with a newer one"
+    assert said in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_changed_bytes_about_paths_never_end_in_a_traceback(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    content = bytearray(over_paths([(0, 2_000_000, 50_000_000), (100, 0, 0), (200, 1_000_000, 9_000_000)]))
+    at = len(MAGIC)
+    found = []
+    while at < len(content):
+        length = int.from_bytes(content[at : at + 4], "little")
+        found.append((at, length))
+        at += 8 + length
+    for _ in range(draw.randint(1, 4)):
+        content[draw.randrange(len(content))] = draw.randrange(256)
+    for at, length in found:  # with sound checksums, so that what was changed is read
+        content[at : at + 4] = length.to_bytes(4, "little")
+        body = content[at + 8 : at + 8 + length]
+        content[at + 4 : at + 8] = zlib.crc32(body).to_bytes(4, "little")
+    try:
+        made = prepare(Recording("changed", [bytes(content)]).part(), tmp_path)
+        compare_paths(made.part, run(made.scenario))
+    except ValueError:
+        pass  # PlanError and ScenarioError
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        'paths = ["a", "a"]\n',
+        'paths = ["", "lte"]\n',
+        "paths = [1, 2]\n",
+        'paths = ["ship", "lte"]\npath = 3\n',
+        'paths = ["starlink", "lte"]\npath = [3, { name = "lte", nominal = 5, cost = "x", follow = "no" }]\n',
+        f"paths = {[str(at) for at in range(9)]}\n",
+    ],
+)
+def test_paths_of_strangers_are_replayed_or_refused(more: str, tmp_path: Path) -> None:
+    content = over_paths().replace(peer(0, "ship", OF_THE_PATHS), peer(0, "ship", more))
+    try:
+        made = prepare(Recording("strange", [content]).part(), tmp_path)
+        compare_paths(made.part, run(made.scenario))
+    except ValueError as fault:
+        assert str(fault)  # PlanError and ScenarioError
 
 
 @pytest.mark.parametrize(("file", "seconds"), [(PACKETS, 18), (LISTED, 12)])
@@ -253,6 +440,8 @@ def test_a_peer_with_several_paths_is_replayed_over_one_link_only_if_that_is_ask
     assert part.paths == ["starlink", "lte"]
     with pytest.raises(PlanError, match=r"ship had several paths, starlink, lte, of which .* give --rate or --trace"):
         prepare(part, tmp_path)
+    with pytest.raises(PlanError, match="of which this recording has the sum; give --rate or --trace"):
+        prepare(part, tmp_path, without=["lte"])
     made = prepare(part, tmp_path, rate="5Mbit")
     assert made.keys["link"]["rate"] == "5Mbit"
     assert "ship had several paths, starlink, lte; here it has one link" in made.notes

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes inputs of the fuzzers into the folders `read`, `files`, `link` and `tunnel`.
+"""Writes inputs of the fuzzers into the folders `read`, `files`, `link`, `tunnel` and `recording`.
 
 Of `read`: the files of python/tests/data/dialects, a line with their keys in front of each. Of `files`: a small file
 for each reader, with its number and keys in front. Of `link`: packets for each link. Of `tunnel`: a
-probe of a path, and packets with numbers.
+probe of a path, and packets with numbers. Of `recording`: blocks of each kind, without and with entries about paths.
 """
 
 from __future__ import annotations
@@ -115,9 +115,30 @@ def tunnels() -> dict[str, bytes]:
     return {"some": b"".join(bytes([9, len(packet)]) + packet for packet in packets)}
 
 
+def recordings() -> dict[str, bytes]:
+    """Settings, a peer with two paths, counts with each kind of entry, and a gap; of both versions of the format."""
+
+    def blocks(version: int, *bodies: bytes) -> bytes:
+        return bytes([version]) + b"".join(len(body).to_bytes(2, "little") + body for body in bodies)
+
+    settings = b'\1origin_unix_ns = 5\npackets = false\n[[class]]\nname = "a"\n[[class]]\nname = "b"\n'
+    peer = b'\2\7name = "ship"\npaths = ["x", "y"]\n'
+    capacity = bytes([2, 7, 100]) + b"\x80\x89\x7a"
+    cell = bytes([1 | 4, 3 | 4 | 1 << 3, 5, 3, 9, 3, 4, 0x90, 3, 1, 100])
+    packet = bytes([3 | 4 | 1 << 3, 50, 0xB9, 0x17])
+    path = bytes([2 | 4 | 2 << 3, 100]) + b"\x80\x89\x7a\x80\x9b\xee\2"
+    carried = bytes([1 | 4 | 1 << 3, 31 << 3 | 1, 3, 0x90, 3])
+    gap = bytes([4, 20, 2])
+    entries = capacity + cell + b"\0\1" + packet
+    one = [settings, peer, b"\3\14" + entries, gap]
+    two = [settings, peer, b"\3\14" + capacity + path + cell + carried + b"\0\1" + carried + path, gap]
+    return {"one": blocks(0, *one), "two": blocks(1, *two), "twice": blocks(1, *two, *two)}
+
+
 def main(out: Path) -> None:
     """Writes one input for each file."""
-    for target, inputs in (("read", dialects()), ("files", others()), ("link", links()), ("tunnel", tunnels())):
+    found = {"read": dialects(), "files": others(), "link": links(), "tunnel": tunnels(), "recording": recordings()}
+    for target, inputs in found.items():
         (out / target).mkdir(parents=True, exist_ok=True)
         for name, content in inputs.items():
             (out / target / name).write_bytes(content)

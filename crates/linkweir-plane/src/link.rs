@@ -175,6 +175,9 @@ impl Link {
             if tap.passes(now_ns) {
                 tap.set_change(self.capacity.pace.next_change_ns(now_ns));
             }
+            if let Some(paths) = &mut self.paths {
+                paths.record(now_ns, self.open, tap);
+            }
         }
     }
 
@@ -425,7 +428,12 @@ impl Link {
         if self.follow {
             self.give_scheduler(now_ns, bps);
         }
-        self.record_known(now_ns, bps);
+        if self.tap.as_ref().is_some_and(|tap| tap.is_used()) {
+            self.record_known(now_ns, bps);
+            if let Some(tap) = &mut self.tap {
+                paths.record(now_ns, self.open, tap);
+            }
+        }
         let mut next = Next::Nothing;
         for place in 0..paths.capacities.len() {
             let at = paths.sender.bond.by_delay()[place];
@@ -477,7 +485,11 @@ impl Link {
                     self.left(now_ns, &departure);
                     self.over = paths.left(now_ns, at, &departure);
                     let Waiting { packet, .. } = departure.item;
-                    self.waiting_pkts -= packet.pkts() as u32;
+                    let pkts = packet.pkts() as u32;
+                    self.waiting_pkts -= pkts;
+                    if let Some(tap) = &mut self.tap {
+                        tap.carried(now_ns, (departure.class, at), (pkts, departure.bytes));
+                    }
                     paths.capacities[at].pace.begin(now_ns, departure.bytes);
                     return Next::Send(packet, departure.marked);
                 }
@@ -517,6 +529,10 @@ impl Link {
         });
         paths.capacities[at].pace.begin(now_ns, carried.bytes);
         let Waiting { packet, marked, .. } = carried.item;
+        if let Some(tap) = &mut self.tap {
+            let sent = (packet.pkts() as u32, carried.bytes);
+            tap.carried(now_ns, (carried.class, at), sent);
+        }
         Some(Next::Send(packet, marked))
     }
 
@@ -611,6 +627,10 @@ impl Link {
         };
         change(&mut paths.capacities[path]);
         paths.refresh(now_ns);
+        if let Some(tap) = &mut self.tap {
+            tap.set_path_change(path, None);
+        }
+        self.record_capacity(now_ns);
         if self.follow {
             self.update_scheduler(now_ns);
         }

@@ -6,11 +6,13 @@
 //!
 //! Until the peer has agreed to several paths, one path at a time carries everything, and packets have no numbers.
 
+use linkweir_config::recording::PathState;
 use linkweir_core::{Bond, Departure, Kept, Mux, Path, Paths as Use, Queue, Sender, MOST_PATHS};
 
 pub use crate::capacity::differs;
 use crate::capacity::KnownCapacity;
 use crate::deciding::Deciding;
+use crate::recorder::Tap;
 use crate::setup::{Class, PathSetup, Uses};
 use crate::waiting::Waiting;
 
@@ -197,6 +199,21 @@ impl Paths {
         let each = self.capacities.iter_mut().zip(self.sender.bond.paths());
         let up = each.filter(|(_, path)| path.up);
         up.map(|(capacity, _)| capacity.known_bps(now_ns)).sum()
+    }
+
+    /// Records what each path is; without a session none carries anything.
+    pub(crate) fn record(&mut self, now_ns: u64, is_open: bool, tap: &mut Tap) {
+        let paths = self.sender.bond.paths().iter();
+        for (at, (path, capacity)) in paths.zip(&mut self.capacities).enumerate() {
+            let state = PathState {
+                bps: capacity.known_bps(now_ns),
+                delay_ns: path.delay_ns,
+            };
+            tap.path_is(now_ns, at, path.up && is_open, state);
+            if tap.path_passes(now_ns, at) {
+                tap.set_path_change(at, capacity.pace.next_change_ns(now_ns));
+            }
+        }
     }
 
     /// Over which path a packet of a class with this number is sent; none: it is one of before the agreement that is sent

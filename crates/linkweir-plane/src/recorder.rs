@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use linkweir_config::limits;
-use linkweir_config::recording::{Cell, Writer, BIN_NS};
+use linkweir_config::recording::{Cell, PathState, Writer, BIN_NS};
 
 /// A block ends after so many bins: one second.
 const BLOCK_BINS: u64 = 100;
@@ -40,6 +40,8 @@ pub struct Block {
     pub peers: Vec<u32>,
     /// The changes of capacities in it, in order: the peer and its capacity from then on, bit/s.
     pub capacities: Vec<(u32, u64)>,
+    /// The changes of paths in it, in order: the peer and the path, and what that is from then on.
+    pub paths: Vec<((u32, u8), PathState)>,
 }
 
 /// Counts of a gateway.
@@ -69,8 +71,9 @@ pub struct Recorder {
     seen: Vec<bool>,
     /// Those that are in no finished block yet.
     fresh: Vec<u32>,
-    /// Changes of capacities in the block.
+    /// Changes of capacities and of paths in the block.
     capacities: Vec<(u32, u64)>,
+    paths: Vec<((u32, u8), PathState)>,
 }
 
 /// A packet that arrived in the present bin.
@@ -84,11 +87,12 @@ struct Listed {
     tcp: bool,
 }
 
-/// The counts of a class towards a peer.
+/// The counts of a class towards a peer, or over one of several paths to it.
 #[derive(Debug)]
 struct PeerClass {
     peer: u32,
     class: u32,
+    path: Option<u8>,
     cell: Cell,
 }
 
@@ -112,6 +116,7 @@ impl Recorder {
             seen: Vec::new(),
             fresh: Vec::new(),
             capacities: Vec::new(),
+            paths: Vec::new(),
         }
     }
 
@@ -139,8 +144,12 @@ impl Recorder {
                 );
             }
             for place in &mut self.cells[..self.used] {
-                if !place.cell.is_empty() {
-                    block.cell(self.bin, place.peer, place.class, &place.cell);
+                let cell = &place.cell;
+                if let Some(path) = place.path {
+                    let sent = (cell.sent_pkts, cell.sent_bytes);
+                    block.carried(self.bin, (place.peer, place.class, path), sent);
+                } else if !cell.is_empty() {
+                    block.cell(self.bin, place.peer, place.class, cell);
                 }
                 place.cell = Cell::default();
             }
@@ -170,6 +179,7 @@ impl Recorder {
                 body: block.into_body(),
                 peers: std::mem::take(&mut self.fresh),
                 capacities: std::mem::take(&mut self.capacities),
+                paths: std::mem::take(&mut self.paths),
             });
         }
     }
@@ -266,14 +276,15 @@ impl Recorder {
     }
 
     /// An empty cell in the present bin.
-    fn place(&mut self, peer: u32, class: u32) -> usize {
+    fn place(&mut self, peer: u32, class: u32, path: Option<u8>) -> usize {
         self.see(peer);
         let at = self.used;
         match self.cells.get_mut(at) {
-            Some(place) => (place.peer, place.class) = (peer, class),
+            Some(place) => (place.peer, place.class, place.path) = (peer, class, path),
             None => self.cells.push(PeerClass {
                 peer,
                 class,
+                path,
                 cell: Cell::default(),
             }),
         }
@@ -290,6 +301,8 @@ pub struct Tap {
     peer: u32,
     /// For each class the bin it was last counted in, and its cell then.
     cells: Box<[(u64, usize)]>,
+    /// The same of each of several paths, and what is known of it; empty before one sent or was recorded.
+    paths: Vec<PathTap>,
     /// Whether a packet has arrived.
     used: bool,
     /// End of the bin in which the capacity was looked at because a packet arrived, ns.
@@ -298,6 +311,31 @@ pub struct Tap {
     capacity: Option<(u64, u64)>,
     /// When the configured capacity changes next, ns; [`NEVER`] if that is not known.
     change_ns: u64,
+}
+
+/// One of several paths, as it is recorded.
+#[derive(Clone, Debug)]
+struct PathTap {
+    cells: Box<[(u64, usize)]>,
+    /// What was recorded last, whether the path was up, and in which bin; none: nothing was.
+    known: Option<(PathState, bool, u64)>,
+    /// When its configured capacity changes next, ns; [`NEVER`] if that is not known.
+    change_ns: u64,
+}
+
+impl PathTap {
+    /// The one with this place, of which there are at most as many as a peer has paths.
+    fn of(paths: &mut Vec<PathTap>, path: usize, classes: usize) -> &mut PathTap {
+        if paths.len() <= path {
+            let new = PathTap {
+                cells: vec![(NEVER, 0); classes].into(),
+                known: None,
+                change_ns: 0,
+            };
+            paths.resize(path + 1, new);
+        }
+        &mut paths[path]
+    }
 }
 
 /// No bin, and no time.
@@ -324,6 +362,7 @@ impl Tap {
             recorder,
             peer,
             cells: vec![(NEVER, 0); classes].into(),
+            paths: Vec::new(),
             used: false,
             checked_ns: 0,
             capacity: None,
@@ -338,10 +377,36 @@ impl Tap {
         recorder.advance(now_ns);
         let (bin, at) = &mut self.cells[class];
         if *bin != recorder.bin {
-            *at = recorder.place(self.peer, class as u32);
+            *at = recorder.place(self.peer, class as u32, None);
             *bin = recorder.bin;
         }
         change(&mut recorder, *at);
+    }
+
+    /// One of several paths.
+    fn path(&mut self, path: usize) -> &mut PathTap {
+        PathTap::of(&mut self.paths, path, self.cells.len())
+    }
+
+    /// A path sent packets of a class, perhaps copies or repetitions.
+    #[inline]
+    pub(crate) fn carried(
+        &mut self,
+        now_ns: u64,
+        (class, path): (usize, usize),
+        (pkts, bytes): (u32, u32),
+    ) {
+        let mut recorder = self.recorder.borrow_mut();
+        recorder.advance(now_ns);
+        let of = PathTap::of(&mut self.paths, path, self.cells.len());
+        let (bin, at) = &mut of.cells[class];
+        if *bin != recorder.bin {
+            *at = recorder.place(self.peer, class as u32, Some(path as u8));
+            *bin = recorder.bin;
+        }
+        let cell = &mut recorder.cells[*at].cell;
+        cell.sent_pkts += u64::from(pkts);
+        cell.sent_bytes += u64::from(bytes);
     }
 
     /// Packets arrived, also those that the class refuses.
@@ -453,6 +518,51 @@ impl Tap {
         let at_ns = since_ns.saturating_sub(recorder.origin_ns);
         recorder.block().capacity(at_ns, self.peer, bps);
         recorder.capacities.push((self.peer, bps));
+    }
+
+    /// Whether the time has passed at which the configured capacity of a path changes.
+    pub(crate) fn path_passes(&mut self, now_ns: u64, path: usize) -> bool {
+        self.path(path).change_ns <= now_ns
+    }
+
+    /// The configured capacity of a path changes then, ns.
+    pub(crate) fn set_path_change(&mut self, path: usize, ns: Option<u64>) {
+        self.path(path).change_ns = ns.unwrap_or(NEVER);
+    }
+
+    /// As [`Tap::capacity`], of a path, which has a capacity of 0 while it is not up.
+    #[inline]
+    pub(crate) fn path_is(&mut self, now_ns: u64, path: usize, is_up: bool, state: PathState) {
+        let bps = if is_up { state.bps } else { 0 };
+        let state = PathState {
+            bps: bps.min(limits::RATE_BPS),
+            ..state
+        };
+        let of = self.path(path);
+        let (known, change_ns) = (of.known, of.change_ns);
+        if known.is_some_and(|(known, was_up, _)| (known, was_up) == (state, is_up)) {
+            return;
+        }
+        let mut recorder = self.recorder.borrow_mut();
+        recorder.advance(now_ns);
+        let bin = recorder.bin;
+        let mut since_ns = now_ns;
+        if let Some((before, was_up, before_bin)) = known {
+            let differs_bps = state.bps.abs_diff(before.bps);
+            let is_near = differs_bps <= before.bps / NEAR && state.delay_ns == before.delay_ns;
+            if is_near && was_up == is_up && before_bin == bin {
+                return;
+            }
+            if was_up == is_up {
+                since_ns = since_ns.min(change_ns);
+            }
+        }
+        recorder.see(self.peer);
+        let at_ns = since_ns.saturating_sub(recorder.origin_ns);
+        recorder.block().path(at_ns, self.peer, path as u8, state);
+        recorder.paths.push(((self.peer, path as u8), state));
+        drop(recorder);
+        self.paths[path].known = Some((state, is_up, bin));
     }
 }
 

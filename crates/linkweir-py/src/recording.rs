@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use linkweir_config::recording::{self, Bin};
+use linkweir_config::recording::{self, Bin, PathState};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -113,6 +113,36 @@ impl Recording {
         span_ns: (u64, u64),
     ) -> PyResult<Vec<(u64, u64)>> {
         let found = py.detach(|| caught(|| self.inner.capacity(peer, span_ns)));
+        found.map_err(RunError::new_err)
+    }
+
+    /// Changes of paths, a list per path: ns after the begin of the span, bit/s, and delay in ns.
+    fn path_states(
+        &self,
+        py: Python<'_>,
+        peer: &str,
+        paths: Vec<String>,
+        span_ns: (u64, u64),
+    ) -> PyResult<Vec<Vec<(u64, u64, u64)>>> {
+        let found = py.detach(|| caught(|| self.inner.path_states(peer, &paths, span_ns)));
+        let found = found.map_err(RunError::new_err)?;
+        let flat = |(at_ns, state): &(u64, PathState)| (*at_ns, state.bps, state.delay_ns);
+        Ok(found
+            .iter()
+            .map(|path| path.iter().map(flat).collect())
+            .collect())
+    }
+
+    /// Packets and bytes that each path sent of each class: a list per path.
+    fn carried(
+        &self,
+        py: Python<'_>,
+        peer: &str,
+        names: (Vec<String>, Vec<String>),
+        span_ns: (u64, u64),
+    ) -> PyResult<Vec<Vec<(u64, u64)>>> {
+        let names = (&names.0[..], &names.1[..]);
+        let found = py.detach(|| caught(|| self.inner.carried(peer, names, span_ns)));
         found.map_err(RunError::new_err)
     }
 

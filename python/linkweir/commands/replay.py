@@ -17,6 +17,7 @@ from linkweir.commands.present import emit, emit_json, say, show_result
 from linkweir.commands.terminal import print_table
 from linkweir.commands.trace_keys import TraceKeys, show_trace, trace_keys
 from linkweir.directories.provenance import free_directory
+from linkweir.replays.paths import PathAgreement, compare_paths
 from linkweir.replays.recording import Recording
 from linkweir.replays.replay import Agreement, Replay, compare, prepare
 from linkweir.runs.result import Interrupted
@@ -52,6 +53,10 @@ def replay(
     rate: Annotated[str | None, typer.Option(metavar="RATE", help="Another capacity, like 10Mbit.")] = None,
     trace: Annotated[Path | None, typer.Option(metavar="FILE", help="A trace with another capacity.")] = None,
     trace_key: TraceKeys = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="Leave out one of the paths to the peer; repeat."),
+    ] = None,
     closed: Annotated[
         bool, typer.Option("--closed", help="Put TCP sources of the recorded volume in the place of recorded TCP.")
     ] = False,
@@ -91,6 +96,7 @@ def replay(
             rate=rate,
             trace=trace,
             trace_keys=described,
+            without=without or (),
             closed=closed,
             rtt=rtt,
         )
@@ -103,12 +109,15 @@ def replay(
         say(f"linkweir: {interrupted}; the results until then are in {interrupted.result.directory}")
         raise typer.Exit(1) from interrupted
     agreements = compare(made, result)
+    of_paths = compare_paths(part, result) if made.bond else []
     if as_json:
-        found = {"recorded": [asdict(one) for one in agreements], "replay_notes": list(made.notes)}
+        found: dict[str, Any] = {"recorded": [asdict(one) for one in agreements], "replay_notes": list(made.notes)}
+        if made.bond:
+            found["recorded_paths"] = [asdict(one) for one in of_paths]
         emit_json({**result.summary, **found, "directory": str(result.directory)})
         return
     show_result(result, as_json=False, wide=wide)
-    _show(made, agreements, wide=wide)
+    _show(made, agreements, of_paths, wide=wide)
 
 
 def _checked(option: str, text: str | None, kind: str) -> float:
@@ -147,7 +156,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def _show(replay: Replay, agreements: Sequence[Agreement], *, wide: bool) -> None:
+def _show(replay: Replay, agreements: Sequence[Agreement], of_paths: Sequence[PathAgreement], *, wide: bool) -> None:
     """What was recorded, next to what the replay gave, and the notes."""
     part = replay.part
     emit(f"\nrecorded towards {part.peer} from {part.began:%Y-%m-%d %H:%M:%S} UTC, {part.duration_s:.6g} s\n")
@@ -174,12 +183,22 @@ def _show(replay: Replay, agreements: Sequence[Agreement], *, wide: bool) -> Non
         "largest difference",
     ]
     print_table(headings, rows, wide=wide)
+    if of_paths:
+        emit("\n")
+        rows = [
+            [one.path, one.name, _megabytes(one.recorded_bytes), _megabytes(one.replayed_bytes)] for one in of_paths
+        ]
+        print_table(["path", "class", "recorded MB", "replayed MB"], rows, wide=wide)
     for note in replay.notes:
         emit(f"note: {note}\n")
 
 
 def _mbit(bps: float) -> str:
     return f"{bps / 1e6:.4g}"
+
+
+def _megabytes(count: int | None) -> str:
+    return "-" if count is None else f"{count / 1e6:.4g}"
 
 
 def _percent(part: float | None) -> str:

@@ -45,6 +45,22 @@ class Sums:
 
 
 @dataclass(frozen=True)
+class RecordedPath:
+    """One of several paths to a peer that were used at once.
+
+    Attributes:
+        name: of the path.
+        settings: what was configured: ``nominal``, ``follow`` and ``cost``.
+        states: when it changed, s after the beginning, and its capacity, bit/s, and one-way delay, s, from then on. The
+            capacity is 0 while the path carried nothing.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    states: tuple[tuple[float, int, float], ...]
+
+
+@dataclass(frozen=True)
 class _Section:
     text: str
     settings: dict[str, Any]
@@ -213,13 +229,37 @@ class Part:
     @property
     def link(self) -> Mapping[str, Any]:
         """What was configured of the peer's link: ``nominal`` and ``follow``."""
-        return next(one for one in self._section.peers if one.get("name") == self.peer)
+        return _peer_of(self._section, self.peer)
 
     @property
     def paths(self) -> list[str]:
         """Names of the paths to the peer, if it had several that were used at once."""
-        found = self.link.get("paths", [])
-        return [str(name) for name in found] if isinstance(found, list) else []
+        return _names_of_paths(self.link)
+
+    @cached_property
+    def recorded_paths(self) -> list[RecordedPath]:
+        """These paths, if the recording says what each of them was; recordings made before 2026-12 name them only."""
+        names = self.paths
+        states = self.recording._native.path_states(self.peer, names, self.span_ns)
+        if not any(states):
+            return []
+        listed = self.link.get("path", [])
+        tables = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        return [
+            RecordedPath(
+                name,
+                next((one for one in tables if one.get("name") == name), {}),
+                tuple((ns / _NS, bps, delay_ns / _NS) for ns, bps, delay_ns in changes),
+            )
+            for name, changes in zip(names, states, strict=True)
+        ]
+
+    @cached_property
+    def carried(self) -> dict[str, dict[str, tuple[int, int]]]:
+        """Packets and bytes that each path sent of each class, copies and repetitions included."""
+        names = (self.paths, self.classes)
+        found = self.recording._native.carried(self.peer, names, self.span_ns)
+        return {path: dict(zip(names[1], row, strict=True)) for path, row in zip(names[0], found, strict=True)}
 
     @property
     def classes(self) -> list[str]:
@@ -256,8 +296,10 @@ class Part:
         if changed:
             after_s = (changed[0].from_ns - from_ns) / _NS
             yield f"its settings changed after {after_s:.0f} s; those of its beginning hold all the time here"
-        if self.paths:
-            yield f"{self.peer} had several paths, {', '.join(self.paths)}; here it has one link"
+        others = [one for one in self._later if _names_of_paths(_peer_of(one, self.peer)) != self.paths]
+        if others:
+            after_s = (others[0].from_ns - from_ns) / _NS
+            yield f"its paths changed after {after_s:.0f} s; those of its beginning are there all the time here"
         if "across" in self.settings:
             yield (
                 f"peers shared the link; here {self.peer} has the capacity of its channel for itself, so it gets more "
@@ -269,6 +311,15 @@ class Part:
 
 def _utc(unix_ns: int) -> datetime:
     return datetime.fromtimestamp(unix_ns // _NS, tz=timezone.utc).replace(microsecond=unix_ns % _NS // 1000)
+
+
+def _peer_of(section: _Section, name: str) -> Mapping[str, Any]:
+    return next(one for one in section.peers if one.get("name") == name)
+
+
+def _names_of_paths(peer: Mapping[str, Any]) -> list[str]:
+    found = peer.get("paths", [])
+    return [str(name) for name in found] if isinstance(found, list) else []
 
 
 def _is_whole(settings: Mapping[str, Any]) -> bool:

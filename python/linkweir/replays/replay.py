@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Replays recordings of gateways: the same packets under another policy or over another link.
 
-The replay is open-loop: the packets come when they came, whatever happens to them now. TCP would react. With `closed`,
-classes of TCP get connections that transfer what was sent in the recording, and react.
+Where several paths led to the peer, they are the links of a bond. The replay is open-loop: the packets come when they
+came, whatever happens to them now. TCP would react. With `closed`, classes of TCP get connections that transfer what
+was sent in the recording, and react.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from typing import Any
 
 from linkweir import _native
 from linkweir.comparison import fitting
+from linkweir.deploy.paths import OF_A_CLASS
 from linkweir.fault import PlanError
+from linkweir.replays import paths as bonds
 from linkweir.replays.recording import Part, Sums
 from linkweir.runs.result import Result
 from linkweir.scenarios.scenario import Scenario
@@ -47,6 +50,7 @@ class Replay:
         part: what is replayed.
         keys: the scenario as written; the files it names are in its folder.
         scenario: the same, checked.
+        bond: name of the bond, if there are several paths; empty for one link.
         closed: names of the classes whose packets are sent by TCP.
         notes: what was changed and what the result does not show, a sentence each.
     """
@@ -54,6 +58,7 @@ class Replay:
     part: Part
     keys: dict[str, Any]
     scenario: Scenario
+    bond: str
     closed: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -92,6 +97,7 @@ def prepare(
     rate: str | None = None,
     trace: Path | None = None,
     trace_keys: Mapping[str, Any] | None = None,
+    without: Sequence[str] = (),
     closed: bool = False,
     rtt: str = "50ms",
 ) -> Replay:
@@ -105,18 +111,23 @@ def prepare(
         rate: another capacity, such as "10Mbit".
         trace: a file with another capacity over time.
         trace_keys: keys of ``[link]`` that describe it.
+        without: paths to leave out, where there were several and no other capacity is given.
         closed: whether classes of TCP are sent by TCP connections that react.
-        rtt: round-trip time of these connections without queues.
+        rtt: round-trip time of these connections without queues, over one link.
 
     Raises:
-        PlanError: there is no such policy, a key leads nowhere, or the peer had several paths and no other capacity is
-            given.
+        PlanError: there is no such policy or path, a key leads nowhere, or the recording only names several paths and
+            no other capacity is given.
         ScenarioError: a value is not allowed.
     """
-    if part.paths and rate is None and trace is None:
+    over_one = rate is not None or trace is not None
+    if without and over_one:
+        raise PlanError("--without leaves out a path, and --rate and --trace replay over one link; give one of them")
+    paths = [] if over_one else bonds.chosen(part, without)
+    if part.paths and not paths and not over_one:
         raise PlanError(
-            f"{part.recording.name}: {part.peer} had several paths, {', '.join(part.paths)}, of which a recording has "
-            "the sum; give --rate or --trace to replay it over one link"
+            f"{part.recording.name}: {part.peer} had several paths, {', '.join(part.paths)}, of which this recording "
+            "has the sum; give --rate or --trace to replay it over one link"
         )
     interval_s = float(math.ceil(part.duration_s / _MOST_INTERVALS)) if part.duration_s >= 1 else part.duration_s
     sums = part.sums(interval_s)
@@ -127,24 +138,31 @@ def prepare(
         link = {"rate": rate, "nominal": rate}
     elif trace is not None:
         link = {"trace": str(trace.resolve()), **(trace_keys or {})}
+    elif paths:
+        link = {"nominal": f"{bonds.nominal_bps(paths):.0f}bit"}
     written = _written(part, totals, sums, interval_s, with_tcp, rtt, folder, link)
-    notes = [*part.notes()]
+    notes = [*part.notes(), *(bonds.notes(part, paths) if paths else ())]
+    if part.paths and over_one:
+        notes.append(f"{part.peer} had several paths, {', '.join(part.paths)}; here it has one link")
     if policy is not None:
         written, said = _fitted(written, policy)
         notes.extend(f"{policy}: {one}" for one in said)
+    changes = dict(changes or {})
+    if paths:
+        written = bonds.bonded(part, written, paths, folder)
+        changes = {bonds.own_key(part, key): value for key, value in changes.items()}
     there = {
-        key: value
-        for key, value in (changes or {}).items()
-        if value is not None or keys.look_up(written, key) is not None
+        key: value for key, value in changes.items() if value is not None or keys.look_up(written, key) is not None
     }
     try:
         written = keys.put(written, there)
     except KeyPathError as fault:
         raise PlanError(f"{keys.show(fault.key)}: {fault}") from fault
     notes.extend(_about_flows(part))
-    notes.extend(_about_tcp(totals, with_tcp, closed, rtt))
-    scenario = _checked(written, folder, part.recording.name, rate, trace)
-    return Replay(part, written, scenario, with_tcp, tuple(notes))
+    round_trip = "as recorded of each path" if paths else f"{rtt} without queues, as recordings have none"
+    notes.extend(_about_tcp(totals, with_tcp, closed, round_trip))
+    scenario = _checked(written, folder, part.recording.name, policy, rate, trace)
+    return Replay(part, written, scenario, bonds.bond_name(part) if paths else "", with_tcp, tuple(notes))
 
 
 def compare(replay: Replay, result: Result) -> list[Agreement]:
@@ -153,7 +171,7 @@ def compare(replay: Replay, result: Result) -> list[Agreement]:
     sums = replay.part.sums(interval_s)
     sent_bytes: dict[str, list[int]] = {name: [] for name in replay.part.classes}
     for name, count in zip(*(result.series[key].to_pylist() for key in ("class", "sent_bytes")), strict=True):
-        sent_bytes[name].append(count)
+        sent_bytes[name].append(count)  # of the bond, if there is one: its links have no classes
     rows = {str(row["class"]): row for row in result.classes.to_pylist()}
     # The last interval may be shorter, and what is in it depends on where the packets in it happen to be.
     whole = max(int(replay.part.duration_s / interval_s), 1)
@@ -192,13 +210,17 @@ def _is_bulk(total: Sums) -> bool:
     return tcp and total.arrived_bytes > _BULK_BYTES * total.arrived_pkts
 
 
-def _checked(written: Mapping[str, Any], folder: Path, name: str, rate: str | None, trace: Path | None) -> Scenario:
+def _checked(
+    written: Mapping[str, Any], folder: Path, name: str, policy: str | None, rate: str | None, trace: Path | None
+) -> Scenario:
     """The scenario; its faults name the recording and not a file that nobody wrote."""
     try:
         return Scenario.from_dict(written, path=folder / SCENARIO)
     except _native.ScenarioError as fault:
         if not fault.key:
             raise
+        if fault.key.endswith("scheduler.policy") and fault.value == f'"{policy}"':
+            raise PlanError(f"--policy {policy}: {fault.message}") from fault
         if fault.key == "link.trace" and trace is not None:
             raise PlanError(f"--trace {trace}: {fault.message}") from fault
         if fault.key in ("link.rate", "link.nominal") and rate is not None and rate in fault.value:
@@ -262,8 +284,8 @@ def _capacity(part: Part, folder: Path) -> dict[str, Any]:
 
 
 def _class(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """A class as the simulator has it: the gateway drops a little before `max_age`."""
-    found = {key: value for key, value in entry.items() if key not in ("flows", "l4s_step")}
+    """A class of one link as the simulator has it: the gateway drops a little before `max_age`."""
+    found = {key: value for key, value in entry.items() if key not in ("flows", "l4s_step", *OF_A_CLASS)}
     if "max_age" in found:
         with contextlib.suppress(ValueError, TypeError):  # of a stranger's file; the parser of scenarios refuses it
             age_s = _native.quantity(found["max_age"], "time")
@@ -314,13 +336,13 @@ def _about_flows(part: Part) -> Iterator[str]:
             )
 
 
-def _about_tcp(totals: Mapping[str, Sums], with_tcp: Sequence[str], closed: bool, rtt: str) -> Iterator[str]:
+def _about_tcp(totals: Mapping[str, Sums], with_tcp: Sequence[str], closed: bool, round_trip: str) -> Iterator[str]:
     """What the replay says nothing about: how senders would have reacted."""
     reacting = [name for name, total in totals.items() if total.tcp_pkts > 0.01 * total.arrived_pkts]
     open_loop = [name for name in reacting if name not in with_tcp]
     if with_tcp:
         count = "one connection for each of at most 100 equal parts of the time, which transfers what was sent in it"
-        yield f"{', '.join(with_tcp)}: sent by TCP, {count}; round trip {rtt} without queues, as recordings have none"
+        yield f"{', '.join(with_tcp)}: sent by TCP, {count}; round trip {round_trip}"
     elif closed:
         yield "no class is sent by TCP: in none are most packets TCP's and longer than acknowledgements"
     if open_loop:

@@ -3,9 +3,15 @@
 //!
 //! An entry begins with a byte: two bits for its kind, one that says that it is about the same peer as the entry before, and
 //! five for the class. All numbers are those of `numbers.rs`.
+//!
+//! Entries about a path are in sections of [`Version::Two`] only. A capacity with a class other than 0 is that of the path
+//! before this number; a cell of [`OF_A_PATH`] size classes, which there are not, is what the path in its three lowest bits sent.
+
+use linkweir_core::MOST_PATHS;
 
 use super::bins::{size_class, BIN_NS, BOUNDS_BYTES, SIZES};
 use super::numbers::{put, take};
+use super::version::Version;
 use crate::limits;
 
 /// The kind of a block of counts.
@@ -33,6 +39,9 @@ const FAR_CLASS: u8 = 31;
 const HAS_SENT: u8 = 1;
 const HAS_DROPPED: u8 = 2;
 const HAS_TCP: u8 = 4;
+/// In the place of the number of size classes: what a path sent.
+const OF_A_PATH: u8 = 31;
+const _: () = assert!(SIZES < OF_A_PATH as usize && MOST_PATHS == 8);
 
 /// Packets and bytes of each size class.
 pub type Sizes = [(u32, u64); SIZES];
@@ -116,6 +125,66 @@ pub enum Entry {
         /// Whether it was TCP's.
         tcp: bool,
     },
+    /// What one of several paths to a peer is from this time on.
+    Path {
+        /// Time since the origin, ns.
+        at_ns: u64,
+        /// The peer.
+        peer: u32,
+        /// The path, by its place in the peer's list.
+        path: u8,
+        /// What is known of it.
+        state: PathState,
+    },
+    /// What one of several paths to a peer sent of a class in a bin, copies and repetitions included.
+    Carried {
+        /// Number of the bin since the origin of the section.
+        bin: u64,
+        /// The peer.
+        peer: u32,
+        /// The class.
+        class: u32,
+        /// The path, by its place in the peer's list.
+        path: u8,
+        /// Packets.
+        pkts: u64,
+        /// Their bytes.
+        bytes: u64,
+    },
+}
+
+/// What is known of one of several paths to a peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathState {
+    /// Its capacity, bit/s; 0 while it carries nothing.
+    pub bps: u64,
+    /// Its one-way delay as the gateway took it, ns; 0 before it was measured.
+    pub delay_ns: u64,
+}
+
+impl Entry {
+    /// The peer that it is about.
+    #[must_use]
+    pub fn peer(&self) -> u32 {
+        match self {
+            Entry::Cell { peer, .. }
+            | Entry::Capacity { peer, .. }
+            | Entry::Packet { peer, .. }
+            | Entry::Path { peer, .. }
+            | Entry::Carried { peer, .. } => *peer,
+        }
+    }
+
+    /// Its time, of what happened in a bin the bin's begin: ns since the origin.
+    #[must_use]
+    pub fn at_ns(&self) -> u64 {
+        match self {
+            Entry::Cell { bin, .. } | Entry::Carried { bin, .. } => bin * BIN_NS,
+            Entry::Capacity { at_ns, .. }
+            | Entry::Packet { at_ns, .. }
+            | Entry::Path { at_ns, .. } => *at_ns,
+        }
+    }
 }
 
 /// The body of a block of counts: written entry by entry, in the order of time.
@@ -191,13 +260,36 @@ impl Writer {
 
     /// Adds the capacity towards a peer from this time on, which may be up to a second before the present bin.
     pub fn capacity(&mut self, at_ns: u64, peer: u32, bps: u64) {
-        self.tag(at_ns / BIN_NS, CAPACITY, peer, 0);
+        self.change(at_ns, peer, 0, bps);
+    }
+
+    /// Adds what a path is from this time on, in the same way. Only for [`Version::Two`].
+    pub fn path(&mut self, at_ns: u64, peer: u32, path: u8, state: PathState) {
+        self.change(at_ns, peer, u32::from(path) + 1, state.bps);
+        put(&mut self.body, state.delay_ns.min(limits::DELAY_NS));
+    }
+
+    fn change(&mut self, at_ns: u64, peer: u32, class: u32, bps: u64) {
+        self.tag(at_ns / BIN_NS, CAPACITY, peer, class);
         let end_ns = (self.bin + 1) * BIN_NS;
         put(
             &mut self.body,
             end_ns - at_ns.max(end_ns.saturating_sub(MOST_LATE_NS)),
         );
         put(&mut self.body, bps);
+    }
+
+    /// Adds what a path sent of a class in a bin, packets and their bytes. Only for [`Version::Two`].
+    pub fn carried(
+        &mut self,
+        bin: u64,
+        (peer, class, path): (u32, u32, u8),
+        (pkts, bytes): (u64, u64),
+    ) {
+        self.tag(bin, CELL, peer, class);
+        self.body.push(OF_A_PATH << 3 | path);
+        put(&mut self.body, pkts);
+        put(&mut self.body, bytes);
     }
 
     /// Adds a packet that arrived.
@@ -237,15 +329,17 @@ impl Writer {
 /// The entries of a block, checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts<'b> {
+    version: Version,
     first_bin: u64,
     entries: &'b [u8],
 }
 
 impl<'b> Counts<'b> {
     /// The entries in the body of a block, without its first byte; none if one of them is malformed.
-    pub(super) fn new(mut body: &'b [u8]) -> Option<Counts<'b>> {
+    pub(super) fn new(version: Version, mut body: &'b [u8]) -> Option<Counts<'b>> {
         let first_bin = take(&mut body).filter(|bin| *bin <= MOST_BIN)?;
         let counts = Counts {
+            version,
             first_bin,
             entries: body,
         };
@@ -264,6 +358,7 @@ impl<'b> Counts<'b> {
     #[must_use]
     pub fn entries(&self) -> Entries<'b> {
         Entries {
+            version: self.version,
             rest: self.entries,
             bin: self.first_bin,
             peer: 0,
@@ -275,6 +370,7 @@ impl<'b> Counts<'b> {
 /// Reads entries.
 #[derive(Clone, Debug)]
 pub struct Entries<'b> {
+    version: Version,
     rest: &'b [u8],
     bin: u64,
     peer: u32,
@@ -317,20 +413,45 @@ impl Entries<'_> {
                     let end_ns = (self.bin + 1) * BIN_NS;
                     let before_ns = take(rest).filter(|ns| (1..=MOST_LATE_NS).contains(ns))?;
                     let bps = take(rest).filter(|bps| *bps <= limits::RATE_BPS)?;
-                    Some(Entry::Capacity {
-                        at_ns: end_ns.saturating_sub(before_ns),
-                        peer: self.peer,
-                        bps,
-                    })
+                    let at_ns = end_ns.saturating_sub(before_ns);
+                    self.change(rest, class, (at_ns, bps))
                 }
                 _ => self.packet(rest, class),
             };
         }
     }
 
+    /// A capacity from a time on, ns and bit/s, of the peer or of a path.
+    fn change(&self, rest: &mut &[u8], class: u32, (at_ns, bps): (u64, u64)) -> Option<Entry> {
+        let peer = self.peer;
+        if self.version == Version::One || class == 0 {
+            return Some(Entry::Capacity { at_ns, peer, bps });
+        }
+        let path = u8::try_from(class - 1).ok()?;
+        let delay_ns = take(rest).filter(|ns| *ns <= limits::DELAY_NS)?;
+        let state = PathState { bps, delay_ns };
+        (usize::from(path) < MOST_PATHS).then_some(Entry::Path {
+            at_ns,
+            peer,
+            path,
+            state,
+        })
+    }
+
     fn cell(&self, rest: &mut &[u8], class: u32) -> Option<Entry> {
         let (mask, after) = rest.split_first()?;
         *rest = after;
+        if self.version == Version::Two && mask >> 3 == OF_A_PATH {
+            let (pkts, bytes) = counted(rest)?;
+            return Some(Entry::Carried {
+                bin: self.bin,
+                peer: self.peer,
+                class,
+                path: mask & 7,
+                pkts,
+                bytes,
+            });
+        }
         let mut cell = Cell::default();
         for _ in 0..mask >> 3 {
             let (size, after) = rest.split_first()?;

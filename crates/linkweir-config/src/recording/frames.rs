@@ -2,13 +2,11 @@
 //! Blocks: length, checksum and body.
 
 use super::bins::{BIN_NS, BOUNDS_BYTES};
-use super::entries::{Counts, Writer, COUNTS};
+use super::entries::{Counts, PathState, Writer, COUNTS};
 use super::numbers::{put, take};
+use super::version::{Version, MAGIC_BYTES, SIGN};
 
-/// The beginning of a section. The last byte but one is the version of the format.
-pub const MAGIC: [u8; 8] = [0x89, b'L', b'W', b'R', b'E', b'C', 1, b'\n'];
-
-/// Largest body, bytes. The length of a block is therefore never mistaken for [`MAGIC`].
+/// Largest body, bytes. The length of a block is therefore never mistaken for the beginning of a section.
 const MOST_BYTES: usize = 16 << 20;
 /// Length and checksum, bytes.
 const HEAD_BYTES: usize = 8;
@@ -20,8 +18,8 @@ const GAP: u8 = 4;
 /// A block of a recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Block<'b> {
-    /// A section begins: TOML text with what was configured.
-    Settings(&'b str),
+    /// A section begins: its version, and TOML text with what was configured.
+    Settings(Version, &'b str),
     /// A peer: its number in this section, and TOML text.
     Peer(u32, &'b str),
     /// What happened.
@@ -42,7 +40,23 @@ pub struct Damage {
 /// Whether bytes begin as a recording does, of whatever version.
 #[must_use]
 pub fn is_recording(bytes: &[u8]) -> bool {
-    bytes.starts_with(&MAGIC[..6])
+    bytes.starts_with(&SIGN)
+}
+
+/// Whether bytes are the first ones of a recording, but less than its sign.
+pub(super) fn is_begun(bytes: &[u8]) -> bool {
+    SIGN.starts_with(bytes)
+}
+
+/// Why nothing of a recording with these first bytes could be read.
+pub(super) fn unread(bytes: &[u8]) -> String {
+    match bytes.get(SIGN.len()..MAGIC_BYTES) {
+        Some([version, b'\n']) if *version > Version::Two as u8 && is_recording(bytes) => format!(
+            "is of version {version} of the format, and this Linkweir reads versions up to {}; read it with a newer one",
+            Version::Two as u8
+        ),
+        _ => "has no settings: its beginning is missing or damaged".into(),
+    }
 }
 
 /// The block with this body.
@@ -55,18 +69,18 @@ pub fn frame(body: &[u8]) -> Vec<u8> {
     block
 }
 
-/// The beginning of a section: [`MAGIC`] and the block of its settings.
+/// The beginning of a section: its version and the block of its settings.
 ///
 /// The text is TOML; the keys that the format itself needs are written in front of `configured`. `origin_unix_ns` is the
 /// time 0 of the section.
 #[must_use]
-pub fn settings(origin_unix_ns: u64, packets: bool, configured: &str) -> Vec<u8> {
+pub fn settings(version: Version, origin_unix_ns: u64, packets: bool, configured: &str) -> Vec<u8> {
     let bounds: Vec<String> = BOUNDS_BYTES.iter().map(u32::to_string).collect();
     let text = format!(
         "origin_unix_ns = {origin_unix_ns}\nbin_ns = {BIN_NS}\nsizes_bytes = [{}]\npackets = {packets}\n{configured}",
         bounds.join(", ")
     );
-    [&MAGIC[..], &frame(&body(SETTINGS, &[], &text))].concat()
+    [&version.magic()[..], &frame(&body(SETTINGS, &[], &text))].concat()
 }
 
 /// The block of a peer.
@@ -81,12 +95,20 @@ pub fn gap(first_bin: u64, bins: u64) -> Vec<u8> {
     frame(&body(GAP, &[first_bin, bins], ""))
 }
 
-/// The block that states which capacities hold at the beginning of a bin, by the number of the peer, bit/s.
+/// The block that states which capacities hold at the beginning of a bin, bit/s, by the number of the peer; and what each path
+/// is, by the numbers of the peer and the path.
 #[must_use]
-pub fn capacities(bin: u64, known: impl IntoIterator<Item = (u32, u64)>) -> Vec<u8> {
+pub fn capacities(
+    bin: u64,
+    known: impl IntoIterator<Item = (u32, u64)>,
+    paths: impl IntoIterator<Item = ((u32, u8), PathState)>,
+) -> Vec<u8> {
     let mut block = Writer::new(bin);
     for (peer, bps) in known {
         block.capacity(bin * BIN_NS, peer, bps);
+    }
+    for ((peer, path), state) in paths {
+        block.path(bin * BIN_NS, peer, path, state);
     }
     frame(&block.into_body())
 }
@@ -105,23 +127,23 @@ pub fn read<'b>(bytes: &'b [u8], mut visit: impl FnMut(Block<'b>)) -> Vec<Damage
     let mut damages = Vec::new();
     let mut at = 0;
     // Blocks belong to a section, so none counts before the first.
-    let mut inside = false;
+    let mut inside = None;
     while at < bytes.len() {
-        if bytes[at..].starts_with(&MAGIC) {
-            at += MAGIC.len();
-            inside = true;
+        if let Some(version) = Version::of(&bytes[at..]) {
+            at += MAGIC_BYTES;
+            inside = Some(version);
             continue;
         }
-        let whole = inside.then(|| block(&bytes[at..])).flatten();
+        let whole = inside.and_then(|version| block(version, &bytes[at..]));
         if let Some((block, length)) = whole {
             visit(block);
             at += length;
             continue;
         }
-        inside = false;
+        inside = None;
         let next = bytes[at + 1..]
-            .windows(MAGIC.len())
-            .position(|window| window == MAGIC)
+            .windows(MAGIC_BYTES)
+            .position(|window| Version::of(window).is_some())
             .map_or(bytes.len(), |after| at + 1 + after);
         damages.push(Damage {
             at,
@@ -133,7 +155,7 @@ pub fn read<'b>(bytes: &'b [u8], mut visit: impl FnMut(Block<'b>)) -> Vec<Damage
 }
 
 /// The block at the beginning, and its length; none if it is no whole one.
-fn block(bytes: &[u8]) -> Option<(Block<'_>, usize)> {
+fn block(version: Version, bytes: &[u8]) -> Option<(Block<'_>, usize)> {
     let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
     let number =
         |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -147,12 +169,12 @@ fn block(bytes: &[u8]) -> Option<(Block<'_>, usize)> {
     }
     let (kind, mut rest) = body.split_first()?;
     let block = match *kind {
-        SETTINGS => Block::Settings(std::str::from_utf8(rest).ok()?),
+        SETTINGS => Block::Settings(version, std::str::from_utf8(rest).ok()?),
         PEER => {
             let number = u32::try_from(take(&mut rest)?).ok()?;
             Block::Peer(number, std::str::from_utf8(rest).ok()?)
         }
-        COUNTS => Block::Counts(Counts::new(rest)?),
+        COUNTS => Block::Counts(Counts::new(version, rest)?),
         GAP => {
             let first = take(&mut rest)?;
             Block::Gap(first, take(&mut rest)?)

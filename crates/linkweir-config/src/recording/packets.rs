@@ -55,7 +55,7 @@ pub fn packets_of(bytes: &[u8], class: &str) -> Result<Vec<(u64, u32)>, String> 
     let mut number = None;
     let mut many = false;
     frames::read(bytes, |block| match block {
-        Block::Settings(text) => {
+        Block::Settings(_, text) => {
             settings.push(text);
             number = classes_of(text).iter().position(|name| name == class);
         }
@@ -88,7 +88,7 @@ pub fn packets_of(bytes: &[u8], class: &str) -> Result<Vec<(u64, u32)>, String> 
         Block::Gap(..) => {}
     });
     match settings[..] {
-        [] => return Err("has no settings: its beginning is missing or damaged".into()),
+        [] => return Err(frames::unread(bytes)),
         [text] if number.is_none() => {
             let names = classes_of(text).join(", ");
             return Err(format!("has no class {class}; it has {names}"));

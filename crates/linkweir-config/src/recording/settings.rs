@@ -42,6 +42,22 @@ pub(super) fn configured(settings: &str) -> &str {
     rest
 }
 
+/// The names of the paths to a peer, in order; none if one is used at a time.
+pub(super) fn paths_of(peer: &str) -> Vec<String> {
+    let Ok(table) = DeTable::parse(peer) else {
+        return Vec::new();
+    };
+    let paths = table
+        .get_ref()
+        .get("paths")
+        .and_then(|value| value.get_ref().as_array());
+    let name = |path: &toml::Spanned<DeValue<'_>>| match path.get_ref() {
+        DeValue::String(name) => name.to_string(),
+        _ => String::new(),
+    };
+    paths.map_or_else(Vec::new, |paths| paths.iter().map(name).collect())
+}
+
 /// The names of the classes, in order.
 pub(super) fn classes_of(settings: &str) -> Vec<String> {
     let Ok(table) = DeTable::parse(settings) else {

@@ -4,14 +4,18 @@
 use std::collections::BTreeMap;
 
 use super::bins::BIN_NS;
-use super::entries::{Cell, Counts, Entry, Writer};
+use super::entries::{Cell, Counts, Entry, PathState, Writer};
 use super::frames::{self, Block, Damage};
-use super::settings::{classes_of, configured, flag_of, name_of, number_of};
+use super::settings::{classes_of, configured, flag_of, name_of, number_of, paths_of};
+use super::version::Version;
+use crate::limits;
 
 /// A block of counts ends when it is this long, bytes.
 const BLOCK_BYTES: usize = 60_000;
 /// A block of counts ends after so many bins: one second.
 const BLOCK_BINS: u64 = 100;
+/// Latest time 0 of a section on the clock of the recording, ns: what a stranger wrote must not be beyond all clocks.
+const MOST_OFFSET_NS: u64 = limits::DURATION_NS;
 
 /// A recording: files in the order of their names.
 #[derive(Debug)]
@@ -26,6 +30,8 @@ pub struct Recording {
 /// What was recorded with the same settings.
 #[derive(Debug)]
 pub struct Section {
+    /// The version of its format.
+    version: Version,
     /// The settings, TOML.
     pub settings: String,
     /// Its time 0, ns of UNIX time.
@@ -41,6 +47,9 @@ pub struct Section {
     /// Gaps: begin and end, ns on the clock of the recording.
     pub gaps: Vec<(u64, u64)>,
 }
+
+/// When something changed, ns after a begin, and to what.
+type Changes<T> = Vec<(u64, T)>;
 
 /// Sums of a class over an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,11 +93,11 @@ impl Recording {
         let mut damages = Vec::new();
         for (number, file) in files.iter().enumerate() {
             // A file that was just begun is a part of its first bytes, or empty.
-            if !frames::is_recording(file) && !frames::MAGIC.starts_with(file) {
+            if !frames::is_recording(file) && !frames::is_begun(file) {
                 return Err(format!("file {} is no recording", number + 1));
             }
             let found = frames::read(file, |block| match (block, sections.last_mut()) {
-                (Block::Settings(text), _) => sections.push(Section::new(text)),
+                (Block::Settings(version, text), _) => sections.push(Section::new(version, text)),
                 (_, None) => {}
                 (Block::Peer(number, text), Some(section)) => {
                     section.peers.insert(number, text.to_string());
@@ -99,7 +108,7 @@ impl Recording {
             damages.extend(found.into_iter().map(|damage| (number, damage)));
         }
         if sections.is_empty() {
-            return Err("has no settings: its beginning is missing or damaged".into());
+            return Err(frames::unread(files.first().map_or(&[], Vec::as_slice)));
         }
         // Where the system's clock was set back between two runs, the second begins where the first ended.
         let origin_ns = sections[0].origin_unix_ns;
@@ -110,7 +119,7 @@ impl Recording {
             let wished_ns = since_ns / BIN_NS * BIN_NS;
             section.offset_ns = match before {
                 Some((unix_ns, offset_ns)) if unix_ns == section.origin_unix_ns => offset_ns,
-                _ => wished_ns.max(end_ns),
+                _ => wished_ns.max(end_ns).min(MOST_OFFSET_NS),
             };
             before = Some((section.origin_unix_ns, section.offset_ns));
             let offset_ns = section.offset_ns;
@@ -143,7 +152,7 @@ impl Recording {
             let mut number = None;
             frames::read(file, |block| {
                 match block {
-                    Block::Settings(_) => {
+                    Block::Settings(..) => {
                         section = Some(section.map_or(0, |at| at + 1));
                         number = None;
                     }
@@ -155,15 +164,8 @@ impl Recording {
                             return;
                         };
                         let offset_ns = self.sections[at].offset_ns;
-                        for entry in counts.entries() {
-                            let (of, at_ns) = match entry {
-                                Entry::Cell { bin, peer, .. } => (peer, bin * BIN_NS),
-                                Entry::Capacity { at_ns, peer, .. }
-                                | Entry::Packet { at_ns, peer, .. } => (peer, at_ns),
-                            };
-                            if of == known {
-                                visit(at, at_ns + offset_ns, entry);
-                            }
+                        for entry in counts.entries().filter(|one| one.peer() == known) {
+                            visit(at, entry.at_ns() + offset_ns, entry);
                         }
                     }
                     Block::Peer(..) | Block::Gap(..) => {}
@@ -185,7 +187,7 @@ impl Recording {
         let mut numbers: BTreeMap<u32, String> = BTreeMap::new();
         for file in &self.files {
             frames::read(file, |block| match block {
-                Block::Settings(_) => numbers.clear(),
+                Block::Settings(..) => numbers.clear(),
                 Block::Peer(number, text) => {
                     if let Some(name) = name_of(text) {
                         numbers.insert(number, name);
@@ -193,12 +195,7 @@ impl Recording {
                 }
                 Block::Counts(counts) => {
                     for entry in counts.entries() {
-                        let of = match entry {
-                            Entry::Cell { peer, .. }
-                            | Entry::Capacity { peer, .. }
-                            | Entry::Packet { peer, .. } => peer,
-                        };
-                        let name = numbers.get(&of);
+                        let name = numbers.get(&entry.peer());
                         if let Some(sum) = name.and_then(|name| names.get_mut(name)) {
                             sum.count(&entry);
                         }
@@ -229,7 +226,7 @@ impl Recording {
         self.visit(peer, |section, at_ns, entry| {
             let class = match entry {
                 Entry::Cell { class, .. } | Entry::Packet { class, .. } => class as usize,
-                Entry::Capacity { .. } => return,
+                _ => return,
             };
             let place = places[section].get(class).copied().flatten();
             if let (Some(after_ns), Some(place)) = (at_ns.checked_sub(from_ns), place) {
@@ -241,44 +238,93 @@ impl Recording {
         sums
     }
 
+    /// Packets and bytes of the classes with these names that the paths with these names sent from one time to another, copies
+    /// and repetitions included: a row per path.
+    #[must_use]
+    pub fn carried(
+        &self,
+        peer: &str,
+        (paths, classes): (&[String], &[String]),
+        (from_ns, to_ns): (u64, u64),
+    ) -> Vec<Vec<(u64, u64)>> {
+        let mut sums = vec![vec![(0, 0); classes.len()]; paths.len()];
+        let (ways, places) = (self.ways(peer, paths), self.places(classes));
+        self.visit(peer, |section, at_ns, entry| {
+            let Entry::Carried {
+                path,
+                class,
+                pkts,
+                bytes,
+                ..
+            } = entry
+            else {
+                return;
+            };
+            let way = ways[section].get(usize::from(path)).copied().flatten();
+            let place = places[section].get(class as usize).copied().flatten();
+            if let (Some(way), Some(place), true) = (way, place, (from_ns..to_ns).contains(&at_ns))
+            {
+                let sum: &mut (u64, u64) = &mut sums[way][place];
+                *sum = (sum.0 + pkts, sum.1 + bytes);
+            }
+        });
+        sums
+    }
+
     /// For each section the places of its classes in a list of names.
     fn places(&self, classes: &[String]) -> Vec<Vec<Option<usize>>> {
-        let place = |name: &String| classes.iter().position(|one| one == name);
         let sections = self.sections.iter();
         sections
-            .map(|section| classes_of(&section.settings).iter().map(place).collect())
+            .map(|section| places(&classes_of(&section.settings), classes))
+            .collect()
+    }
+
+    /// For each section the places of a peer's paths in a list of names.
+    fn ways(&self, peer: &str, paths: &[String]) -> Vec<Vec<Option<usize>>> {
+        let sections = self.sections.iter();
+        sections
+            .map(|section| {
+                let text = section.text_of(peer).unwrap_or_default();
+                places(&paths_of(text), paths)
+            })
             .collect()
     }
 
     /// The capacity towards a peer from one time to another: when it changed, ns after the first time, and to what, bit/s.
     #[must_use]
     pub fn capacity(&self, peer: &str, (from_ns, to_ns): (u64, u64)) -> Vec<(u64, u64)> {
-        let mut changes: Vec<(u64, u64)> = Vec::new();
+        let mut changes = Vec::new();
         self.visit(peer, |_, at_ns, entry| {
-            let Entry::Capacity { bps, .. } = entry else {
-                return;
-            };
-            if at_ns >= to_ns {
-                return;
-            }
-            let after_ns = at_ns.saturating_sub(from_ns);
-            // One that is reported late may be before another.
-            while changes
-                .last()
-                .is_some_and(|(before_ns, _)| *before_ns > after_ns)
-            {
-                changes.pop();
-            }
-            match changes.last_mut() {
-                Some((before_ns, before)) if *before_ns == after_ns => *before = bps,
-                Some((_, before)) if *before == bps => {}
-                _ => changes.push((after_ns, bps)),
+            if let Entry::Capacity { bps, .. } = entry {
+                if at_ns < to_ns {
+                    change(&mut changes, at_ns.saturating_sub(from_ns), bps);
+                }
             }
         });
-        if let Some((first_ns, _)) = changes.first_mut() {
-            // Before the first packet the capacity is not known; it does not matter either.
-            *first_ns = 0;
-        }
+        begin_at_once(&mut changes);
+        changes
+    }
+
+    /// As [`Recording::capacity`], of the paths with these names: a list per path. One is empty where the recording does not say
+    /// what the path was.
+    #[must_use]
+    pub fn path_states(
+        &self,
+        peer: &str,
+        paths: &[String],
+        (from_ns, to_ns): (u64, u64),
+    ) -> Vec<Vec<(u64, PathState)>> {
+        let mut changes = vec![Vec::new(); paths.len()];
+        let ways = self.ways(peer, paths);
+        self.visit(peer, |section, at_ns, entry| {
+            if let Entry::Path { path, state, .. } = entry {
+                let way = ways[section].get(usize::from(path)).copied().flatten();
+                if let (Some(way), true) = (way, at_ns < to_ns) {
+                    change(&mut changes[way], at_ns.saturating_sub(from_ns), state);
+                }
+            }
+        });
+        changes.iter_mut().for_each(begin_at_once);
         changes
     }
 
@@ -295,18 +341,18 @@ impl Recording {
         let settings = self.sections.get(section).ok_or("has no such section")?;
         let classes = classes_of(&settings.settings);
         let places = self.places(&classes);
+        let text = settings.text_of(peer).unwrap_or_default();
+        let ways = self.ways(peer, &paths_of(text));
         let from_ns = from_ns / BIN_NS * BIN_NS;
         let began_ns = from_ns.saturating_sub(settings.offset_ns);
         let mut cut = frames::settings(
+            settings.version,
             settings.origin_unix_ns.saturating_add(began_ns),
             flag_of(&settings.settings, "packets"),
             configured(&settings.settings),
         );
-        let text = settings
-            .peers
-            .values()
-            .find(|text| name_of(text).as_deref() == Some(peer));
-        cut.extend(frames::peer(0, text.map_or("", String::as_str)));
+        cut.extend(frames::peer(0, text));
+        let with_paths = settings.version == Version::Two;
         let mut block: Option<Writer> = None;
         self.visit(peer, |of, at_ns, entry| {
             let Some(after_ns) = at_ns.checked_sub(from_ns).filter(|_| at_ns < to_ns) else {
@@ -323,6 +369,10 @@ impl Recording {
             }
             let block = block.get_or_insert_with(|| Writer::new(bin));
             let place = |class: u32| places[of].get(class as usize).copied().flatten();
+            let way = |path: u8| {
+                let way = ways[of].get(usize::from(path)).copied().flatten()?;
+                u8::try_from(way).ok().filter(|_| with_paths)
+            };
             match entry {
                 Entry::Cell { class, cell, .. } => {
                     if let Some(class) = place(class) {
@@ -335,6 +385,22 @@ impl Recording {
                 } => {
                     if let Some(class) = place(class) {
                         block.packet(after_ns, 0, class as u32, (bytes, tcp));
+                    }
+                }
+                Entry::Path { path, state, .. } => {
+                    if let Some(path) = way(path) {
+                        block.path(after_ns, 0, path, state);
+                    }
+                }
+                Entry::Carried {
+                    class,
+                    path,
+                    pkts,
+                    bytes,
+                    ..
+                } => {
+                    if let Some((class, path)) = place(class).zip(way(path)) {
+                        block.carried(bin, (0, class as u32, path), (pkts, bytes));
                     }
                 }
             }
@@ -355,14 +421,44 @@ impl Bin {
                 self.arrived_bytes += u64::from(*bytes);
                 self.tcp_pkts += u64::from(*tcp);
             }
-            Entry::Capacity { .. } => {}
+            Entry::Capacity { .. } | Entry::Path { .. } | Entry::Carried { .. } => {}
         }
     }
 }
 
+/// The places of names in a list of them.
+fn places(names: &[String], listed: &[String]) -> Vec<Option<usize>> {
+    let place = |name: &String| listed.iter().position(|one| one == name);
+    names.iter().map(place).collect()
+}
+
+/// Adds what holds from a time on, ns, to changes before it.
+fn change<T: PartialEq>(changes: &mut Changes<T>, after_ns: u64, now: T) {
+    // One that is reported late may be before another.
+    while changes
+        .last()
+        .is_some_and(|(before_ns, _)| *before_ns > after_ns)
+    {
+        changes.pop();
+    }
+    match changes.last_mut() {
+        Some((before_ns, before)) if *before_ns == after_ns => *before = now,
+        Some((_, before)) if *before == now => {}
+        _ => changes.push((after_ns, now)),
+    }
+}
+
+/// Before the first packet it is not known what holds; it does not matter either.
+fn begin_at_once<T>(changes: &mut Changes<T>) {
+    if let Some((first_ns, _)) = changes.first_mut() {
+        *first_ns = 0;
+    }
+}
+
 impl Section {
-    fn new(settings: &str) -> Section {
+    fn new(version: Version, settings: &str) -> Section {
         Section {
+            version,
             settings: settings.to_string(),
             origin_unix_ns: number_of(settings, "origin_unix_ns"),
             offset_ns: 0,
@@ -373,13 +469,17 @@ impl Section {
         }
     }
 
+    /// The text of the peer with this name.
+    fn text_of(&self, peer: &str) -> Option<&str> {
+        let mut texts = self.peers.values();
+        let found = texts.find(|text| name_of(text).as_deref() == Some(peer));
+        found.map(String::as_str)
+    }
+
     fn extend(&mut self, counts: Counts<'_>) {
         self.from_ns = self.from_ns.min(counts.first_bin() * BIN_NS);
         for entry in counts.entries() {
-            let bin = match entry {
-                Entry::Cell { bin, .. } => bin,
-                Entry::Capacity { at_ns, .. } | Entry::Packet { at_ns, .. } => at_ns / BIN_NS,
-            };
+            let bin = entry.at_ns() / BIN_NS;
             self.to_ns = self.to_ns.max((bin + 1) * BIN_NS);
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 use super::frames::crc32;
+use super::version::MAGIC_BYTES;
 use super::*;
 
 const CONFIGURED: &str = "[[class]]\nname = \"voice\"\n[[class]]\nname = \"rest\"\n";
@@ -18,7 +19,7 @@ fn cell(sizes: &[(u32, u32)], sent: (u64, u64)) -> Cell {
 
 /// A section that begins at a time, with some cells of one peer: (bin, class, cell).
 fn section(origin_unix_ns: u64, cells: &[(u64, u32, Cell)]) -> Vec<u8> {
-    let mut bytes = settings(origin_unix_ns, false, CONFIGURED);
+    let mut bytes = settings(Version::One, origin_unix_ns, false, CONFIGURED);
     bytes.extend(peer(7, "name = \"ship\""));
     let mut block = Writer::new(cells[0].0);
     block.capacity(cells[0].0 * BIN_NS + 1000, 7, 20_000_000);
@@ -62,7 +63,11 @@ fn what_is_written_is_read_back() {
     block.cell(12, 300, 200, &rest);
     block.packet(15 * BIN_NS + 5, 300, 31, (1500, true));
     block.packet(15 * BIN_NS + 5, 0, 30, (1, false));
-    let bytes = [settings(5, true, CONFIGURED), frame(&block.into_body())].concat();
+    let bytes = [
+        settings(Version::One, 5, true, CONFIGURED),
+        frame(&block.into_body()),
+    ]
+    .concat();
     let mut entries = Vec::new();
     let damages = read(&bytes, |block| {
         if let Block::Counts(counts) = block {
@@ -110,10 +115,10 @@ fn what_is_written_is_read_back() {
 #[test]
 fn stated_capacities_hold_from_the_beginning_of_a_bin() {
     let bytes = [
-        settings(5, false, CONFIGURED),
+        settings(Version::One, 5, false, CONFIGURED),
         peer(7, "name = \"ship\""),
         peer(300, "name = \"boat\""),
-        capacities(12, [(7, 20_000_000), (300, 0)]),
+        capacities(12, [(7, 20_000_000), (300, 0)], []),
         section(5, &[(13, 0, cell(&[(1, 100)], (1, 100)))]),
     ];
     let recording = Recording::new(vec![bytes.concat()]).unwrap();
@@ -132,7 +137,7 @@ fn a_file_cut_off_anywhere_is_read_up_to_its_last_whole_block() {
     let whole = [&one[..], &two].concat();
     let (all, damages) = blocks(&whole);
     assert_eq!((all.len(), damages), (4, vec![]));
-    for length in MAGIC.len()..whole.len() {
+    for length in MAGIC_BYTES..whole.len() {
         let (found, damages) = blocks(&whole[..length]);
         assert_eq!(found, all[..found.len()], "{length}");
         let read: usize = length - damages.iter().map(|damage| damage.bytes).sum::<usize>();
@@ -161,6 +166,211 @@ fn a_changed_byte_costs_its_section_at_most() {
     }
 }
 
+/// A section with two paths to one of its peers: starlink, which carries 20 Mbit/s, and lte.
+fn section_with_paths(version: Version, entries: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut bytes = settings(version, 5, false, CONFIGURED);
+    bytes.extend(peer(7, "name = \"boat\"\npaths = [\"starlink\", \"lte\"]"));
+    let mut block = Writer::new(12);
+    entries(&mut block);
+    bytes.extend(frame(&block.into_body()));
+    bytes
+}
+
+const FAST: PathState = PathState {
+    bps: 20_000_000,
+    delay_ns: 30_000_001,
+};
+const DEAD: PathState = PathState {
+    bps: 0,
+    delay_ns: 45_000_000,
+};
+
+#[test]
+fn what_paths_are_and_sent_is_written_and_read_back() {
+    let voice = cell(&[(3, 60)], (3, 180));
+    let bytes = section_with_paths(Version::Two, |block| {
+        block.path(12 * BIN_NS + 77, 7, 0, FAST);
+        block.path(12 * BIN_NS + 78, 7, 7, DEAD);
+        block.capacity(12 * BIN_NS + 78, 7, 20_000_000);
+        block.cell(12, 7, 0, &voice);
+        block.carried(12, (7, 0, 0), (3, 180));
+        block.carried(13, (7, 200, 7), (1, 1500));
+    });
+    let mut entries = Vec::new();
+    let damages = read(&bytes, |block| match block {
+        Block::Counts(counts) => entries.extend(counts.entries()),
+        Block::Settings(version, _) => assert_eq!(version, Version::Two),
+        _ => {}
+    });
+    assert_eq!(damages, []);
+    let path = |at_ns, path, state| Entry::Path {
+        at_ns,
+        peer: 7,
+        path,
+        state,
+    };
+    let carried = |bin, class, path, (pkts, bytes)| Entry::Carried {
+        bin,
+        peer: 7,
+        class,
+        path,
+        pkts,
+        bytes,
+    };
+    let expected = [
+        path(12 * BIN_NS + 77, 0, FAST),
+        path(12 * BIN_NS + 78, 7, DEAD),
+        Entry::Capacity {
+            at_ns: 12 * BIN_NS + 78,
+            peer: 7,
+            bps: 20_000_000,
+        },
+        Entry::Cell {
+            bin: 12,
+            peer: 7,
+            class: 0,
+            cell: voice,
+        },
+        carried(12, 0, 0, (3, 180)),
+        carried(13, 200, 7, (1, 1500)),
+    ];
+    assert_eq!(entries, expected);
+}
+
+#[test]
+fn paths_are_known_by_name_in_every_section() {
+    let boat = |bytes: u64, paths: &str| {
+        let mut found = settings(Version::Two, 5, false, CONFIGURED);
+        found.extend(peer(7, &format!("name = \"boat\"\npaths = [{paths}]")));
+        found.extend(capacities(
+            12,
+            [(7, 20_000_000)],
+            [((7, 0), FAST), ((7, 1), DEAD)],
+        ));
+        let mut block = Writer::new(12);
+        block.carried(12, (7, 1, 0), (1, bytes));
+        found.extend(frame(&block.into_body()));
+        found
+    };
+    let files = vec![
+        boat(100, "\"starlink\", \"lte\""),
+        boat(1000, "\"lte\", \"five\""),
+    ];
+    let recording = Recording::new(files).unwrap();
+    assert_eq!(recording.damages, []);
+    let paths = ["lte", "starlink", "five", "none"].map(String::from);
+    let classes = ["rest".to_string()];
+    let span_ns = recording.span_ns();
+    let found = recording.carried("boat", (&paths, &classes), span_ns);
+    assert_eq!(found, [[(1, 1000)], [(1, 100)], [(0, 0)], [(0, 0)]]);
+    let states = recording.path_states("boat", &paths, span_ns);
+    assert_eq!(states[1], [(0, FAST)]);
+    assert_eq!(states[0], [(0, FAST)], "what came last at the same time");
+    assert_eq!(states[2..], [vec![(0, DEAD)], vec![]]);
+    assert_eq!(recording.capacity("boat", span_ns), [(0, 20_000_000)]);
+    // Paths that the first section has not are left out of what is cut out with its settings.
+    let cut = recording.cut("boat", 0, span_ns).unwrap();
+    let cut = Recording::new(vec![cut]).unwrap();
+    assert_eq!(cut.damages, []);
+    let found = cut.carried("boat", (&paths, &classes), cut.span_ns());
+    assert_eq!(found, [[(1, 1000)], [(1, 100)], [(0, 0)], [(0, 0)]]);
+}
+
+/// Entries about paths are damage where the section says that there are none.
+#[test]
+fn the_first_version_has_no_paths() {
+    let entries: [fn(&mut Writer); 2] = [
+        |block| block.path(12 * BIN_NS, 7, 1, FAST),
+        |block| block.carried(12, (7, 0, 0), (3, 180)),
+    ];
+    for write in entries {
+        let found = |version| read(&section_with_paths(version, write), |_| {}).len();
+        assert_eq!((found(Version::One), found(Version::Two)), (1, 0));
+    }
+    // As older readers do, it leaves out the class of a capacity.
+    let body = [3, 12, 2 | 2 << 3, 7, 1, 100];
+    let bytes = [settings(Version::One, 5, false, CONFIGURED), frame(&body)].concat();
+    let mut entries = Vec::new();
+    let damages = read(&bytes, |block| {
+        if let Block::Counts(counts) = block {
+            entries.extend(counts.entries());
+        }
+    });
+    let capacity = Entry::Capacity {
+        at_ns: 13 * BIN_NS - 1,
+        peer: 7,
+        bps: 100,
+    };
+    assert_eq!((damages, entries), (vec![], vec![capacity]));
+}
+
+/// What a path cannot be: the ninth, slower than an hour, faster than any link, with more bytes than its packets have.
+#[test]
+fn impossible_paths_are_damage() {
+    for entry in [
+        &[2 | 4 | 9 << 3, 1, 100, 0][..],
+        &[
+            2 | 4 | 1 << 3,
+            1,
+            100,
+            0x80,
+            0x80,
+            0x80,
+            0x80,
+            0x80,
+            0x80,
+            1,
+        ],
+        &[2 | 4 | 1 << 3, 1, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1, 0],
+        &[2 | 4 | 1 << 3, 0, 100, 0],
+        &[2 | 4 | 1 << 3, 1, 100],
+        &[1 | 4, 31 << 3, 1, 0x80, 0x80, 0x80, 1],
+        &[1 | 4, 31 << 3, 1],
+    ] {
+        let body = [&[3, 12][..], entry].concat();
+        let bytes = [settings(Version::Two, 5, false, CONFIGURED), frame(&body)].concat();
+        let damages = read(&bytes, |block| {
+            assert!(!matches!(block, Block::Counts(_)), "{entry:?}");
+        });
+        assert_eq!(damages.len(), 1, "{entry:?}");
+    }
+    let body = [3, 12, 2 | 4 | 8 << 3, 1, 100, 5, 1 | 4, 31 << 3 | 7, 1, 100];
+    let bytes = [settings(Version::Two, 5, false, CONFIGURED), frame(&body)].concat();
+    assert_eq!(read(&bytes, |_| {}), []);
+}
+
+#[test]
+fn a_version_that_is_not_known_is_named() {
+    let mut bytes = section_with_paths(Version::Two, |block| block.path(12 * BIN_NS, 7, 0, FAST));
+    assert_eq!(bytes[..8], *b"\x89LWREC\x02\n");
+    bytes[6] = 3;
+    let said = "is of version 3 of the format, and this Linkweir reads versions up to 2; read it with a newer one";
+    assert_eq!(Recording::new(vec![bytes.clone()]).unwrap_err(), said);
+    assert_eq!(packets_of(&bytes, "voice").unwrap_err(), said);
+    // Of several files, those that are known are read.
+    let known = section(1, &[(0, 0, cell(&[(1, 100)], (1, 100)))]);
+    let recording = Recording::new(vec![bytes, known]).unwrap();
+    assert_eq!((recording.sections.len(), recording.damages.len()), (1, 1));
+}
+
+/// What a stranger wrote as the time of its beginning.
+#[test]
+fn times_beyond_all_clocks_are_read() {
+    let voice = || cell(&[(1, 100)], (1, 100));
+    let last = 10 * 366 * 86_400 * 100;
+    let files: Vec<Vec<u8>> = [0, u64::MAX / 2, u64::MAX, 7, u64::MAX]
+        .iter()
+        .map(|origin_unix_ns| section(*origin_unix_ns, &[(0, 0, voice()), (last, 0, voice())]))
+        .collect();
+    let recording = Recording::new(files).unwrap();
+    let (from_ns, to_ns) = recording.span_ns();
+    assert!(from_ns == 0 && to_ns < u64::MAX / 8, "{to_ns}");
+    assert_eq!(recording.peers()["ship"].sent_pkts, 10);
+    let classes = ["voice".to_string()];
+    let sums = recording.sums("ship", &classes, (from_ns, to_ns), to_ns);
+    assert_eq!(sums[0][0].sent_pkts, 10);
+}
+
 /// Bytes of strangers: whatever they are, reading ends, allocates little and does not panic.
 #[test]
 fn random_bytes_are_read_without_harm() {
@@ -172,17 +382,23 @@ fn random_bytes_are_read_without_harm() {
         state >> 33
     };
     let mut entries = 0;
-    let mut block = Writer::new(100);
-    for bin in 100..110 {
-        block.capacity(bin * BIN_NS, 7, bin * 1_000_000);
-        block.cell(bin, 7, 0, &cell(&[(3, 60), (200, 1500)], (4, 400)));
-        block.cell(bin, 8, 1, &cell(&[], (1, 1500)));
-        block.packet(bin * BIN_NS + 500, 8, 40, (1500, true));
-    }
-    let sound = block.into_body();
+    let sound = [Version::One, Version::Two].map(|version| {
+        let mut block = Writer::new(100);
+        for bin in 100..110 {
+            block.capacity(bin * BIN_NS, 7, bin * 1_000_000);
+            block.cell(bin, 7, 0, &cell(&[(3, 60), (200, 1500)], (4, 400)));
+            block.cell(bin, 8, 1, &cell(&[], (1, 1500)));
+            block.packet(bin * BIN_NS + 500, 8, 40, (1500, true));
+            if version == Version::Two {
+                block.path(bin * BIN_NS, 7, 1, FAST);
+                block.carried(bin, (7, 0, 1), (4, 400));
+            }
+        }
+        (version, block.into_body())
+    });
     for _ in 0..20_000 {
         // A sound frame, so that changed entries and noise are read as entries.
-        let mut body = sound.clone();
+        let (version, mut body) = sound[random() as usize % 2].clone();
         if random() % 4 == 0 {
             body = vec![1 + (random() % 4) as u8];
             body.extend((0..random() % 40).map(|_| random() as u8));
@@ -191,7 +407,8 @@ fn random_bytes_are_read_without_harm() {
             let at = random() as usize % body.len();
             body[at] = random() as u8;
         }
-        let mut bytes = settings(1, false, CONFIGURED);
+        let mut bytes = settings(version, 1, false, CONFIGURED);
+        bytes.extend(peer(7, "name = \"ship\"\npaths = [\"a\", \"b\"]"));
         bytes.extend(frame(&body));
         if random() % 4 == 0 {
             let at = random() as usize % bytes.len();
@@ -206,6 +423,9 @@ fn random_bytes_are_read_without_harm() {
             let (from_ns, to_ns) = recording.span_ns();
             let classes = ["voice".to_string()];
             let _ = recording.sums("ship", &classes, (from_ns, to_ns), 1_000_000_000);
+            let paths = ["b".to_string()];
+            let _ = recording.carried("ship", (&paths, &classes), (from_ns, to_ns));
+            let _ = recording.path_states("ship", &paths, (from_ns, to_ns));
             let _ = recording.cut("ship", 0, (from_ns, to_ns));
         }
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linkweir_config::recording;
+use linkweir_config::recording::{self, PathState};
 use nix::libc;
 use nix::sys::resource::{getrlimit, Resource};
 use nix::unistd::{chown, geteuid};
@@ -56,8 +56,49 @@ pub(crate) struct Block {
     pub(crate) bytes: Vec<u8>,
     /// The bins that it covers.
     pub(crate) bins: Range<u64>,
-    /// The capacities that changed in it: the peer's number and its last one, bit/s.
-    pub(crate) capacities: BTreeMap<u32, u64>,
+    /// What changed in it, as it is at its end.
+    pub(crate) known: Known,
+}
+
+/// What is known of links and paths: by the number of the peer, and of one of several paths to it its number. Of a link only the
+/// capacity is known.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known(BTreeMap<(u32, Option<u8>), PathState>);
+
+impl Known {
+    /// Capacities by the number of the peer, bit/s, and paths by the numbers of the peer and the path; the last of each counts.
+    pub(crate) fn new(
+        capacities: impl IntoIterator<Item = (u32, u64)>,
+        paths: impl IntoIterator<Item = ((u32, u8), PathState)>,
+    ) -> Known {
+        let link = |(peer, bps)| ((peer, None), PathState { bps, delay_ns: 0 });
+        let path = |((peer, path), state)| ((peer, Some(path)), state);
+        let links = capacities.into_iter().map(link);
+        Known(links.chain(paths.into_iter().map(path)).collect())
+    }
+
+    /// Takes over what is known later.
+    fn extend(&mut self, later: Known) {
+        self.0.extend(later.0);
+    }
+
+    /// The block that states it at the beginning of a bin; nothing if nothing is known.
+    fn stated(&self, bin: u64) -> Vec<u8> {
+        if self.0.is_empty() {
+            return Vec::new();
+        }
+        let link = |((peer, path), state): (&(u32, Option<u8>), &PathState)| {
+            path.is_none().then_some((*peer, state.bps))
+        };
+        let path = |((peer, path), state): (&(u32, Option<u8>), &PathState)| {
+            path.map(|path| ((*peer, path), *state))
+        };
+        recording::capacities(
+            bin,
+            self.0.iter().filter_map(link),
+            self.0.iter().filter_map(path),
+        )
+    }
 }
 
 /// Blocks in a row that were left out.
@@ -65,19 +106,19 @@ pub(crate) struct Block {
 pub(crate) struct Missing {
     /// The bins from the first to the last; empty if there are none.
     bins: Range<u64>,
-    /// The capacities that changed in them.
-    capacities: BTreeMap<u32, u64>,
+    /// What changed in them.
+    known: Known,
 }
 
 impl Missing {
     /// Adds bins that follow, not necessarily at once.
-    fn add(&mut self, bins: Range<u64>, capacities: BTreeMap<u32, u64>) {
+    fn add(&mut self, bins: Range<u64>, known: Known) {
         if self.bins.is_empty() {
             self.bins = bins;
         } else {
             self.bins.end = self.bins.end.max(bins.end);
         }
-        self.capacities.extend(capacities);
+        self.known.extend(known);
     }
 }
 
@@ -185,7 +226,7 @@ impl Recordings {
         };
         if let Job::Block(missing, block) = job {
             self.missing = missing;
-            self.missing.add(block.bins, block.capacities);
+            self.missing.add(block.bins, block.known);
         }
         self.status.lost_blocks.fetch_add(1, Ordering::Relaxed);
         false
@@ -276,8 +317,8 @@ struct Files {
     time: String,
     number: u64,
     file: Option<Open>,
-    /// The capacities by peer at the end of the last block, bit/s, and the bin after it.
-    capacities: BTreeMap<u32, u64>,
+    /// What is known at the end of the last block, and the bin after it.
+    known: Known,
     next_bin: u64,
     /// The bins that are missing since the last block.
     missing: Range<u64>,
@@ -295,7 +336,7 @@ impl Files {
             time: String::new(),
             number: 0,
             file: None,
-            capacities: BTreeMap::new(),
+            known: Known::default(),
             next_bin: 0,
             missing: 0..0,
             rest_until: None,
@@ -324,7 +365,7 @@ impl Files {
                 self.head = head;
                 self.time = time;
                 self.file = None;
-                self.capacities.clear();
+                self.known = Known::default();
                 self.next_bin = 0;
                 self.missing = 0..0;
             }
@@ -341,23 +382,23 @@ impl Files {
                     self.status.lost_blocks.fetch_add(1, Ordering::Relaxed);
                     self.miss(Missing {
                         bins: block.bins,
-                        capacities: block.capacities,
+                        known: block.known,
                     });
                     return;
                 }
-                self.capacities.extend(block.capacities);
+                self.known.extend(block.known);
                 self.next_bin = block.bins.end;
             }
         }
     }
 
     /// Blocks were left out.
-    fn miss(&mut self, Missing { bins, capacities }: Missing) {
+    fn miss(&mut self, Missing { bins, known }: Missing) {
         if bins.is_empty() {
             return;
         }
         self.next_bin = bins.end;
-        self.capacities.extend(capacities);
+        self.known.extend(known);
         if self.missing.is_empty() {
             self.missing = bins;
         } else {
@@ -419,7 +460,7 @@ impl Files {
         if misses {
             content = recording::gap(start, end - start);
             // They may have changed in what was left out.
-            content.extend(self.stated(bin));
+            content.extend(self.known.stated(bin));
         }
         content.extend_from_slice(block.map_or(&[], |block| &block.bytes));
         let most_bytes = self.most_bytes();
@@ -429,7 +470,7 @@ impl Files {
         }
         if self.file.is_none() {
             if !misses {
-                content = [self.stated(bin), content].concat();
+                content = [self.known.stated(bin), content].concat();
             }
             // What many peers make of a file's beginning or of a block may be longer than a file is meant to be.
             let least_bytes = (self.head.len() + content.len()) as u64;
@@ -440,15 +481,6 @@ impl Files {
         let bytes = content.len() as u64;
         self.status.bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
-    }
-
-    /// The block that states the capacities at the beginning of a bin; nothing if none is known.
-    fn stated(&self, bin: u64) -> Vec<u8> {
-        if self.capacities.is_empty() {
-            return Vec::new();
-        }
-        let known = self.capacities.iter();
-        recording::capacities(bin, known.map(|(peer, bps)| (*peer, *bps)))
     }
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -561,7 +593,7 @@ fn is_own(name: &str, device: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linkweir_config::recording::{Cell, Recording, Writer, BIN_NS};
+    use linkweir_config::recording::{Cell, Recording, Version, Writer, BIN_NS};
 
     const CONFIGURED: &str = "[[class]]\nname = \"rest\"\n";
 
@@ -600,7 +632,7 @@ mod tests {
         Block {
             bytes: bytes.to_vec(),
             bins: first_bin..first_bin + bins,
-            capacities: BTreeMap::new(),
+            known: Known::default(),
         }
     }
 
@@ -614,7 +646,7 @@ mod tests {
 
     /// A section as a gateway writes it, with a peer.
     fn real_section() -> [Job; 2] {
-        let head = recording::settings(1_000_000_000, false, CONFIGURED);
+        let head = recording::settings(Version::One, 1_000_000_000, false, CONFIGURED);
         let peer = recording::peer(7, "name = \"ship\"");
         [Job::Section(head, TIME.into()), Job::Peer(peer)]
     }
@@ -634,7 +666,7 @@ mod tests {
         let block = Block {
             bytes: recording::frame(&counts.into_body()),
             bins: bin..bin + 100,
-            capacities: changes.into_iter().collect(),
+            known: Known::new(changes, []),
         };
         Job::Block(Missing::default(), block)
     }
@@ -742,7 +774,7 @@ mod tests {
         let Job::Block(mut missing, block) = second(1, Some(9_000_000)) else {
             unreachable!();
         };
-        missing.add(block.bins, block.capacities);
+        missing.add(block.bins, block.known);
         let Job::Block(_, next) = second(2, None) else {
             unreachable!();
         };
@@ -917,7 +949,7 @@ mod tests {
         // The next block names what is missing, also to the thread, which counts from there if it cannot write it.
         assert!(given.try_recv().is_ok());
         let changes = Block {
-            capacities: BTreeMap::from([(7, 5000)]),
+            known: Known::new([(7, 5000)], []),
             ..block(b"w", 1, 4)
         };
         assert!(!recordings.write(changes), "the peer took its place");
@@ -927,7 +959,7 @@ mod tests {
             panic!("no block was written");
         };
         assert_eq!((missing.bins, block.bins), (0..5, 5..6));
-        assert_eq!(missing.capacities, BTreeMap::from([(7, 5000)]));
+        assert_eq!(missing.known, Known::new([(7, 5000)], []));
     }
 
     #[test]

@@ -5,12 +5,23 @@ use std::fmt::Write as _;
 
 use linkweir_config::matching::{self, Rule};
 use linkweir_config::reader::{quote, show_ppm};
+use linkweir_config::recording::Version;
 use linkweir_config::units::{self, Kind};
 use linkweir_config::{parameters, queue};
 use linkweir_core::{Isolation, Limit, Param, UNSET};
-use linkweir_plane::setup::Scheduler;
+use linkweir_plane::setup::{Class, Scheduler, Uses};
 
 use crate::config::{Config, Peer};
+
+/// The version of the recordings of this configuration.
+#[must_use]
+pub fn version_of(config: &Config) -> Version {
+    if config.peers.iter().any(|peer| !peer.paths.is_empty()) {
+        Version::Two
+    } else {
+        Version::One
+    }
+}
 
 /// The configuration as recordings have it, TOML: without keys and secrets, and with addresses only if these are asked for.
 #[must_use]
@@ -42,6 +53,9 @@ pub fn describe(config: &Config, addresses: bool) -> String {
                 let step = units::show_whole(ns, Kind::Time);
                 let _ = writeln!(text, "l4s_step = {}", quote(&step));
             }
+        }
+        if version_of(config) == Version::Two {
+            uses(&mut text, class);
         }
         let row = &config.scheduler.qparams[at * info.qparams.len()..];
         values(&mut text, &info.qparams, row);
@@ -88,7 +102,39 @@ pub fn describe_peer(peer: &Peer, addresses: bool) -> String {
             let _ = writeln!(text, "endpoint = {}", quote(&endpoint.to_string()));
         }
     }
+    for path in &peer.paths {
+        let _ = writeln!(
+            text,
+            "\n[[path]]\nname = {}\nnominal = {}\nfollow = {}\ncost = {}",
+            quote(&path.name),
+            quote(&units::show_whole(path.capacity.nominal_bps, Kind::Rate)),
+            path.capacity.follow,
+            path.cost,
+        );
+    }
     text
+}
+
+/// How a class uses several paths.
+fn uses(text: &mut String, class: &Class) {
+    let paths = match &class.uses {
+        Uses::Best => quote("best"),
+        Uses::All => quote("all"),
+        Uses::Spill => quote("spill"),
+        Uses::Stripe => quote("stripe"),
+        Uses::Named(named) => {
+            let names: Vec<String> = named.iter().map(|name| quote(name)).collect();
+            format!("[{}]", names.join(", "))
+        }
+    };
+    let reorder = class.reorder_ns.filter(|ns| *ns > 0);
+    let reorder = reorder.map_or("none".into(), |ns| units::show_whole(ns, Kind::Time));
+    let _ = writeln!(
+        text,
+        "paths = {paths}\nreorder = {}\nresend = {}",
+        quote(&reorder),
+        class.resend
+    );
 }
 
 fn scheduler(text: &mut String, scheduler: &Scheduler) {
@@ -268,6 +314,37 @@ match = [{ dscp = "CS1" }, {}]
         let text = describe_peer(&boat.peers[0], false);
         assert!(text.contains("paths = [\"starlink\", \"lte\"]\n"), "{text}");
         assert!(!describe_peer(&config("").peers[0], false).contains("paths"));
+    }
+
+    /// What a replay needs to share packets out as the gateway did; nothing of it without paths, whose recordings stay as they were.
+    #[test]
+    fn what_paths_cost_and_how_classes_use_them_is_described() {
+        let text = include_str!("../../configs/boat.toml");
+        let text = text
+            .replace("paths = \"spill\"", "paths = [\"lte\", \"starlink\"]")
+            .replace("floor = \"2Mbit\"", "nominal = \"40Mbit\"")
+            .replace("floor = \"1Mbit\"", "nominal = \"30Mbit\"");
+        let boat = parse(&text, Path::new("boat.toml")).unwrap();
+        assert_eq!(version_of(&boat), Version::Two);
+        let peer = describe_peer(&boat.peers[0], true);
+        let tables =
+            "\n[[path]]\nname = \"starlink\"\nnominal = \"40Mbit\"\nfollow = true\ncost = 1\n\
+                      \n[[path]]\nname = \"lte\"\nnominal = \"30Mbit\"\nfollow = true\ncost = 10\n";
+        assert!(peer.ends_with(tables), "{peer}");
+        let described = describe(&boat, false);
+        for uses in [
+            "paths = \"all\"\nreorder = \"none\"\nresend = false\n",
+            "paths = \"stripe\"\nreorder = \"400ms\"\nresend = true\n",
+            "paths = [\"lte\", \"starlink\"]\nreorder = \"none\"\nresend = false\n",
+        ] {
+            assert!(described.contains(uses), "{uses} is not in {described}");
+        }
+        let one = config("");
+        assert_eq!(version_of(&one), Version::One);
+        let all = describe(&one, true) + &describe_peer(&one.peers[0], true);
+        for key in ["paths", "[[path]]", "reorder", "resend"] {
+            assert!(!all.contains(key), "{key} is in {all}");
+        }
     }
 
     #[test]

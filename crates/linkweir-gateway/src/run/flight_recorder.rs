@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use linkweir_config::recording;
 use linkweir_plane::recorder::{Block, Recorder, Tap};
 
-use super::described::{describe, describe_peer};
+use super::described::{describe, describe_peer, version_of};
 use super::station::Station;
 use crate::config::{Config, Record};
 use crate::linux::recording_files::{self, RecordingFolder, Recordings};
@@ -49,7 +49,7 @@ impl FlightRecorder {
             self.recordings.write(recording_files::Block {
                 bytes: recording::frame(&block.body),
                 bins: block.first_bin..block.first_bin + block.bins,
-                capacities: block.capacities.into_iter().collect(),
+                known: recording_files::Known::new(block.capacities, block.paths),
             });
         }
     }
@@ -79,7 +79,7 @@ impl FlightRecorder {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         let unix_ns = since_epoch.map_or(0, |since| since.as_nanos() as u64);
         let text = describe(config, record.addresses);
-        let head = recording::settings(unix_ns, record.packets, &text);
+        let head = recording::settings(version_of(config), unix_ns, record.packets, &text);
         recordings.begin(head, recording::stamp(unix_ns));
         let recorder = Rc::new(RefCell::new(Recorder::new(now_ns, record.packets)));
         let classes = config.classes.len();

@@ -7,6 +7,7 @@
 //!                └ out2 198.51.100.1 ═══ wwan 198.51.100.2 ┘
 //! ```
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::IoSlice;
@@ -15,6 +16,7 @@ use std::os::fd::AsRawFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use linkweir_config::recording::Recording;
 use linkweir_gateway::show::control::{Request, Response};
 use linkweir_gateway::show::figures::{PathShow, PeerShow, RestoredShow, Show};
 use linkweir_gateway::tunnel::seal::{self, Identity, Opened, Session};
@@ -717,6 +719,104 @@ pub fn a_peer_that_was_started_again_agrees_again() {
     }
     let show = site.gateways[0].show();
     assert!(restored(&show, "rest").delivered_pkts >= 50);
+}
+
+/// A recording has what each path sent of each class, which the figures show in sum, and what each path was.
+pub fn a_recording_has_what_each_path_sent() {
+    let uses = strict("paths = \"all\"", "paths = \"spill\"");
+    let mut site = Site::patient(&uses, ["4Mbit", "3Mbit"]);
+    site.gateways[1].signal(Signal::SIGTERM);
+    site.gateways[1].ended();
+    let file = site.folder.path("2.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("[record]\nfolder = \"rec\"\n{text}")).unwrap();
+    let mut command = crate::place::program();
+    command.arg("up").arg(&file);
+    site.gateways[1] = Gateway::started(&site.ship, command, &site.folder.path("control2"));
+    let site = site.agreed();
+    let (ship, hub) = (site.ship.socket(TO_SHIP), site.hub.socket(TO_HUB));
+    let voice = site.ship.socket("10.77.0.2:2001");
+    set_tos(&voice, EF);
+    for number in 0..200_u32 {
+        let packet = [number as u8; 1000];
+        ship.send_to(&packet, TO_HUB).unwrap();
+        voice.send_to(&packet[..100], TO_HUB).unwrap();
+    }
+    let mut buffer = [0; 2000];
+    for _ in 0..400 {
+        hub.recv(&mut buffer).unwrap();
+    }
+    let idle = |show: &Show| {
+        peer(show)
+            .classes
+            .iter()
+            .all(|class| class.backlog_pkts == 0)
+    };
+    site.gateways[1].wait_until("all are sent", idle);
+    let classes = ["ef", "af", "rest"].map(String::from);
+    let paths = ["starlink", "lte"].map(String::from);
+    let carried = |found: &Recording| {
+        let rows = found.carried("other", (&paths, &classes), found.span_ns());
+        let sum = |row: &Vec<(u64, u64)>| {
+            row.iter()
+                .fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
+        };
+        (rows.iter().map(sum).collect::<Vec<_>>(), rows)
+    };
+    let read = RefCell::new(None);
+    until("the recording has what the figures show", || {
+        let show = site.gateways[1].show();
+        let shown: Vec<_> = peer(&show)
+            .paths
+            .iter()
+            .map(|path| (path.sent_pkts, path.sent_bytes))
+            .collect();
+        let Ok(files) = fs::read_dir(site.folder.path("rec")) else {
+            return false;
+        };
+        let contents = files.map(|file| fs::read(file.unwrap().path()).unwrap());
+        let found = Recording::new(contents.collect()).ok();
+        let is_all = found
+            .as_ref()
+            .is_some_and(|found| carried(found).0 == shown);
+        *read.borrow_mut() = found;
+        is_all
+    });
+    let found = read.into_inner().unwrap();
+    let rows = carried(&found).1;
+    // Each packet of voice went over both, and the rest over the second when the first was full.
+    assert!(rows[0][0].0 >= 200 && rows[1][0].0 >= 200, "{rows:?}");
+    assert!(rows[0][2].0 > rows[1][2].0 && rows[1][2].0 > 0, "{rows:?}");
+    let states = found.path_states("other", &paths, found.span_ns());
+    let lasts = states.iter().map(|of| of.last().unwrap().1);
+    assert_eq!(
+        lasts.map(|state| state.bps).collect::<Vec<_>>(),
+        [4_000_000, 3_000_000]
+    );
+    let peer = found.sections[0].peers.values().next().unwrap();
+    assert!(
+        peer.contains("name = \"lte\"\nnominal = \"3Mbit\"\nfollow = true\ncost = 10\n"),
+        "{peer}"
+    );
+    let settings = &found.sections[0].settings;
+    assert!(
+        settings.contains("paths = \"spill\"\nreorder = \"none\"\nresend = false\n"),
+        "{settings}"
+    );
+    // A file that begins later says by itself what each path is.
+    for file in fs::read_dir(site.folder.path("rec")).unwrap() {
+        fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    until("the next file says what each path is", || {
+        comes_through(&ship, &hub, TO_HUB, b"recorded");
+        let files = fs::read_dir(site.folder.path("rec")).unwrap();
+        let contents = files.map(|file| fs::read(file.unwrap().path()).unwrap());
+        Recording::new(contents.collect()).is_ok_and(|found| {
+            let states = found.path_states("other", &paths, found.span_ns());
+            let bps = states.iter().map(|of| of.first().map(|first| first.1.bps));
+            bps.eq([Some(4_000_000), Some(3_000_000)])
+        })
+    });
 }
 
 /// The control socket sets the capacity of one path, which must be named.

@@ -249,6 +249,7 @@ const TESTS: &[(&str, fn())] = &trials! {
         full_packets_that_wait_pass_while_the_mtu_changes,
         the_receiving_end_is_reloaded_under_load,
         a_peer_that_was_started_again_agrees_again,
+        a_recording_has_what_each_path_sent,
         the_capacity_of_a_path_is_set,
         a_program_reports_the_capacity_of_a_path,
         ends_with_other_numbers_of_classes_use_one_path_at_a_time,

@@ -5,14 +5,16 @@
 #![allow(dead_code)]
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 use std::rc::Rc;
 
 use linkweir_config::recording::{frame, peer, settings};
 use linkweir_gateway::config::{self, Config};
-use linkweir_gateway::run::described::{describe, describe_peer};
+use linkweir_gateway::run::described::{describe, describe_peer, version_of};
 use linkweir_plane::link::{Link, Next};
+use linkweir_plane::paths::{Carried, State};
 use linkweir_plane::recorder::{Block, Recorder, Tap};
 
 /// What is recorded.
@@ -41,7 +43,13 @@ pub struct VirtualLink {
     now_ns: u64,
     /// Bytes that have been sent.
     pub sent_bytes: usize,
+    /// Packets and bytes on the link that each of several paths has sent, by path and class.
+    pub sent_over: BTreeMap<(usize, usize), (u64, u64)>,
 }
+
+/// Where a packet has its class and its bytes on the link: in no field that is looked at.
+const CLASS_AT: usize = 40;
+const BYTES_AT: std::ops::Range<usize> = 41..45;
 
 impl VirtualLink {
     /// The link of a configuration.
@@ -61,6 +69,7 @@ impl VirtualLink {
             blocks: Vec::new(),
             now_ns: 0,
             sent_bytes: 0,
+            sent_over: BTreeMap::new(),
         })
     }
 
@@ -73,11 +82,21 @@ impl VirtualLink {
                 packet[0] = 0x45;
                 packet[9] = if arrival.tcp { 6 } else { 17 };
                 let Arrival { class, bytes, .. } = arrival;
+                packet[CLASS_AT] = class as u8;
+                packet[BYTES_AT].copy_from_slice(&bytes.to_le_bytes());
                 self.link.arrive(self.now_ns, class, bytes, &packet);
             }
             let arrival_ns = arrivals.peek().map_or(until_ns, |one| one.at_ns);
             match self.link.next(self.now_ns, |_| false) {
-                Next::Send(packet, _) => self.sent_bytes += packet.len(),
+                Next::Send(packet, _) => {
+                    self.sent_bytes += packet.len();
+                    if let Some(over) = self.link.over() {
+                        let bytes = u32::from_le_bytes(packet[BYTES_AT].try_into().unwrap());
+                        let class = usize::from(packet[CLASS_AT]);
+                        let sent = self.sent_over.entry((over.path, class)).or_default();
+                        *sent = (sent.0 + 1, sent.1 + u64::from(bytes));
+                    }
+                }
                 Next::At(ns) => self.now_ns = ns.min(arrival_ns),
                 Next::Nothing => self.now_ns = arrival_ns,
             }
@@ -86,6 +105,16 @@ impl VirtualLink {
                 self.blocks.extend(recorder.take(self.now_ns));
             }
         }
+    }
+
+    /// What probes have found of each of several paths, to which the peer has agreed.
+    pub fn set_paths(&mut self, states: &[State]) {
+        self.link.set_paths(self.now_ns, true, states);
+    }
+
+    /// What a path has carried.
+    pub fn carried(&self, path: usize) -> Carried {
+        self.link.carried(path)
     }
 
     /// Packets of a class that left, and those that were too old.
@@ -103,7 +132,8 @@ impl VirtualLink {
             .collect::<Vec<_>>();
         self.blocks.extend(rest);
         let packets = self.recorded == Recorded::Packets;
-        let mut bytes = settings(began_unix_ns, packets, &describe(&self.config, false));
+        let text = describe(&self.config, false);
+        let mut bytes = settings(version_of(&self.config), began_unix_ns, packets, &text);
         for block in &self.blocks {
             for number in &block.peers {
                 let text = describe_peer(&self.config.peers[*number as usize], false);

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 mod cuts;
+mod recorded;
 
 use super::*;
 use crate::bytes::numbered::{Number, HEADER_BYTES};
@@ -60,6 +61,8 @@ struct Bonded {
     under_way: BTreeMap<(u64, u64), UnderWay>,
     count: u64,
     now_ns: u64,
+    /// Packets and bytes sent, by path and class.
+    sent: BTreeMap<(usize, u8), (u64, u64)>,
     /// What came: class, number, and when.
     came: Vec<(u8, u32, u64)>,
     dropped: BTreeMap<&'static str, u64>,
@@ -86,6 +89,7 @@ impl Bonded {
             under_way: BTreeMap::new(),
             count: 0,
             now_ns: 0,
+            sent: BTreeMap::new(),
             came: Vec::new(),
             dropped: BTreeMap::new(),
         };
@@ -118,6 +122,8 @@ impl Bonded {
             let next_ns = match self.link.next(self.now_ns, |_| false) {
                 Next::Send(packet, _) => {
                     let over = self.link.over().expect("several paths");
+                    let sent = self.sent.entry((over.path, packet[0])).or_default();
+                    *sent = (sent.0 + 1, sent.1 + packet.len() as u64);
                     let number = over.number.map(|(stream, sequence)| Number {
                         stream,
                         epoch: EPOCH,

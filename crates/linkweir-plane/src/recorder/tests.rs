@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The recorder behind a link, in virtual time.
 
-use linkweir_config::recording::{frame, peer, settings, Bin, Entry, Recording};
+use linkweir_config::recording::{frame, peer, settings, Bin, Entry, Recording, Version};
 
 use super::*;
 use crate::link::{Link, Next};
@@ -17,7 +17,7 @@ fn names() -> Vec<String> {
 
 /// What is recorded, as a reader finds it.
 fn read(recorder: &Rc<RefCell<Recorder>>, now_ns: u64, packets: bool) -> Recording {
-    let mut bytes = settings(1_000_000_000, packets, SETTINGS);
+    let mut bytes = settings(Version::One, 1_000_000_000, packets, SETTINGS);
     for block in recorder.borrow_mut().take_all(now_ns) {
         for number in &block.peers {
             bytes.extend(peer(*number, &format!("name = \"peer{number}\"")));
@@ -149,7 +149,7 @@ fn only_so_many_packets_are_listed_and_all_are_counted() {
     for at in 0..5000 {
         tap.arrived(2000 * MS + at * MS / 5, 2, arrival);
     }
-    let mut bytes = settings(0, false, SETTINGS);
+    let mut bytes = settings(Version::One, 0, false, SETTINGS);
     bytes.extend(peer(0, "name = \"ship\""));
     for block in recorder.borrow_mut().take_all(3000 * MS) {
         bytes.extend(frame(&block.body));
