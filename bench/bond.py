@@ -6,7 +6,7 @@ Two namespaces are joined by two emulated links (`linkweir-gateway emulate`). A 
 iperf3 through the gateways; MPTCP connections carry it over the bare links. Needs root, iproute2 and iperf3.
 
     bench/bond.py [--seconds 20] [--profile asymmetric|equal]
-    bench/bond.py --cut silent|carrier [--program target/debug/linkweir-gateway]
+    bench/bond.py --cut silent|carrier [--where virtual] [--program target/debug/linkweir-gateway]
 
 asymmetric: 300 Mbit/s with 10 ms and 80 Mbit/s with 30 ms one way, 16 connections. equal: 100 and 100 Mbit/s with
 10 ms, one connection. The targets are what mqvpn reports for these, 319 and 187 Mbit/s. Of 1500 bytes on these links
@@ -32,11 +32,15 @@ import math
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import bond_virtual
 import gateway
+from linkweir.lab.guest import Guest
 
 PROGRAM = gateway.RELEASE / "linkweir-gateway"
 NAMES = ("sat", "lte")
@@ -116,10 +120,16 @@ limit = "100ms"
 CUT_PROFILE = ((40, 30), (10, 30), 1, 0)
 # Name, DSCP, packets/s and bytes of a packet's payload: 1000 bytes are 1100 on the link, so AF sends 20 Mbit/s there.
 CUT_FLOWS = (("heartbeat", 46, 50, 160), ("voice", 44, 50, 160), ("af", 34, 2272, 1000))
+CUT_SENT = tuple(bond_virtual.Sent(name, dscp, length, rate) for name, dscp, rate, length in CUT_FLOWS)
 CUT_S, BACK_S, END_S = 20, 40, 60
+# Of each flow, when it began, s, and which of its packets came when.
+Flows = dict[str, tuple[float, list[tuple[float, int]]]]
 # Of packets that were to be sent so long before and after the cut nothing is asked, s.
 SPARED_S = (0.1, 0.3)
 OVERLOAD = 5
+FLOOD_BYTES = 1200
+# For so long after the last packet was sent packets are received, s.
+AFTER_S = 8
 # A packet's payload begins with its number. Arguments are the side, address, port, DSCP, packets/s, bytes, and seconds.
 # The receiver prints when each packet came, s, and its number.
 FLOW = """
@@ -192,6 +202,25 @@ else:
 """
 
 
+def link_text(at: int, ends: Sequence[str], rate_mbit: int, delay_ms: int) -> str:
+    """The configuration of an emulated link between two namespaces."""
+    return LINK.format(a=ends[0], b=ends[1], at=at, rate=rate_mbit, delay=delay_ms, name=NAMES[at])
+
+
+def path_text(end: int, at: int, rate_mbit: int, share: float) -> str:
+    """The configuration of a path at an end, which is told a share of the link's rate."""
+    endpoint = f'endpoint = "10.9{at}.0.1:51820"\ndevice = "{NAMES[at]}"' if end == 1 else ""
+    return PATH.format(name=NAMES[at], endpoint=endpoint, rate=int(rate_mbit * 1000 * share))
+
+
+def gateway_text(end: int, key: str, classes: str | None, paths: Sequence[str]) -> str:
+    """The configuration of the gateway at an end, with other classes if some are given; `key` is the other end's."""
+    text = GATEWAY.format(own=end + 1, other=2 - end, key=key)
+    if classes is not None:
+        text = text[: text.index("[[class]]")] + classes + text[text.index("[[peer]]") :]
+    return text + "".join(paths)
+
+
 class Place:
     """Two namespaces and the links between them, until it is closed."""
 
@@ -223,8 +252,7 @@ class Place:
 
     def link(self, at: int) -> str:
         """The configuration of an emulated link."""
-        values = {"at": at, "rate": self.rates[at], "delay": self.delays[at], "name": NAMES[at]}
-        return LINK.format(a=self.names[0], b=self.names[1], **values)
+        return link_text(at, self.names, self.rates[at], self.delays[at])
 
     def emulate(self, at: int, file: Path) -> None:
         """Starts the emulator of a link."""
@@ -232,8 +260,7 @@ class Place:
 
     def path(self, end: int, at: int) -> str:
         """The configuration of a path at an end."""
-        endpoint = f'endpoint = "10.9{at}.0.1:51820"\ndevice = "{NAMES[at]}"' if end == 1 else ""
-        return PATH.format(name=NAMES[at], endpoint=endpoint, rate=int(self.rates[at] * 1000 * SHARE))
+        return path_text(end, at, self.rates[at], SHARE)
 
     @staticmethod
     def wait(there: Any) -> None:
@@ -258,12 +285,8 @@ class Place:
         """Starts a gateway at each end, with other classes if some are given, and waits until they have agreed."""
         keys = [gateway.run([self.program, "keygen", self.folder / f"key{own}"]).strip() for own in (1, 2)]
         for end in (0, 1):
-            text = GATEWAY.format(own=end + 1, other=2 - end, key=keys[1 - end])
-            if classes is not None:
-                text = text[: text.index("[[class]]")] + classes + text[text.index("[[peer]]") :]
-            text += "".join(self.path(end, at) for at in range(len(NAMES)))
             file = self.folder / f"{end + 1}.toml"
-            file.write_text(text)
+            file.write_text(gateway_text(end, keys[1 - end], classes, [self.path(end, at) for at in (0, 1)]))
             self.start(end, [self.program, "up", file], stderr=subprocess.DEVNULL)
         self.wait(lambda: all(self.agreed(end) for end in (0, 1)))
 
@@ -303,7 +326,7 @@ class Place:
         self.run(1, [sys.executable, "-c", MPTCP, "send", *arguments])
         return float(receiver.stdout.readline())
 
-    def cut(self, link: int, where: int) -> tuple[dict[str, tuple[float, list[tuple[float, int]]]], float]:
+    def cut(self, link: int, where: int) -> tuple[Flows, float]:
         """Sends all flows from the second end to the first while a link is cut at an end.
 
         Returns when each began, s, and which of its packets came when; and when the link was cut.
@@ -312,12 +335,13 @@ class Place:
         for port, (name, dscp, rate, length) in enumerate(CUT_FLOWS, 6000):
             words = ["10.77.0.1", port, dscp, rate, length]
             command = [sys.executable, "-c", FLOW]
-            receivers[name] = self.start(0, [*command, "receive", *words, END_S + 8], stdout=subprocess.PIPE)
+            receivers[name] = self.start(0, [*command, "receive", *words, END_S + AFTER_S], stdout=subprocess.PIPE)
             output = receivers[name].stdout
             assert output is not None
             output.readline()
             senders[name] = [*command, "send", *words, END_S]
-        flood = ["iperf3", "-u", "-c", "10.77.0.1", "-t", END_S, "-b", f"{OVERLOAD * sum(self.rates)}M", "-l", "1200"]
+        offered = f"{OVERLOAD * sum(self.rates)}M"
+        flood = ["iperf3", "-u", "-c", "10.77.0.1", "-t", END_S, "-b", offered, "-l", FLOOD_BYTES]
         server = self.start(0, ["iperf3", "-s", "-1"], stdout=subprocess.DEVNULL)
         time.sleep(0.5)
         self.start(1, flood, stdout=subprocess.DEVNULL)
@@ -339,13 +363,18 @@ class Place:
     def lost(self) -> str:
         """Where packets from the second end to the first were lost."""
         device = self.run(1, ["cat", "/sys/class/net/lw0/statistics/tx_dropped"]).stdout.strip()
-        sent = {entry["name"]: entry for entry in self.show(1)["peers"][0]["classes"]}["af"]
-        came = {entry["name"]: entry for entry in self.show(0)["peers"][0]["classes"]}["af"]["restored"]
-        queue = sum(sent[f"dropped_{why}_pkts"] for why in ("limit", "policy", "age"))
-        return (
-            f"before the gateway read them, its device dropped {device} packets of all classes; of af its queue "
-            f"dropped {queue}, the receiver gave up {came['given_up_pkts']}, and {came['late_pkts']} came too late"
-        )
+        return lost_text(int(device), (self.show(0), self.show(1)))
+
+
+def lost_text(device_pkts: int, shown: tuple[dict[str, Any], dict[str, Any]]) -> str:
+    """Where packets were lost, by what the sender's device dropped and both gateways show."""
+    came, sent = ({entry["name"]: entry for entry in show["peers"][0]["classes"]}["af"] for show in shown)
+    queue = sum(sent[f"dropped_{why}_pkts"] for why in ("limit", "policy", "age"))
+    restored = came["restored"]
+    return (
+        f"before the gateway read them, its device dropped {device_pkts} packets of all classes; of af its queue "
+        f"dropped {queue}, the receiver gave up {restored['given_up_pkts']}, and {restored['late_pkts']} came too late"
+    )
 
 
 def share_of(came: set[int], rate: int, from_s: float) -> float:
@@ -354,16 +383,16 @@ def share_of(came: set[int], rate: int, from_s: float) -> float:
     return sum(number in came for number in range(first, first + rate)) / rate
 
 
-def judged(flows: dict[str, tuple[float, list[tuple[float, int]]]], cut: float, gap_s: float) -> tuple[list[str], int]:
-    """What each flow got that was cut at a time, and how many aims were missed."""
+def judged(flows: Flows, cut: float, gap_s: float, end_s: int = END_S) -> tuple[list[str], int]:
+    """What each flow got that was sent for so long and cut at a time, and how many aims were missed."""
     said, missed = [], 0
     for name, _, rate, _ in CUT_FLOWS:
         begun, came = flows[name]
         numbers = [number for _, number in came]
-        twice, lost = len(numbers) - len(set(numbers)), rate * END_S - len(set(numbers))
+        twice, lost = len(numbers) - len(set(numbers)), rate * end_s - len(set(numbers))
         back = sum(later < earlier for earlier, later in itertools.pairwise(numbers))
         # A flow that comes late, or stops for good, has its gap at an end.
-        times = [begun, *(at for at, _ in came), begun + END_S]
+        times = [begun, *(at for at, _ in came), begun + end_s]
         gap = max(later - earlier for earlier, later in itertools.pairwise(times))
         said.append(
             f"{name}: {len(numbers)} came, {lost} lost, {twice} twice, {back} out of order, "
@@ -378,7 +407,7 @@ def judged(flows: dict[str, tuple[float, list[tuple[float, int]]]], cut: float, 
             missed += back > 0
             known = set(numbers)
             before, after = cut - begun - SPARED_S[0], cut - begun + SPARED_S[1]
-            starts = [at / 10 for at in range((END_S - 1) * 10 + 1)]
+            starts = [at / 10 for at in range((end_s - 1) * 10 + 1)]
             asked = [at for at in starts if at + 1 <= before or at >= after]
             share, at = min((share_of(known, rate, at), at) for at in asked)
             said[-1] += f", least of what was sent in any second {share:.1%}, in that from {at:.1f} s on"
@@ -386,20 +415,66 @@ def judged(flows: dict[str, tuple[float, list[tuple[float, int]]]], cut: float, 
     return said, missed
 
 
-def run_cuts(how: str, program: Path) -> int:
-    """Cuts each link in its turn; returns how many aims were missed."""
-    import tempfile
+def cut_in_real_time(link: int, end: int, program: Path) -> tuple[Flows, float, str]:
+    """What came of each flow while a link was cut at an end, when it was cut, s, and where packets were lost."""
+    with tempfile.TemporaryDirectory() as folder, Place(CUT_PROFILE, Path(folder), program) as place:
+        place.gateways(CUT_CLASSES)
+        flows, at = place.cut(link, end)
+        return flows, at, place.lost()
 
+
+def virtual_cut(link: int, end: int, times_s: tuple[int, int, int] = (CUT_S, BACK_S, END_S)) -> bond_virtual.Run:
+    """A cut as a run in virtual time; the times are those of the cut, the return and the end."""
+    cut_s, back_s, end_s = times_s
+    rates, delays = CUT_PROFILE[:2]
+    paths = [[path_text(own, at, rate, 1.0) for at, rate in enumerate(rates)] for own in (0, 1)]
+    # iperf3 sends what is due in each millisecond together.
+    flood = bond_virtual.Sent("flood", 0, FLOOD_BYTES, OVERLOAD * sum(rates) * 1e6 / 8 / FLOOD_BYTES, 1_000_000)
+    switched = [(at_s, end, f"link set {NAMES[link]} {state}") for at_s, state in ((cut_s, "down"), (back_s, "up"))]
+    return bond_virtual.Run(
+        links={NAMES[at]: link_text(at, bond_virtual.HOSTS, rates[at], delays[at]) for at in (0, 1)},
+        gateways=(
+            gateway_text(0, bond_virtual.KEY, CUT_CLASSES, paths[0]),
+            gateway_text(1, bond_virtual.KEY, CUT_CLASSES, paths[1]),
+        ),
+        flows=[*CUT_SENT, flood],
+        seconds=end_s,
+        after_s=AFTER_S,
+        commands=switched,
+    )
+
+
+def flows_of(found: bond_virtual.Found) -> Flows:
+    """The flows of a run in virtual time, of which one is the flood."""
+    flows: Flows = {}
+    for flow in CUT_SENT:
+        at_ns, sent_ns = found.came[flow.name]
+        numbers = bond_virtual.numbers_of(flow, sent_ns)
+        flows[flow.name] = (0.0, list(zip((at_ns / 1e9).tolist(), numbers.tolist(), strict=True)))
+    return flows
+
+
+def cut_in_virtual_time(link: int, end: int, made: Guest) -> tuple[Flows, float, str]:
+    """As `cut_in_real_time`, in a kernel that is made ready."""
+    found = bond_virtual.run(made, virtual_cut(link, end))
+    return flows_of(found), float(CUT_S), lost_text(found.device_dropped_pkts, found.shown)
+
+
+def run_cuts(how: str, where: str, program: Path) -> int:
+    """Cuts each link in its turn; returns how many aims were missed."""
+    made = bond_virtual.prepare(program) if where == "virtual" else None
     missed = 0
     for link, name in enumerate(NAMES):
-        with tempfile.TemporaryDirectory() as folder, Place(CUT_PROFILE, Path(folder), program) as place:
-            place.gateways(CUT_CLASSES)
-            flows, at = place.cut(link, 1 if how == "carrier" else 0)
-            where = place.lost()
+        end = 1 if how == "carrier" else 0
+        if made is not None:
+            flows, at, lost = cut_in_virtual_time(link, end, made)
+        else:
+            flows, at, lost = cut_in_real_time(link, end, program)
         said, wrong = judged(flows, at, 0.1 if how == "carrier" else 0.3)
         missed += wrong
-        print(f"{name} cut ({how}), load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors: {wrong} aims missed")
-        print("\n".join(f"  {line}" for line in [*said, where]), flush=True)
+        load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"
+        print(f"{name} cut ({how}), {load if made is None else 'virtual time'}: {wrong} aims missed")
+        print("\n".join(f"  {line}" for line in [*said, lost]), flush=True)
     return missed
 
 
@@ -408,12 +483,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--profile", choices=list(PROFILES), action="append")
     parser.add_argument("--cut", choices=["silent", "carrier"])
+    parser.add_argument("--where", choices=["real", "virtual"], default="real")
     parser.add_argument("--program", type=Path, default=PROGRAM)
     options = parser.parse_args()
-    import tempfile
-
     if options.cut:
-        return int(run_cuts(options.cut, options.program.absolute()) > 0)
+        return int(run_cuts(options.cut, options.where, options.program.absolute()) > 0)
+    if options.where == "virtual":
+        parser.error("--where virtual is for --cut")
 
     failed = 0
     for profile in options.profile or list(PROFILES):

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two recorded links at once, overloaded fivefold: a gateway in real time beside the simulation of the same bond.
+"""Two recorded links at once, overloaded fivefold: a gateway beside the simulation of the same bond.
 
 Two namespaces are joined by two emulated links whose capacities follow traces; a program (`command`) tells the gateway
 each capacity when it changes. The simulator has the same links as a `[[bond]]` with `follow`. Both carry the same flows
 of constant rate: a heartbeat (a copy over each link), voice (`best`), AF with a reserved rate (`stripe`), and the rest
 (`spill`), which is five times what the links carry on average. Needs root, iproute2 and the package of this tree.
 
-    bench/bond_traces.py [--first FILE[,KEY=VALUE...]] [--second FILE[,KEY=VALUE...]] [--seconds 600] [--program FILE]
+    bench/bond_traces.py [--first FILE[,KEY=VALUE...]] [--second FILE[,KEY=VALUE...]] [--seconds 600] [--where virtual]
+        [--program FILE]
 
 Aims, for each flow: the rates at the receiver differ by 2 % at most, the 95th percentiles of the delays by 5 ms. The
-traces become steps of 100 ms. Delays are from when a packet was sent until the receiver had it, by one clock. The
-gateway is told 99 % of each capacity, 3 ms early. Gateways and flows, but not that of the rest, have real-time
-priority, as the emulators have. Also printed: how far the links were from their traces in time, what the emulators
-found wrong with themselves, and the load.
+traces become steps of 100 ms. Delays are from when a packet was sent until the receiver had it, by one clock. Also
+printed: how far the links were from their traces in time, and what the emulators found wrong with themselves.
+
+In real time the gateway is told 99 % of each capacity, 3 ms early. Gateways and flows, but not that of the rest, have
+real-time priority, as the emulators have; the load is printed. In virtual time (bond_virtual.py) no load disturbs: the
+gateway is told all of each capacity, when it changes.
 """
 
 from __future__ import annotations
@@ -27,10 +30,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import bond
+import bond_virtual
 import linkweir
 import report
 from linkweir.traces import exported, keys_of
@@ -50,6 +55,8 @@ WARMUP_S = 5
 RATE_LIMIT, DELAY_LIMIT_S = 0.02, 0.005
 # What the tunnel adds to the payload of a datagram, and the number of a packet of some classes.
 TUNNEL_BYTES, NUMBER_BYTES = 20 + 8 + 60, 12
+# A probe, and how many each path that is in use gets in a second: what they take of a link is a flow of the simulation.
+PROBE_BYTES, PROBES_PER_S = 80 + 60, 20
 # What AF has reserved is more than it sends, or a queue of a fade would never be over.
 AF_BPS, AF_RESERVED_BPS = 2_000_000, 4_000_000
 CLASSES: tuple[dict[str, Any], ...] = (
@@ -71,6 +78,8 @@ CODE_POINTS = {"heartbeat": ("EF", 46), "voice": ("VOICE-ADMIT", 44), "af": ("AF
 NUMBERED = tuple(entry["name"] for entry in CLASSES if entry.get("paths") in ("all", "stripe"))
 OVERLOAD = 5
 REST_BYTES = 1300
+# In virtual time the rest is sent in bursts, so often, ns, which takes less real time. Its queue is always full.
+BURST_NS = 1_000_000
 # The path's capacity, a line whenever it changes. Arguments: a file of the times on the monotonic clock, s, and rates.
 CAPACITY = """
 import sys, time
@@ -188,6 +197,15 @@ def simulated(traces: list[Steps], flows: list[Flow], seconds: int, folder: Path
         file.write_text(written(steps))
         name = bond.NAMES[at]
         links.append({"name": name, "trace": str(file), "follow": True, "delay": f"{DELAYS_MS[at]}ms", "cost": at})
+    probing = [f"probes of {name}" for name in bond.NAMES]
+    probes = [
+        {"name": probe, "level": at, "paths": [bond.NAMES[at]], "reorder": "none", "max_age": "1s"}
+        for at, probe in enumerate(probing)
+    ]
+    levels = ("level", "low_level")
+    classes = [{key: what + 2 if key in levels else what for key, what in entry.items()} for entry in CLASSES]
+    sent = [(flow.name, flow.link_bytes, flow.pkts_per_s) for flow in flows]
+    sent += [(probe, PROBE_BYTES, PROBES_PER_S) for probe in probing]
     scenario = {
         "duration": f"{seconds}s",
         "warmup": f"{WARMUP_S}s",
@@ -199,19 +217,19 @@ def simulated(traces: list[Steps], flows: list[Flow], seconds: int, folder: Path
                 "room": "10ms",
                 "detect": "200ms",
                 "scheduler": {"policy": "pss"},
-                "class": list(CLASSES),
+                "class": [*probes, *classes],
             }
         ],
         "flow": [
             {
-                "name": flow.name,
+                "name": name,
                 "path": ["both"],
-                "class": flow.name,
+                "class": name,
                 "kind": "cbr",
-                "packet": f"{flow.link_bytes}B",
-                "rate": f"{flow.pkts_per_s * flow.link_bytes * 8:.0f}bit",
+                "packet": f"{link_bytes}B",
+                "rate": f"{pkts_per_s * link_bytes * 8:.0f}bit",
             }
-            for flow in flows
+            for name, link_bytes, pkts_per_s in sent
         ],
     }
     rows = linkweir.run(scenario).flows.to_pylist()
@@ -219,6 +237,43 @@ def simulated(traces: list[Steps], flows: list[Flow], seconds: int, folder: Path
 
 
 # --- The gateway ------------------------------------------------------------------------------------------------------
+
+
+def traced_link(at: int, ends: Sequence[str]) -> str:
+    """The configuration of an emulated link between two namespaces that follows a file."""
+    text = bond.link_text(at, ends, 100, DELAYS_MS[at])
+    # From the second end to the first: that is the direction of the flows.
+    head, tail = text.split("[b_to_a]")
+    return head + "[b_to_a]" + tail.replace('rate = "100Mbit"', f'trace = "emulated{at}.csv"')
+
+
+def path_text(end: int, at: int, command: list[str]) -> str:
+    """The configuration of a path at an end; the command tells the sender its capacity."""
+    endpoint, capacity = "", 'rate = "100Mbit"'
+    if end == 1:
+        endpoint = f'endpoint = "10.9{at}.0.1:51820"\ndevice = "{bond.NAMES[at]}"\ncost = {at}'
+        capacity = f'rate = "{LEAD_BPS}bit"\ncommand = {json.dumps(command)}'
+    return PATH.format(name=bond.NAMES[at], endpoint=endpoint, capacity=capacity)
+
+
+def classes_text() -> str:
+    """The configuration of the classes."""
+    text = ""
+    for entry in CLASSES:
+        # With `reorder`, even none, the gateway gives packets numbers.
+        keys = {key: what for key, what in entry.items() if key != "reorder" or entry["name"] in NUMBERED}
+        text += "[[class]]\n" + "".join(f"{key} = {json.dumps(what)}\n" for key, what in keys.items())
+        if entry["name"] in CODE_POINTS:
+            text += f'match = [{{ dscp = "{CODE_POINTS[entry["name"]][0]}" }}]\n'
+    return text
+
+
+def figures(flow: Flow, came: Sequence[tuple[int, int]], begun_s: float, seconds: int) -> tuple[float, float]:
+    """Rate, bit/s on a link, and 95th percentile of the delay, s, of packets by when they came and were sent, ns."""
+    first, last = (int(1e9 * (begun_s + at)) for at in (WARMUP_S, seconds))
+    delays = sorted((came_ns - sent_ns) / 1e9 for came_ns, sent_ns in came if first <= came_ns < last)
+    rate = len(delays) * flow.link_bytes * 8 / (seconds - WARMUP_S)
+    return rate, delays[int(0.95 * (len(delays) - 1))] if delays else float("inf")
 
 
 class TracePlace(bond.Place):
@@ -233,13 +288,7 @@ class TracePlace(bond.Place):
         self.takes_s = 0.0
 
     def link(self, at: int) -> str:
-        text = bond.LINK.format(
-            a=self.names[0], b=self.names[1], at=at, rate=100, delay=DELAYS_MS[at], name=bond.NAMES[at]
-        )
-        # From the second end to the first: that is the direction of the flows.
-        head, tail = text.split("[b_to_a]")
-        trace = f'trace = "emulated{at}.csv"'
-        return head + "[b_to_a]" + tail.replace('rate = "100Mbit"', trace)
+        return traced_link(at, self.names)
 
     def emulate(self, at: int, file: Path) -> None:
         watch = self.start(0, [sys.executable, "-c", SEEN, bond.NAMES[at]], stdout=subprocess.PIPE)
@@ -269,22 +318,7 @@ class TracePlace(bond.Place):
         return super().start(end, [*REAL_TIME, *command] if timed else command, **options)
 
     def path(self, end: int, at: int) -> str:
-        endpoint, capacity = "", 'rate = "100Mbit"'
-        if end == 1:
-            endpoint = f'endpoint = "10.9{at}.0.1:51820"\ndevice = "{bond.NAMES[at]}"\ncost = {at}'
-            words = [sys.executable, "-c", CAPACITY, str(self.folder / f"capacity{at}")]
-            capacity = f'rate = "{LEAD_BPS}bit"\ncommand = {json.dumps(words)}'
-        return PATH.format(name=bond.NAMES[at], endpoint=endpoint, capacity=capacity)
-
-    def classes(self) -> str:
-        text = ""
-        for entry in CLASSES:
-            # With `reorder`, even none, the gateway gives packets numbers.
-            keys = {key: what for key, what in entry.items() if key != "reorder" or entry["name"] in NUMBERED}
-            text += "[[class]]\n" + "".join(f"{key} = {json.dumps(what)}\n" for key, what in keys.items())
-            if entry["name"] in CODE_POINTS:
-                text += f'match = [{{ dscp = "{CODE_POINTS[entry["name"]][0]}" }}]\n'
-        return text
+        return path_text(end, at, [sys.executable, "-c", CAPACITY, str(self.folder / f"capacity{at}")])
 
     def carry(self, flows: list[Flow], seconds: int) -> dict[str, tuple[float, float]]:
         """As `simulated`, of the gateways."""
@@ -309,11 +343,7 @@ class TracePlace(bond.Place):
             came = array.array("q")
             with (self.folder / flow.name).open("rb") as file:
                 came.frombytes(file.read())
-            first, last = (int(1e9 * (begun + at)) for at in (WARMUP_S, seconds))
-            counted = [at for at in range(0, len(came), 3) if first <= came[at] < last]
-            delays = sorted((came[at] - came[at + 1]) / 1e9 for at in counted)
-            rate = len(delays) * flow.link_bytes * 8 / (seconds - WARMUP_S)
-            found[flow.name] = (rate, delays[int(0.95 * (len(delays) - 1))] if delays else float("inf"))
+            found[flow.name] = figures(flow, list(zip(came[::3], came[1::3], strict=True)), begun, seconds)
         return found
 
     def emulated(self) -> list[str]:
@@ -334,6 +364,73 @@ class TracePlace(bond.Place):
         return said
 
 
+def in_real_time(
+    traces: list[Steps], flows: list[Flow], seconds: int, folder: Path, program: Path
+) -> tuple[dict[str, tuple[float, float]], list[str]]:
+    """As `simulated`, of gateways in namespaces; and what was wrong with the links."""
+    with TracePlace(traces, folder, program) as place:
+        place.gateways(classes_text())
+        found = place.carry(flows, seconds)
+        said = place.emulated()
+    said.append(f"load {os.getloadavg()[1]:.1f} on {os.cpu_count()} processors")
+    return found, said
+
+
+def virtual(traces: list[Steps], flows: list[Flow], seconds: int) -> bond_virtual.Run:
+    """The same as a run in virtual time, in which gateways are told all of each capacity, when it changes."""
+    emulated, capacities = {}, {}
+    for at, steps in enumerate(traces):
+        shifted = [(0.0, LEAD_BPS), *((time_s - bond_virtual.BEGIN_S, rate) for time_s, rate in steps)]
+        emulated[f"emulated{at}.csv"] = written(shifted)
+        capacities[bond.NAMES[at]] = steps
+    gateways = []
+    for end in (0, 1):
+        paths = [path_text(end, at, bond_virtual.capacity_command(bond.NAMES[at])) for at in (0, 1)]
+        gateways.append(bond.gateway_text(end, bond_virtual.KEY, classes_text(), paths))
+    return bond_virtual.Run(
+        links={bond.NAMES[at]: traced_link(at, bond_virtual.HOSTS) for at in (0, 1)},
+        traces=emulated,
+        gateways=(gateways[0], gateways[1]),
+        capacities=capacities,
+        flows=[
+            bond_virtual.Sent(
+                flow.name,
+                CODE_POINTS.get(flow.name, ("", 0))[1],
+                flow.payload_bytes,
+                flow.pkts_per_s,
+                BURST_NS if flow.name == "rest" else 0,
+            )
+            for flow in flows
+        ],
+        seconds=seconds,
+    )
+
+
+def figures_of(ran: bond_virtual.Found, flows: list[Flow], seconds: int) -> dict[str, tuple[float, float]]:
+    """As `simulated`, of a run in virtual time."""
+    found = {}
+    for flow in flows:
+        at_ns, sent_ns = ran.came[flow.name]
+        found[flow.name] = figures(flow, list(zip(at_ns.tolist(), sent_ns.tolist(), strict=True)), 0.0, seconds)
+    return found
+
+
+def in_virtual_time(
+    traces: list[Steps], flows: list[Flow], seconds: int, program: Path
+) -> tuple[dict[str, tuple[float, float]], list[str]]:
+    """As `in_real_time`."""
+    ran = bond_virtual.run(bond_virtual.prepare(program), virtual(traces, flows, seconds))
+    said = []
+    for name in bond.NAMES:
+        way = ran.emulators[name]["directions"][1]
+        off_us = (ran.began_s[name] - bond_virtual.BEGIN_S) * 1e6
+        said.append(
+            f"{name}: the emulator's times are {off_us:.1f} us from the gateway's; it dropped "
+            f"{way['dropped_limit_pkts']}, {faults_of(way)}"
+        )
+    return figures_of(ran, flows, seconds), said
+
+
 def faults_of(way: dict[str, Any]) -> str:
     return "; ".join(way["faults"]) or "and was as set"
 
@@ -343,6 +440,7 @@ def main() -> int:
     parser.add_argument("--first", default=str(TRACES / "starlink.csv"), metavar="FILE[,KEY=VALUE...]")
     parser.add_argument("--second", default=str(TRACES / "lte-drive.csv"), metavar="FILE[,KEY=VALUE...]")
     parser.add_argument("--seconds", type=report.within(int, 10, 86_400), default=600)
+    parser.add_argument("--where", choices=["real", "virtual"], default="real")
     parser.add_argument("--program", type=Path, default=bond.PROGRAM)
     options = report.options_of(parser)
     traces = [steps_of(given, options.seconds) for given in (options.first, options.second)]
@@ -351,11 +449,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         wanted = simulated(traces, flows, options.seconds, folder)
-        with TracePlace(traces, folder, options.program.absolute()) as place:
-            place.gateways(place.classes())
-            found = place.carry(flows, options.seconds)
-            said = place.emulated()
-    said.append(f"load {os.getloadavg()[1]:.1f} on {os.cpu_count()} processors")
+        program = options.program.absolute()
+        if options.where == "virtual":
+            found, said = in_virtual_time(traces, flows, options.seconds, program)
+        else:
+            found, said = in_real_time(traces, flows, options.seconds, folder, program)
     lines, missed = [], []
     for flow in flows:
         (sim_bps, sim_s), (real_bps, real_s) = wanted[flow.name], found[flow.name]

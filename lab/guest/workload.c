@@ -18,7 +18,7 @@
  *
  * Exit code 0, or 1 with a message. A packet that a queue refuses is not an error.
  */
-#define _GNU_SOURCE                     /* recvmmsg */
+#define _GNU_SOURCE                     /* recvmmsg, sendmmsg */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -48,6 +48,7 @@
 #define SAMPLE_NS 100000000LL
 #define TAKE_NS 10000000LL
 #define MOST_TAKEN 64
+#define MOST_SENT 64
 #define MOST_READING_NS 5000
 #define MOST_READINGS 10
 
@@ -203,11 +204,35 @@ static struct tcp_state {
 
 /* ---- datagrams ---- */
 
+/* Sends the first and those behind it of its flow and length that are due at the same time, in one call; returns how many. */
+static int send_alike(int s, const struct due *first, const struct due *end)
+{
+	static struct mmsghdr messages[MOST_SENT];
+	struct payload *payload = (struct payload *)block;
+	struct iovec part = { block, first->bytes - HEADER_BYTES };
+	const struct due *due = first;
+	int count = 0, done;
+
+	while (due < end && count < MOST_SENT && due->at_ns == first->at_ns && due->flow == first->flow && due->bytes == first->bytes) {
+		messages[count++].msg_hdr = (struct msghdr){ .msg_iov = &part, .msg_iovlen = 1 };
+		due++;
+	}
+	payload->sent_ns = SENT_WHEN_DUE ? first->at_ns : (uint64_t)now_ns();
+	payload->flow = first->flow;
+	done = sendmmsg(s, messages, (unsigned int)count, 0);
+	if (done >= 0)
+		return done;
+	if (errno != ENOBUFS)
+		fail("send");
+	return 1;       /* a queue has refused the first */
+}
+
 static void send_datagrams(const char *address, const char *path, int nflows, char **marks)
 {
 	int file = open(path, O_RDONLY), sockets[MOST_FLOWS], room = 64 << 20, i;
 	const struct due *due;
 	struct stat size;
+	int sent;
 	size_t n;
 
 	if (file < 0 || fstat(file, &size))
@@ -234,14 +259,9 @@ static void send_datagrams(const char *address, const char *path, int nflows, ch
 		    connect(sockets[i], (struct sockaddr *)&to, sizeof(to)))
 			fail("connect");
 	}
-	for (n = 0; n < (size_t)size.st_size / sizeof(*due); n++) {
-		struct payload *payload = (struct payload *)block;
-
+	for (n = 0; n < (size_t)size.st_size / sizeof(*due); n += (size_t)sent) {
 		wait_until((int64_t)due[n].at_ns);
-		payload->sent_ns = SENT_WHEN_DUE ? due[n].at_ns : (uint64_t)now_ns();
-		payload->flow = due[n].flow;
-		if (send(sockets[due[n].flow], block, due[n].bytes - HEADER_BYTES, 0) < 0 && errno != ENOBUFS)
-			fail("send");
+		sent = send_alike(sockets[due[n].flow], due + n, due + (size_t)size.st_size / sizeof(*due));
 	}
 }
 

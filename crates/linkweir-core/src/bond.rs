@@ -660,9 +660,26 @@ impl<T: Clone> Sender<T> {
     pub fn set_path(&mut self, path: usize, now: Path, since_ns: u64) {
         let died = self.bond.paths[path].up && !now.up;
         self.bond.set_path(path, now);
-        if !died {
-            return;
+        if died {
+            self.lost_since(path, since_ns);
+            let line = &mut self.lines[path];
+            line.sent_bytes = 0;
+            line.sent = VecDeque::new();
         }
+    }
+
+    /// As [`Sender::set_path`] where a path that is down carries nothing for some time: what it sent before `since_ns` may still
+    /// be found lost ([`Sender::lost_since`]), as long as it is remembered.
+    pub fn pause_path(&mut self, path: usize, now: Path, since_ns: u64) {
+        let died = self.bond.paths[path].up && !now.up;
+        self.bond.set_path(path, now);
+        if died {
+            self.lost_since(path, since_ns);
+        }
+    }
+
+    /// What a path that is down sent from `since_ns` on, and has not been sent again, is sent again as far as it is remembered.
+    pub fn lost_since(&mut self, path: usize, since_ns: u64) {
         for (class, again) in self.again.iter_mut().enumerate() {
             if self.bond.usable(class) == 0 {
                 self.again_pkts -= again.len();
@@ -673,16 +690,14 @@ impl<T: Clone> Sender<T> {
         }
         let line = &mut self.lines[path];
         line.copies.clear();
-        line.sent_bytes = 0;
-        for sent in std::mem::take(&mut line.sent) {
+        let first = line.sent.partition_point(|sent| sent.at_ns < since_ns);
+        for sent in line.sent.split_off(first) {
             let Sent {
-                at_ns,
-                until_ns,
-                packet,
+                until_ns, packet, ..
             } = sent;
             let bytes = u64::from(packet.bytes);
-            if at_ns < since_ns
-                || self.bond.usable(packet.class) == 0
+            line.sent_bytes -= bytes;
+            if self.bond.usable(packet.class) == 0
                 || self.again_bytes + bytes > self.memory.most_bytes
             {
                 continue;

@@ -116,6 +116,8 @@ pub struct Pace {
     occupied: Occupied,
     /// Length of the last packet, bytes.
     last_bytes: u32,
+    /// When the first of the packets was sent that each found the one before it under way, ns.
+    under_way_ns: u64,
     /// Bits of the packets under way that are not yet carried while the capacity is 0. A packet that a trace's end stops counts
     /// whole.
     stuck_bits: f64,
@@ -191,6 +193,7 @@ impl Pace {
             origin_ns: now_ns,
             occupied: Occupied::new(),
             last_bytes: 0,
+            under_way_ns: 0,
             stuck_bits: 0.0,
         }
     }
@@ -234,6 +237,9 @@ impl Pace {
 
     /// Begins a packet of `bytes` now, or when the link became free if that is not too long ago. Returns when it ends, ns.
     pub fn begin(&mut self, now_ns: u64, bytes: u32) -> u64 {
+        if self.under_way_since_ns(now_ns).is_none() {
+            self.under_way_ns = now_ns;
+        }
         let now_ns = now_ns.saturating_sub(self.origin_ns);
         let is_under_way = self.free_ns() > self.origin_ns + now_ns;
         let since = self.occupied.waited_since();
@@ -262,6 +268,13 @@ impl Pace {
         self.occupied.until(end);
         self.last_bytes = bytes;
         self.free_ns()
+    }
+
+    /// Since when packets are under way that have not been carried yet, ns; none: the link is free. A packet that others follow
+    /// before it has ended counts until these have.
+    #[must_use]
+    pub fn under_way_since_ns(&self, now_ns: u64) -> Option<u64> {
+        (self.free_ns() > now_ns).then_some(self.under_way_ns)
     }
 
     /// When a packet of `bytes` that begins at `from` would end, both on the caller's clock; none where instants are

@@ -64,6 +64,8 @@ pub struct Carried {
 pub(crate) struct Paths {
     pub(crate) sender: Sender<Waiting>,
     pub(crate) capacities: Vec<KnownCapacity>,
+    /// What is known of each from its probes.
+    states: Vec<State>,
     /// How each class uses them once the peer has agreed.
     uses: Vec<Use>,
     /// Which classes have numbers.
@@ -110,6 +112,7 @@ impl Paths {
         let mut made = Paths {
             sender: Sender::new(bond, &resend, MEMORY_NS, MEMORY_BYTES),
             capacities: paths.iter().map(known).collect(),
+            states: vec![State::default(); paths.len()],
             uses: Vec::new(),
             numbered: Vec::new(),
             next_numbers: vec![0; classes.len()],
@@ -156,21 +159,46 @@ impl Paths {
 
     /// Sets what is known of a path. Returns whether it came up or died.
     pub(crate) fn set_state(&mut self, now_ns: u64, at: usize, state: State) -> bool {
+        let before = std::mem::replace(&mut self.states[at], state);
+        self.update(now_ns, at, |_| true);
+        let is_news = before.is_up != state.is_up;
+        if is_news && !state.is_up {
+            // It may have been left before, as it had no capacity.
+            self.sender.lost_since(at, state.arrived_ns);
+        }
+        is_news
+    }
+
+    /// Tells the bond of a path if it carries packets or not since now, or if its rate has changed so that it `counts`. A path
+    /// without capacity carries none: what is under way there goes over others.
+    fn update(&mut self, now_ns: u64, at: usize, counts: impl FnOnce(Path) -> bool) {
+        let State {
+            is_up,
+            delay_ns,
+            arrived_ns,
+        } = self.states[at];
+        let capacity = &mut self.capacities[at];
         let known = self.sender.bond.paths()[at];
+        let rate_bps = capacity.known_bps(now_ns);
         let now = Path {
-            up: state.is_up,
-            delay_ns: state.delay_ns,
-            rate_bps: self.capacities[at].known_bps(now_ns),
+            up: is_up && rate_bps > 0,
+            delay_ns,
+            rate_bps,
             ..known
         };
-        if now == known {
-            return false;
+        if now == known || now.up == known.up && !counts(now) {
+            return;
         }
         if !now.up {
-            self.capacities[at].pace.idle();
+            let mut since_ns = capacity.pace.under_way_since_ns(now_ns).unwrap_or(now_ns);
+            if !is_up {
+                since_ns = since_ns.min(arrived_ns);
+            }
+            capacity.pace.idle();
+            self.sender.pause_path(at, now, since_ns);
+        } else {
+            self.sender.set_path(at, now, now_ns);
         }
-        self.sender.set_path(at, now, state.arrived_ns);
-        now.up != known.up
     }
 
     /// Nothing waits in the queues: paths that are free and have nothing else to carry miss nothing.
@@ -185,12 +213,9 @@ impl Paths {
     /// Tells the bond rates that have changed by more than 1 %.
     pub(crate) fn refresh(&mut self, now_ns: u64) {
         self.sender.forget(now_ns);
-        for (at, capacity) in self.capacities.iter_mut().enumerate() {
-            let rate_bps = capacity.known_bps(now_ns);
-            let known = self.sender.bond.paths()[at];
-            if differs(rate_bps, known.rate_bps) {
-                self.sender.bond.set_path(at, Path { rate_bps, ..known });
-            }
+        for at in 0..self.capacities.len() {
+            let known_bps = self.sender.bond.paths()[at].rate_bps;
+            self.update(now_ns, at, |now| differs(now.rate_bps, known_bps));
         }
     }
 

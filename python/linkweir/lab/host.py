@@ -24,7 +24,13 @@ MEMORY = "320M"
 
 
 def start(
-    guest: Guest, job: Mapping[str, bytes], seed: int, *, processor: int | None = None, most_s: float = 3600.0
+    guest: Guest,
+    job: Mapping[str, bytes],
+    seed: int,
+    *,
+    processor: int | None = None,
+    most_s: float = 3600.0,
+    memory: str = MEMORY,
 ) -> dict[str, bytes]:
     """Runs a job to its end.
 
@@ -34,6 +40,7 @@ def start(
         seed: of everything random in the kernel.
         processor: to stay on; two processors that take turns are three times slower.
         most_s: real time after which a guest that hangs is ended.
+        memory: of the kernel, for all files and programs, as its option `mem` takes it.
 
     Returns:
         The files of /out; among them `log`, the job's output, and `dmesg`.
@@ -48,7 +55,7 @@ def start(
         files = [Entry(f"job/{path}", content) for path, content in sorted(job.items())]
         extra = archive([*files, Entry("job/results", f"{results}\n".encode().ljust(256))])
         (folder / "image").write_bytes(guest.image + extra)
-        printed = _boot(guest, folder, seed, processor, most_s)
+        printed = _boot(guest, folder, seed, processor, most_s, memory)
         found = {path.name: path.read_bytes() for path in sorted(results.iterdir())}
     if found.get("status") != b"0\n":
         words = found.get("log", b"").decode(errors="replace").strip() or printed.strip() or "it printed nothing"
@@ -73,8 +80,8 @@ def _ends(process: int, most_s: float) -> bool:
         os.close(handle)
 
 
-def _boot(guest: Guest, folder: Path, seed: int, processor: int | None, most_s: float) -> str:
-    command = [str(guest.linux), f"mem={MEMORY}", "initrd=image", "con=null", "con0=null,fd:1", "quiet", "panic=-1"]
+def _boot(guest: Guest, folder: Path, seed: int, processor: int | None, most_s: float, memory: str) -> str:
+    command = [str(guest.linux), f"mem={memory}", "initrd=image", "con=null", "con0=null,fd:1", "quiet", "panic=-1"]
     command += ["time-travel=inf-cpu", f"time-travel-start={_START_NS}"]
     environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin", "LINKWEIR_SEED": str(seed)}
     # The library is for the kernel alone.

@@ -446,3 +446,64 @@ fn probes_of_a_slow_path_do_not_add_up() {
         assert!(free_ns <= now_ns + S + 1120 * MS, "{free_ns}");
     }
 }
+
+/// What a path had not yet carried when it is told to carry nothing goes over the other at once, as it might wait for long. What
+/// it had carried does not.
+#[test]
+fn what_is_under_way_in_an_outage_goes_over_another_path() {
+    let links = classes([Uses::Best, Uses::Stripe, Uses::Stripe], true);
+    let mut bonded = Bonded::new(&links, [8_000_000; 2], [20, 60]);
+    let sent = |bonded: &mut Bonded| {
+        let next = bonded.link.next(bonded.now_ns, |_| false);
+        let Next::Send(..) = next else {
+            return Err(next);
+        };
+        let over = bonded.link.over().unwrap();
+        Ok((over.path, over.number.unwrap().1, over.is_again))
+    };
+    bonded.arrive(1, 0, 1000);
+    assert_eq!(sent(&mut bonded), Ok((0, 0, false)));
+    bonded.now_ns = 5 * MS;
+    bonded.arrive(1, 1, 1000);
+    assert_eq!(sent(&mut bonded), Ok((0, 1, false)));
+    bonded.now_ns = 5 * MS + MS / 2;
+    bonded.link.set_path_capacity(bonded.now_ns, 0, 0);
+    assert_eq!(bonded.link.known_bps(bonded.now_ns), 8_000_000);
+    assert_eq!(sent(&mut bonded), Ok((1, 1, true)));
+    assert_eq!(sent(&mut bonded), Err(Next::Nothing));
+    // It carries packets again as soon as it is told to, the rest of the one that was under way first: half a millisecond.
+    bonded.now_ns = 100 * MS;
+    bonded.link.set_path_capacity(bonded.now_ns, 0, 8_000_000);
+    assert_eq!(bonded.link.known_bps(bonded.now_ns), 16_000_000);
+    bonded.now_ns = 101 * MS;
+    bonded.arrive(1, 2, 1000);
+    assert_eq!(sent(&mut bonded), Ok((0, 2, false)));
+}
+
+/// A path may have lost more than what was under way when it was told to carry nothing: its probes show that.
+#[test]
+fn what_was_lost_before_an_outage_was_told_is_sent_again_when_probes_fail() {
+    let links = classes([Uses::Best, Uses::Stripe, Uses::Stripe], true);
+    let mut bonded = Bonded::new(&links, [8_000_000; 2], [20, 60]);
+    for number in 0..3 {
+        bonded.now_ns = u64::from(number) * 10 * MS;
+        bonded.arrive(1, number, 1000);
+        let next = bonded.link.next(bonded.now_ns, |_| false);
+        assert!(matches!(next, Next::Send(..)));
+    }
+    bonded.now_ns = 30 * MS;
+    bonded.link.set_path_capacity(bonded.now_ns, 0, 0);
+    assert_eq!(bonded.link.next(bonded.now_ns, |_| false), Next::Nothing);
+    // The last probe with an answer was sent at 5 ms.
+    bonded.now_ns = 305 * MS;
+    bonded.set_up([false, true]);
+    let mut again = Vec::new();
+    while bonded.now_ns < 330 * MS {
+        if let Next::Send(..) = bonded.link.next(bonded.now_ns, |_| false) {
+            let over = bonded.link.over().unwrap();
+            again.push((over.path, over.number.unwrap().1));
+        }
+        bonded.now_ns += MS;
+    }
+    assert_eq!(again, [(1, 1), (1, 2)]);
+}
