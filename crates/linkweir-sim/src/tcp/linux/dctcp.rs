@@ -74,7 +74,10 @@ mod tests {
                     continue;
                 }
                 dctcp.count(line.whole(2), line.whole(3), line.whole(5), line.whole(6));
-                assert!(line.is_near(8, dctcp.alpha as f64 / WHOLE as f64), "{of} {at}");
+                assert!(
+                    line.is_near(8, dctcp.alpha as f64 / WHOLE as f64),
+                    "{of} {at}"
+                );
                 let reduced = dctcp.reduced(window);
                 assert!(line.is_near(9, reduced as f64), "{of} {at}");
                 window = match line.word(7) {
