@@ -3,13 +3,17 @@
 """One flow of TCP Prague or DCTCP and one of CUBIC with ECN share `dualpi2`, for each round trip and rate.
 
     bench/l4s.py [--cc prague|dctcp] [--inside pss|drr [--burst N]] [--step-packets N] [--seeds N] [--seconds N]
-                 [--json | --markdown] [--out FILE]
+                 [--factors] [--json | --markdown] [--out FILE]
 
 For each cell: the ratio of the two rates, the 99th percentile of the delays in the L4S queue, and how busy the link is.
 The ratio is to be 0.5 to 2 and the percentile at most 2 ms; exits with 1 if a cell misses one of them. Each seed gives
 the policy other random numbers, and the flows other starts within 100 ms; a cell has the medians of its seeds, and the
 percentile of the worst. With --step-packets the step of `dualpi2` is raised from 1 ms to the time that so many packets
 of 1500 bytes take at the rate of the cell, where that is longer.
+
+With --factors the table shows why a ratio is what it is. The rate of a flow is N packets per round trip R, and the part
+p of its packets is marked. With x = N p for L4S packets and y = N sqrt(p) for CUBIC's, the ratio is
+(x / y) (sqrt(p of CUBIC) / p of L4S) (R of CUBIC / R of L4S).
 
 With --inside the two are in the class AF of that policy, which has `flows = "dualpi2"` and two thirds of a link. EF
 goes first, with a twentieth of the link in packets of 200 bytes; a source that never lacks packets takes the rest. The
@@ -18,6 +22,7 @@ only the starts differ. The results are on docs/records/l4s.md.
 """
 
 import argparse
+import math
 import statistics
 import sys
 
@@ -39,27 +44,25 @@ def link_mbit(options, rate_mbit):
     return rate_mbit if options.inside is None else LINK_OVER_AF * rate_mbit
 
 
-def scenario(options, round_trip_ms, rate_mbit, seed):
+def keys(options, round_trip_ms, rate_mbit, seed):
     """A cell's scenario; the first third is not counted."""
     seconds = options.seconds
     step_s = max(STEP_S, options.step_packets * PACKET_BITS / (rate_mbit * 1e6))
     # All delay behind the scheduler is that of acknowledgements with --inside: see `measured`.
     delay_ms = round_trip_ms / 2 if options.inside is None else 0
     of = of_policy if options.inside is None else of_class
-    return linkweir.Scenario.from_dict(
-        {
-            "duration": f"{seconds}s",
-            "warmup": f"{seconds / 3:.3f}s",
-            "interval": f"{seconds}s",
-            "seed": seed,
-            "link": {
-                "rate": f"{link_mbit(options, rate_mbit)}Mbit",
-                "delay": f"{delay_ms}ms",
-                "return_delay": f"{round_trip_ms - delay_ms}ms",
-            },
-            **of(options, rate_mbit, seed, f"{1e6 * step_s:.0f}us"),
-        }
-    )
+    return {
+        "duration": f"{seconds}s",
+        "warmup": f"{seconds / 3:.3f}s",
+        "interval": f"{seconds}s",
+        "seed": seed,
+        "link": {
+            "rate": f"{link_mbit(options, rate_mbit)}Mbit",
+            "delay": f"{delay_ms}ms",
+            "return_delay": f"{round_trip_ms - delay_ms}ms",
+        },
+        **of(options, rate_mbit, seed, f"{1e6 * step_s:.0f}us"),
+    }
 
 
 def downloads(options, seed, l4s, classic):
@@ -83,15 +86,15 @@ def of_class(options, rate_mbit, seed, step):
     """Scheduler, classes and flows of a class that sorts packets."""
     if options.inside == "pss":
         reserved = {"level": 1, "low_level": 3, "rate": f"{rate_mbit}Mbit", "burst": f"{options.burst}p"}
-        keys = [{"level": 0}, reserved, {"level": 2}]
+        of_each = [{"level": 0}, reserved, {"level": 2}]
     else:
         # EF has more than it needs; the rest gets what AF leaves of the link less EF's twentieth.
-        keys = [{"level": 0}, {"level": 1, "quantum": "3000B"}, {"level": 1, "quantum": "1275B"}]
+        of_each = [{"level": 0}, {"level": 1, "quantum": "3000B"}, {"level": 1, "quantum": "1275B"}]
     af = {"flows": "dualpi2", "l4s_step": step}
     names = ({"name": "ef"}, {"name": "af", "limit": "10000p", **af}, {"name": "rest"})
     return {
         "scheduler": {"policy": options.inside},
-        "class": [{**name, **key} for name, key in zip(names, keys, strict=True)],
+        "class": [{**name, **key} for name, key in zip(names, of_each, strict=True)],
         "flow": [
             *downloads(options, seed, "af", "af"),
             {
@@ -106,9 +109,49 @@ def of_class(options, rate_mbit, seed, step):
     }
 
 
+FACTORS = ("x", "y", "p L4S / sqrt(p CUBIC)", "R CUBIC / R L4S")
+"""See above; the ratio is the first over the second and the third, times the last."""
+
+
+def factors(options, round_trip_ms, rate_mbit, seed):
+    """The ratio of the rates and its factors."""
+    result = linkweir.run(linkweir.Scenario.from_dict(keys(options, round_trip_ms, rate_mbit, seed)))
+    parts = {}
+    for name in ("l4s", "classic"):
+        of_class = next(row for row in result.rows("classes") if row["class"] == name)
+        of_flow = next(row for row in result.rows("flows") if row["flow"] == name)
+        marked = of_class["marked_pkts"] / of_class["sent_pkts"]
+        if not marked:
+            sys.exit(f"{round_trip_ms} ms, {rate_mbit} Mbit/s, seed {seed}: no packet was marked; run for longer")
+        round_trip_s = of_flow["srtt_mean_s"]
+        parts[name] = marked, of_class["rate_bps"], round_trip_s
+    (l4s_p, l4s_bps, l4s_s), (classic_p, classic_bps, classic_s) = parts["l4s"], parts["classic"]
+    x = l4s_bps * l4s_s / PACKET_BITS * l4s_p
+    y = classic_bps * classic_s / PACKET_BITS * math.sqrt(classic_p)
+    return l4s_bps / classic_bps, x, y, l4s_p / math.sqrt(classic_p), classic_s / l4s_s
+
+
+def cell_of_factors(options, round_trip_ms, rate_mbit):
+    """One cell: the geometric means of its seeds, of which the product is exact."""
+    runs = [factors(options, round_trip_ms, rate_mbit, seed + 1) for seed in range(options.seeds)]
+    ratio, *means = map(statistics.geometric_mean, zip(*runs, strict=True))
+    return {
+        "round_trip_ms": round_trip_ms,
+        "rate_mbit": rate_mbit,
+        "ratio": ratio,
+        "factors": dict(zip(FACTORS, means, strict=True)),
+    }
+
+
+def line_of_factors(row):
+    """A cell's line of the table of factors."""
+    values = (row["ratio"], *row["factors"].values())
+    return str(row["round_trip_ms"]), str(row["rate_mbit"]), *(f"{value:.2f}" for value in values)
+
+
 def measured(options, round_trip_ms, rate_mbit, seed):
     """Ratio of the rates, 99th percentile of the L4S queue, mean of the classic one, s, and how busy the link is."""
-    result = linkweir.run(scenario(options, round_trip_ms, rate_mbit, seed))
+    result = linkweir.run(linkweir.Scenario.from_dict(keys(options, round_trip_ms, rate_mbit, seed)))
     rows = result.rows("classes" if options.inside is None else "flows")
     name_of = "class" if options.inside is None else "flow"
     # Both flows wait in one class, but delays of flows last until the receiver has the packet. Percentiles are those of
@@ -177,12 +220,16 @@ def main():
     parser.add_argument("--step-packets", type=report.within(int, 0, 100), default=0)
     parser.add_argument("--seeds", type=report.within(int, 1, 100), default=3)
     parser.add_argument("--seconds", type=report.within(int, 10, 10_000), default=180, help="length of each run")
+    parser.add_argument("--factors", action="store_true", help="why the ratios are what they are")
     options = report.options_of(parser)
     if options.inside == "pss":
         options.burst = options.burst or 2
     elif options.burst is not None:
         parser.error("--burst is only for --inside pss")
-    grid = [cell(options, round_trip, rate) for round_trip in ROUND_TRIPS_MS for rate in RATES_MBIT]
+    if options.factors and options.inside is not None:
+        parser.error("--factors: the marks of two flows in one class are not counted apart; leave --inside out")
+    of_each = cell_of_factors if options.factors else cell
+    grid = [of_each(options, round_trip, rate) for round_trip in ROUND_TRIPS_MS for rate in RATES_MBIT]
     answer = {
         "cc": options.cc,
         "inside": options.inside,
@@ -192,6 +239,12 @@ def main():
         "seeds": options.seeds,
         "cells": grid,
     }
+    if options.factors:
+        columns = (*COLUMNS[:3], *FACTORS)
+        report.write(
+            options, answer, lambda markdown: report.table(columns, map(line_of_factors, grid), markdown=markdown)
+        )
+        return 0
     report.write(
         options,
         answer,

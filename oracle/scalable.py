@@ -2,10 +2,12 @@
 """A naive model of senders that count congestion marks: DCTCP and TCP Prague.
 
 It is written from RFC 8257 (section 3.3) and from draft-briscoe-iccrg-prague-congestion-control-04
-(section 2), in decimal numbers of 60 digits. It keeps the list of all acknowledgements of a round and looks at each of
-them when the round ends. In two things it follows Linux instead of the RFC: it counts segments, not bytes, and a round
-begins with the next segment to send and ends when all before it is acknowledged (the RFC begins with the first
-unacknowledged byte, and waits for an acknowledgement beyond the last).
+(section 2), Prague in decimal numbers of 60 digits. It keeps the list of all acknowledgements of a round and looks at
+each of them when the round ends. In three things it follows Linux instead of the RFC: it counts segments, not bytes; a
+round begins with the next segment to send and ends when all before it is acknowledged (the RFC begins with the first
+unacknowledged byte, and waits for an acknowledgement beyond the last); and DCTCP's average is a whole number of
+1024ths. A sixteenth is taken off it, rounded down, but all of it where that is less than one 1024th. What the round
+adds is rounded down, too: less than 1 mark in 64 segments adds nothing.
 
 `python oracle/scalable.py` writes the lists in crates/linkweir-sim/tests/marks.
 
@@ -21,13 +23,15 @@ becomes that with each acknowledgement that has a mark, and grows by what any ot
 import random
 import sys
 from decimal import Decimal, getcontext
+from fractions import Fraction
+from math import floor
 from pathlib import Path
 
 import lists
 
 getcontext().prec = 60
 FOLDER = Path(__file__).resolve().parent.parent / "crates" / "linkweir-sim" / "tests" / "marks"
-GAIN = Decimal(1) / 16
+GAIN = Fraction(1, 16)
 TARGET_NS = 25_000_000
 MSS_BYTES = 1448
 LEAST_BIT_S = 100_000
@@ -49,27 +53,36 @@ class Round:
 
 def averaged(alpha, fraction):
     """RFC 8257, section 3.3: alpha = alpha (1 - g) + g M."""
-    return alpha * (1 - GAIN) + GAIN * fraction
+    gain = Decimal(GAIN.numerator) / GAIN.denominator
+    return alpha * (1 - gain) + gain * fraction
 
 
 class Dctcp:
-    """RFC 8257."""
+    """RFC 8257 with Linux's whole numbers."""
 
     def begin(self, now_ns, next_segment, window):
-        self.alpha, self.window = Decimal(1), Decimal(window)
+        self.parts, self.window = 1024, window
         self.round = Round(next_segment)
+
+    @property
+    def alpha(self):
+        return Fraction(self.parts, 1024)
 
     def ack(self, now_ns, una, next_segment, rtt_ns, acked, marked, event):
         self.round.reports.append((acked, marked))
         if una >= self.round.ends_at:
-            self.alpha = averaged(self.alpha, self.round.fraction())
+            less = floor(self.parts * GAIN)
+            self.parts -= less if less >= 1 else self.parts
+            acked_segments = max(1, sum(acked for acked, _ in self.round.reports))
+            marked_segments = sum(marked for _, marked in self.round.reports)
+            self.parts = min(1024, self.parts + floor(1024 * GAIN * Fraction(marked_segments, acked_segments)))
             self.round = Round(next_segment)
         self.threshold = self.reduced()
         self.window = self.threshold if event == "marks" else self.window + acked
 
     def reduced(self):
         """cwnd (1 - alpha / 2), section 3.3, with whole segments taken off and at least two left."""
-        return max(Decimal(2), self.window - int(self.window * self.alpha / 2))
+        return max(2, self.window - floor(self.window * self.alpha / 2))
 
     def shown(self):
         return self.threshold

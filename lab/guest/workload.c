@@ -7,7 +7,8 @@
  *                                                sends what FILE lists (struct due); for each flow a DSCP, a priority (0: of the DSCP), and
  *                                                where it goes, ADDRESS or TO
  *   workload streams ADDRESS INTERVAL END FILE FLOW:DSCP:PRIORITY:START:STOP:BYTES:CC[:TO]...
- *                                                TCP streams from START to STOP or until BYTES are sent (0: no limit), to ADDRESS or TO.
+ *                                                TCP streams from START to STOP or until BYTES are sent (0: no limit), to ADDRESS or TO;
+ *                                                those with the CC dctcp ask for accurate ECN.
  *                                                FILE: each INTERVAL a line "AT FLOW cwnd srtt_us segments repeated timeouts twice
  *                                                samples cwnds rtt_samples rtts_us"; the last four are the sums of what was read
  *                                                every SAMPLE_NS, so that their differences give means over time
@@ -277,6 +278,21 @@ struct stream {
 
 enum { BEGIN = 1 << 16, MORE = 2 << 16, TICK = 3 << 16, END = 4 << 16, SAMPLE = 7 << 16, KIND = 0xf << 16, NUMBER = 0xffff };
 
+/* The kernel has one setting for the connections of a host: whether they ask for accurate ECN, or for what their route says. */
+static void ask_for_accurate_ecn(int accurate)
+{
+	static int asked;
+	FILE *setting;
+
+	if (accurate == asked)
+		return;
+	setting = written("/proc/sys/net/ipv4/tcp_ecn");
+	fputs(accurate ? "3" : "2", setting);
+	if (fclose(setting))
+		fail("tcp_ecn");
+	asked = accurate;
+}
+
 static void begin_stream(struct stream *stream, struct sockaddr_in to, int epoll, unsigned int number)
 {
 	struct sockaddr_in from = address_of(NULL, FIRST_LOCAL_PORT + stream->flow);
@@ -285,6 +301,7 @@ static void begin_stream(struct stream *stream, struct sockaddr_in to, int epoll
 	mark(s, stream->dscp, stream->priority);
 	if (setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, stream->cc, (socklen_t)strlen(stream->cc)))
 		fail(stream->cc);
+	ask_for_accurate_ecn(!strcmp(stream->cc, "dctcp"));
 	if (setsockopt(s, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_bytes, sizeof(unsent_bytes)) ||
 	    bind(s, (struct sockaddr *)&from, sizeof(from)) || fcntl(s, F_SETFL, O_NONBLOCK) ||
 	    (connect(s, (struct sockaddr *)&to, sizeof(to)) && errno != EINPROGRESS))

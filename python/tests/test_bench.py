@@ -97,6 +97,11 @@ def test_an_answer_goes_where_it_is_wanted(
         ("peers.py --json --markdown", "argument --markdown: not allowed with argument --json"),
         ("l4s.py --burst 20", "--burst is only for --inside pss"),
         ("l4s.py --inside drr --burst 20", "--burst is only for --inside pss"),
+        (
+            "l4s.py --inside pss --factors",
+            "--factors: the marks of two flows in one class are not counted apart; leave --inside out",
+        ),
+        ("l4s_kernel.py --rates 5", "argument --rates: 5: must list some of 4,12,40,120,200"),
     ],
 )
 def test_what_is_refused_before_anything_is_measured(arguments: str, message: str, tmp_path: Path) -> None:

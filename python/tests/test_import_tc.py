@@ -278,6 +278,54 @@ def test_fq_codel_at_a_class_becomes_flows() -> None:
     assert found.notes == ("qdisc fq_codel 102: at 10:2 target 9999: left out",)
 
 
+DUALPI2 = {
+    "limit": 10000,
+    "memory-limit": 30280000,
+    "target": 15000,
+    "tupdate": 16000,
+    "alpha": 0.15625,
+    "beta": 3.195312,
+    "step-thresh-us": 1000,
+    "min-qlen-step": 0,
+    "coupling": 2,
+    "drop-overload": "drop",
+    "drop-early": "drop-dequeue",
+    "c-protection": 10,
+    "ecn-mask": "l4s-ect",
+    "split-gso": None,
+}
+"""What iproute2 prints of it by default (tc/q_dualpi2.c), with the gains of Linux 7.3, which are rounded down twice."""
+
+
+def test_dualpi2_at_a_class_becomes_flows_and_carries_its_step() -> None:
+    def queue(**options: Any) -> Any:
+        entry = {"kind": "dualpi2", "handle": "102:", "parent": "10:2", "options": DUALPI2 | options}
+        return from_tc(shown(other(1, "matchall", "10:2", "all"), qdiscs=[*QDISCS[:3], entry]))
+
+    found = queue()
+    assert {key: found.classes[1].get(key) for key in ("flows", "limit", "l4s_step")} == {
+        "flows": "dualpi2",
+        "limit": "10000p",
+        "l4s_step": None,
+    }
+    assert found.notes == ()
+    found = queue(**{"step-thresh-us": 6000, "coupling": 1, "c-protection": 11, "ecn-mask": "any-ect"})
+    assert found.classes[1]["l4s_step"] == "6000us"
+    left = [f"qdisc dualpi2 102: at 10:2 {words}: left out" for words in ("coupling 1", "c-protection 11")]
+    assert found.notes == (*left, "qdisc dualpi2 102: at 10:2 ecn-mask any-ect: left out")
+    packets = {key: value for key, value in DUALPI2.items() if key != "step-thresh-us"} | {"step-thresh-pkts": 3}
+    entry = {"kind": "dualpi2", "handle": "102:", "parent": "10:2", "options": packets}
+    found = from_tc(shown(other(1, "matchall", "10:2", "all"), qdiscs=[*QDISCS[:3], entry]))
+    assert found.notes == ("qdisc dualpi2 102: at 10:2 step-thresh-pkts 3: left out",)
+
+
+def test_dualpi2_below_a_shaper_is_a_class_that_sorts() -> None:
+    entry = {"kind": "dualpi2", "handle": "10:", "parent": "1:1", "options": DUALPI2}
+    found = from_tc(shown(qdiscs=[QDISCS[0], entry]))
+    assert found.scheduler == {"policy": "fifo"}
+    assert found.classes == [{"name": "class-1", "limit": "10000p", "flows": "dualpi2"}]
+
+
 def test_overhead_of_a_class_and_a_second_class_of_htb_count() -> None:
     qdiscs = [{**QDISCS[0], "stab": {"overhead": 24, "linklayer": "atm"}}, *QDISCS[1:]]
     classes = CLASSES.replace("rate 8Mbit", "rate 8Mbit overhead 10").replace("mpu 0b", "mpu 60b")

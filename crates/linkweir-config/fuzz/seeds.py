@@ -98,8 +98,8 @@ def captures() -> dict[str, bytes]:
 def links() -> dict[str, bytes]:
     """For each link a burst, then packets of both classes that come faster than it can send."""
     burst = bytes([1, 0, 0, 250]) * 40
-    steady = bytes(value for at in range(200) for value in (1 + 8 * (at % 2), 60, at % 2, 20 + at % 200))
-    return {str(which): bytes([which]) + burst + bytes([0, 200, 0, 0]) + steady for which in range(8)}
+    steady = bytes(value for at in range(200) for value in (1 + 24 * (at % 2), 60, at % 2, 20 + at % 200))
+    return {str(which): bytes([which]) + burst + bytes([0, 200, 0, 0]) + steady for which in range(10)}
 
 
 def tunnels() -> dict[str, bytes]:

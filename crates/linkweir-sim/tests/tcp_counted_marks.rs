@@ -367,9 +367,14 @@ fn thousand_sent() -> Sender {
     sender
 }
 
-/// RFC 8257, section 3.3, in whole segments.
-fn reduced(cwnd: f64, alpha: f64) -> Option<f64> {
-    Some(cwnd - (cwnd * alpha / 2.0).floor())
+/// RFC 8257, section 3.3, in whole segments; `alpha` in 1024ths, as Linux has it.
+fn reduced(cwnd: f64, alpha: u64) -> Option<f64> {
+    Some(cwnd - (cwnd * alpha as f64 / 2048.0).floor())
+}
+
+/// A round of so many segments, in 1024ths: a sixteenth off, and 64 times the fraction more, both rounded down.
+fn averaged(alpha: u64, marked: u64, acked: u64) -> u64 {
+    alpha - (alpha >> 4) + (marked << 6) / acked
 }
 
 /// Acknowledgements with 800 marks were lost: of a multiple of 8 three bits would tell nothing.
@@ -377,7 +382,7 @@ fn reduced(cwnd: f64, alpha: f64) -> Option<f64> {
 fn marks_of_lost_acknowledgements_are_counted_later() {
     let mut sender = thousand_sent();
     sender.on_ack(100 * MS, &ack(1001, 800));
-    let alpha = 15.0 / 16.0 + 0.8 / 16.0;
+    let alpha = averaged(1024, 800, 1000);
     assert_eq!(sender.window().ssthresh_segments, reduced(1000.0, alpha));
 }
 
@@ -393,7 +398,6 @@ fn a_mark_counts_while_nothing_is_outstanding() {
     while sender.next_segment(102 * MS).is_some() {}
     let cwnd = sender.window().cwnd_segments;
     sender.on_ack(150 * MS, &ack(2001, 2));
-    let averaged = |alpha: f64, fraction: f64| alpha + (fraction - alpha) / 16.0;
-    let alpha = averaged(averaged(averaged(1.0, 0.0), 1.0), 0.001);
+    let alpha = averaged(averaged(averaged(1024, 0, 1000), 1, 1), 1, 1000);
     assert_eq!(sender.window().ssthresh_segments, reduced(cwnd, alpha));
 }

@@ -42,6 +42,23 @@ _DROPPED = ""
 _FQ_CODEL = {"flows": 1024, "quantum": 1514, "target": 5000, "interval": 100_000, "memory_limit": 32 << 20, "ecn": True}
 """Parameters of FQ-CoDel inside a class: Linux's defaults, and what `flows = "fq_codel"` has."""
 
+_DUALPI2 = {
+    "target": 15_000,
+    "tupdate": 16_000,
+    "alpha": 41 / 256,
+    "beta": 819 / 256,
+    "min-qlen-step": 0,
+    "coupling": 2,
+    "drop-overload": "drop",
+    "drop-early": "drop-dequeue",
+    "c-protection": 10,
+    "ecn-mask": "l4s-ect",
+}
+"""The same of DualPI2, without its step, and what `flows = "dualpi2"` has."""
+_L4S_STEP_US = 1000
+_TIME_US, _GAIN = 1.0, 1 / 128
+"""By so much may a value differ that was set to a default: times of CoDel have units of 1.024 us, gains 1/256."""
+
 Object = Mapping[str, Any]
 
 
@@ -115,6 +132,8 @@ def from_tc(text: str) -> Found:
         return _found(shown, link, {"policy": "fifo"}, [{"name": "class-1", **_queue(shown, policy)}], [place])
     if policy["kind"] == "fq_codel":
         return _fq_codel(shown, link, policy, place)
+    if policy["kind"] == "dualpi2":
+        return _found(shown, link, {"policy": "fifo"}, [{"name": "class-1", **_queue(shown, policy)}], [place])
     raise unfit("tc", policy["kind"], f"is a queueing discipline that the simulator does not have, at {place}")
 
 
@@ -394,17 +413,18 @@ def _fq_codel(shown: _Shown, link: dict[str, Any], policy: Object, place: str) -
     keys |= {key: f"{options[key]}us" for key in ("target", "interval")}
     keys["ecn"] = "yes" if options.get("ecn") else "no"
     shown.notes.append(f"{name}: tells flows by addresses and ports, and the policy by class: give each flow a class")
-    _note_settings(shown, name, options, ("flows", "memory_limit", "ce_threshold"))
+    _note_settings(shown, name, options, _FQ_CODEL, ("flows", "memory_limit", "ce_threshold"), _TIME_US)
     return _found(shown, link, {"policy": "fq_codel", **keys}, [{"name": "class-1"}], [place])
 
 
-def _note_settings(shown: _Shown, name: str, options: Object, keys: Sequence[str]) -> None:
-    """Names the settings of FQ-CoDel that differ from the defaults, which the simulator has."""
+def _note_settings(
+    shown: _Shown, name: str, options: Object, defaults: Object, keys: Sequence[str], least: float
+) -> None:
+    """Names the settings that differ by more than `least` from the defaults, which the simulator has."""
     for key in keys:
-        usual = _FQ_CODEL.get(key)
+        usual = defaults.get(key)
         value = options.get(key, usual)
-        # the kernel keeps times in units of 1.024 us
-        near = isinstance(value, int) and isinstance(usual, int) and abs(value - usual) <= 1
+        near = isinstance(value, (int, float)) and isinstance(usual, (int, float)) and abs(value - usual) <= least
         if value != usual and not near:
             shown.notes.append(f"{name} {key} {value}: left out")
 
@@ -488,8 +508,13 @@ def _queue(shown: _Shown, entry: Object) -> dict[str, Any]:
     if kind in ("bfifo", "red"):
         held = {"limit_bytes": f"{options['limit']}B"} if held else {}
     if kind == "fq_codel":
-        _note_settings(shown, name, options, (*_FQ_CODEL, "ce_threshold"))
+        _note_settings(shown, name, options, _FQ_CODEL, (*_FQ_CODEL, "ce_threshold"), _TIME_US)
         return {**held, "flows": "fq_codel"}
+    if kind == "dualpi2":
+        _note_settings(shown, name, options, _DUALPI2, (*_DUALPI2, "step-thresh-pkts"), _GAIN)
+        step_us = options.get("step-thresh-us", _L4S_STEP_US)
+        step = {"l4s_step": f"{step_us}us"} if step_us != _L4S_STEP_US else {}
+        return {**held, "flows": "dualpi2", **step}
     if kind not in ("bfifo", *_CLASSFUL):
         shown.notes.append(f"{name}: became a FIFO, as no class has a {kind}: left out")
     return {} if kind in _CLASSFUL else held

@@ -19,7 +19,7 @@ from linkweir.lab.collect import tables
 from linkweir.lab.exported import exported
 from linkweir.lab.network import network
 from linkweir.lab.peers import check_kernel, under_peer
-from linkweir.lab.world import STAGGER_S, World, world
+from linkweir.lab.world import COUNTING_CC, KERNEL_CC, STAGGER_S, World, world
 from linkweir.runs.result import Result
 from linkweir.runs.simulate import AnyScenario, processors
 from linkweir.scenarios.networks import refuse_constellation
@@ -198,6 +198,8 @@ class Laboratory(Experiments):
         self._every_packet = every_packet
         self._peer = ""
         self.kernel = kernel.build(variant, say=say)
+        options = kernel.options(self.kernel)
+        self._controls = (*KERNEL_CC, *(cc for cc in COUNTING_CC if f"TCP_CONG_{cc.upper()}" in options))
         self.guest = guest.prepare(self.kernel, sent_when_due=sent_when_due)
         self.identity = self.guest.identity
 
@@ -221,10 +223,22 @@ class Laboratory(Experiments):
         if self._exported:
             return exported(scenario, ingress=self._ingress, stagger_s=self._stagger_s)
         if self._peer:
-            return under_peer(scenario, self._peer, stagger_s=self._stagger_s, every_packet=self._every_packet)
+            return under_peer(
+                scenario,
+                self._peer,
+                stagger_s=self._stagger_s,
+                every_packet=self._every_packet,
+                controls=self._controls,
+            )
         if scenario.is_network:
             return network(scenario, self.guest.kinds, stagger_s=self._stagger_s)
-        return world(scenario, self.guest.kinds, stagger_s=self._stagger_s, every_packet=self._every_packet)
+        return world(
+            scenario,
+            self.guest.kinds,
+            stagger_s=self._stagger_s,
+            every_packet=self._every_packet,
+            controls=self._controls,
+        )
 
     def _files(self, made: World, _processor: int | None) -> dict[str, bytes]:
         return host.start(self.guest, made.job, made.scenario.seed, processor=_processor)

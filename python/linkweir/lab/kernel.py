@@ -99,6 +99,12 @@ def release(folder: Path) -> str:
     return (folder / "include/config/kernel.release").read_text().strip()
 
 
+def options(folder: Path) -> frozenset[str]:
+    """The options of a build that are in the kernel itself, without CONFIG_."""
+    lines = (folder / ".config").read_text().splitlines()
+    return frozenset(line[len("CONFIG_") : -len("=y")] for line in lines if line.endswith("=y"))
+
+
 def image(folder: Path) -> Path:
     """The program or image that starts, of a build."""
     program = folder / "linux"

@@ -13,7 +13,7 @@ stays as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from linkweir.lab import kernel
 from linkweir.lab.fault import LaboratoryError
 from linkweir.lab.line import Line
 from linkweir.lab.world import (
+    KERNEL_CC,
     STAGGER_S,
     Marked,
     Queues,
@@ -70,6 +71,7 @@ class OperatorClass:
         reserved_bps: what it was promised; 0 if nothing.
         weight: its part of what its equals share.
         mark: code point of its packets.
+        l4s: its senders count marks.
     """
 
     part: str
@@ -78,6 +80,7 @@ class OperatorClass:
     reserved_bps: float
     weight: float
     mark: int
+    l4s: bool
 
 
 @dataclass(frozen=True)
@@ -233,14 +236,18 @@ def _fq_pie(_task: Task) -> list[str]:
     return [f"qdisc add {_BELOW} fq_pie ecn"]
 
 
-_LOW_LATENCY = "10:2"
-"""The class of dualpi2 whose packets go to the L queue and are never dropped."""
+_L4S, _LOW_LATENCY = "10:1", "10:2"
+"""Classes of dualpi2 whose packets go to the L queue: one marks them, the other neither marks nor drops them."""
 
 
 def _dualpi2(task: Task) -> list[str]:
-    """Defaults of RFC 9332, as Debian's tc knows no options; urgent classes are in the L queue (RFC 9331, 5.4.1.1)."""
-    urgent = {n: _LOW_LATENCY for n, one in enumerate(task.classes) if one.part == URGENT}
-    return [f"qdisc add {_BELOW} dualpi2", *task.sorter.lines("10:", urgent)]
+    """Defaults of RFC 9332, as Debian's tc knows no options; urgent classes are in the L queue (RFC 9331, 5.4.1.1).
+
+    Those whose senders count marks are there, too, by their code points: DCTCP's packets carry ECT(0), as CUBIC's do.
+    """
+    places = {n: _L4S for n, one in enumerate(task.classes) if one.l4s}
+    places |= {n: _LOW_LATENCY for n, one in enumerate(task.classes) if one.part == URGENT}
+    return [f"qdisc add {_BELOW} dualpi2", *task.sorter.lines("10:", places)]
 
 
 PEERS: Mapping[str, Peer] = {
@@ -264,7 +271,11 @@ PEERS: Mapping[str, Peer] = {
         _ets_rate,
     ),
     "fq_pie": Peer(("fq_pie",), "a queue for each flow, no classes, no rate", _fq_pie),
-    "dualpi2": Peer(("dualpi2",), "urgent classes in the L queue, all others in the classic one, no rate", _dualpi2),
+    "dualpi2": Peer(
+        ("dualpi2",),
+        "urgent classes, and those with l4s, in the L queue, all others in the classic one, no rate",
+        _dualpi2,
+    ),
 }
 """What `linkweir compare --where virtual` may compare besides policies."""
 
@@ -279,8 +290,8 @@ def check_kernel(peer: str, folder: Path) -> None:
     Raises:
         LaboratoryError: it lacks it.
     """
-    there = set((folder / ".config").read_text().splitlines())
-    missing = [name for name in PEERS[peer].needs if f"CONFIG_NET_SCH_{name.upper()}=y" not in there]
+    there = kernel.options(folder)
+    missing = [name for name in PEERS[peer].needs if f"NET_SCH_{name.upper()}" not in there]
     if missing:
         raise LaboratoryError(
             f"policies: {peer}: Linux {kernel.release(folder)} in the laboratory has no sch_{missing[0]}; "
@@ -313,10 +324,9 @@ def task_of(scenario: Scenario) -> Task:
     flows = flows_of(scenario)
     access_s = max((flow.access_delay_ns / 1e9 for flow in flows), default=0.0)
     round_trip_s = float(line.delay.values.max()) + tables["link"]["return_delay_s"] + 2 * access_s
-    classes = tuple(
-        OperatorClass(part, ranks[level], load, bps, weight, mark)
-        for part, level, load, bps, weight, mark in zip(parts, levels, offered, reserved, weights, marks, strict=True)
-    )
+    l4s = [one["params"].get("l4s") == "yes" for one in entries]
+    columns = zip(parts, [ranks[level] for level in levels], offered, reserved, weights, marks, l4s, strict=True)
+    classes = tuple(OperatorClass(*column) for column in columns)
     return Task(_first_bps(line, nominal_bps), round_trip_s, classes)
 
 
@@ -372,11 +382,18 @@ def queues(scenario: Scenario, peer: str) -> Queues:
     return Queues(spec.commands(task), ("",) * len(task.classes), tuple(one.mark for one in task.classes), changes)
 
 
-def under_peer(scenario: Scenario, peer: str, *, stagger_s: float = STAGGER_S, every_packet: bool = False) -> World:
+def under_peer(
+    scenario: Scenario,
+    peer: str,
+    *,
+    stagger_s: float = STAGGER_S,
+    every_packet: bool = False,
+    controls: Collection[str] = KERNEL_CC,
+) -> World:
     """Makes a scenario ready in which a peer takes the place of its policy; other arguments are those of `world`.
 
     Raises:
         ScenarioError: something in it cannot run on a real kernel.
     """
-    check(scenario)
+    check(scenario, controls)
     return below_the_link(scenario, queues(scenario, peer), stagger_s=stagger_s, every_packet=every_packet)

@@ -19,7 +19,7 @@ the simulator's times, with random numbers of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,7 +45,9 @@ RECEIVER = "10.0.3.2"
 ECN_RECEIVER = "10.0.3.3"
 """The receiver's address for flows with `ecn`: the sender's route to it asks for marks."""
 KERNEL_CC = {"cubic": "cubic", "reno": "reno", "newreno": "reno", "bbr": "bbr"}
-"""Congestion controls of a scenario, and what the kernel calls them."""
+"""Congestion controls of a scenario that every kernel of the laboratory has, and what it calls them."""
+COUNTING_CC = {"dctcp": "dctcp"}
+"""Those that count marks, which only some kernels have. They ask for accurate ECN (RFC 9768), as in the simulator."""
 ACCESS_HANDLE = 0xA0
 """Of the queueing discipline at the sender that delays flows; a flow's packets name their band of it."""
 MOST_ACCESS_DELAYS = 15
@@ -154,7 +156,12 @@ class Queues:
 
 
 def world(
-    scenario: Scenario, kinds: frozenset[str], *, stagger_s: float = STAGGER_S, every_packet: bool = False
+    scenario: Scenario,
+    kinds: frozenset[str],
+    *,
+    stagger_s: float = STAGGER_S,
+    every_packet: bool = False,
+    controls: Collection[str] = KERNEL_CC,
 ) -> World:
     """Makes a scenario ready.
 
@@ -163,11 +170,12 @@ def world(
         kinds: policies that are queueing disciplines of linkweir.
         stagger_s: TCP connections start at random within this after their time.
         every_packet: the link notes how long each packet waited.
+        controls: congestion controls of the kernel.
 
     Raises:
         ScenarioError: something in it cannot run on a real kernel.
     """
-    check(scenario)
+    check(scenario, controls)
     tables = scenario.native.tables()
     entries = each_copy(tables["classes"])
     marks = tuple(range(1, len(entries) + 1))
@@ -193,7 +201,8 @@ def below_the_link(
     run = workloads(flows, scenario, RECEIVER, "/job", "/out", stagger_s=stagger_s, labels=labels)
     datagrams = due(flows, scenario)
     most = _most_packets(line, scenario, len(datagrams)) if every_packet else 0
-    script = _script(queues.commands, _access(flows), run, overhead, line, tables["link"]["return_delay_s"])
+    hosts = [*_access(flows), *_accurate_ecn(flows)]
+    script = _script(queues.commands, hosts, run, overhead, line, tables["link"]["return_delay_s"])
     if every_packet:
         script += "cat /proc/labline/r1 >/out/departures\n"
     job = {
@@ -273,11 +282,11 @@ def bins_of(scenario: Scenario) -> tuple[float, ...]:
 # --- Reading --------------------------------------------------------------------------------------------------------
 
 
-def check(scenario: Scenario) -> None:
+def check(scenario: Scenario, controls: Collection[str] = KERNEL_CC) -> None:
     """Refuses a scenario of which something runs only in the simulator, whatever queues there."""
     keys = scenario.native.written()
     check_link(keys["link"])
-    check_flows(keys, flows_of(scenario))
+    check_flows(keys, flows_of(scenario), controls)
 
 
 def check_link(link: Mapping[str, Any], place: str = "link") -> None:
@@ -286,7 +295,7 @@ def check_link(link: Mapping[str, Any], place: str = "link") -> None:
         raise unfit(f"{place}.{key}", "..." if isinstance(link[key], Mapping) else link[key], words)
 
 
-def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
+def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...], controls: Collection[str] = KERNEL_CC) -> None:
     """Refuses flows that only the simulator supports."""
     if len(flows) > 1024:
         raise unfit("flow", len(flows), "must be 1 .. 1024 flows in the laboratory")
@@ -296,7 +305,7 @@ def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
         raise unfit("class", classes, message)
     refuse_scheduler("laboratory", keys["scheduler"])
     check_classes(keys["class"])
-    check_sources(keys["flow"])
+    check_sources(keys["flow"], controls)
 
 
 def check_classes(entries: Sequence[Mapping[str, Any]], place: str = "class") -> None:
@@ -306,7 +315,7 @@ def check_classes(entries: Sequence[Mapping[str, Any]], place: str = "class") ->
             raise unfit(f"{place}[{number}].{key}", entry[key], words)
 
 
-def check_sources(entries: Sequence[Mapping[str, Any]]) -> None:
+def check_sources(entries: Sequence[Mapping[str, Any]], controls: Collection[str] = KERNEL_CC) -> None:
     """Refuses kinds of traffic and keys of flows that only the simulator supports."""
     for number, flow in enumerate(entries):
         words_of_kind = traffic_kinds()[flow["kind"]]["laboratory"].words
@@ -314,8 +323,8 @@ def check_sources(entries: Sequence[Mapping[str, Any]]) -> None:
             raise unfit(f"flow[{number}].kind", flow["kind"], words_of_kind)
         for key, words in told(table_of(flow["kind"]), "laboratory", flow, "refused"):
             raise unfit(f"flow[{number}].{key}", flow[key], words)
-        if flow.get("cc", "cubic") not in KERNEL_CC:
-            words = f"must be one of {', '.join(KERNEL_CC)} in the laboratory, whose kernel is built without the others"
+        if flow.get("cc", "cubic") not in controls:
+            words = f"must be one of {', '.join(controls)} in the laboratory, whose kernel is built without the others"
             raise unfit(f"flow[{number}].cc", flow["cc"], words)
 
 
@@ -371,9 +380,9 @@ class Marked:
 # --- The job --------------------------------------------------------------------------------------------------------
 
 
-def _script(policy: Sequence[str], access: list[str], run: list[str], overhead: int, line: Line, back_s: float) -> str:
+def _script(policy: Sequence[str], hosts: list[str], run: list[str], overhead: int, line: Line, back_s: float) -> str:
     tc = [f"tc -n router {text}" for text in (f"qdisc add dev r1 root handle 1: {stab(overhead)}labline", *policy)]
-    tc += [*_paths(line, back_s), *access]
+    tc += [*_paths(line, back_s), *hosts]
     run.insert(2, 'workload say /job/changes | tc -n router -s -batch - >/out/counters & jobs="$jobs $!"')
     if not line.loss.constant:
         run.insert(2, 'workload say /job/losses | tc -n relay -batch - & jobs="$jobs $!"')
@@ -456,6 +465,12 @@ def _access(flows: tuple[Flow, ...]) -> list[str]:
     return lines
 
 
+def _accurate_ecn(flows: tuple[Flow, ...]) -> list[str]:
+    """The line that lets the receiver grant accurate ECN to flows that ask for it; the sender asks flow by flow."""
+    counting = any(flow.keys.get("cc") in COUNTING_CC for flow in flows)
+    return ["in_ receiver sh -c 'echo 3 >/proc/sys/net/ipv4/tcp_ecn'"] if counting else []
+
+
 def starts_ns(flows: tuple[Flow, ...], seed: int, stagger_s: float) -> list[int]:
     """When each TCP connection starts, drawn from the seed."""
     random = np.random.default_rng([seed, 0x7C9])
@@ -522,7 +537,7 @@ def workloads(
         if flow.numbers["kind"] == "tcp" and start_ns < end_ns:
             size = flow.numbers["bytes"] or 0
             stop_ns = round(1e9 * flow.stop_s)
-            cc = KERNEL_CC[flow.numbers["cc"]]
+            cc = (KERNEL_CC | COUNTING_CC)[flow.numbers["cc"]]
             label = labels[number]
             words = (number, label.mark, label.priority, start_ns, stop_ns, size, cc)
             streams.append(":".join(map(str, words)) + (f":{label.to}" if label.to else ""))

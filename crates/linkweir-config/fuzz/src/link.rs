@@ -8,8 +8,8 @@
 use libfuzzer_sys::fuzz_target;
 use linkweir_link::{Link, Packet};
 
-/// Links with what may become of packets on them.
-const LINKS: [&str; 8] = [
+/// Links with what may become of packets on them. The last two sort L4S packets: in a class, and into a class.
+const LINKS: [&str; 10] = [
     "[link]\nrate = \"1Mbit\"\n[scheduler]\npolicy = \"fifo\"\n",
     "[link]\nrate = \"1Mbit\"\ndelay = \"30ms\"\nloss = 0.2\nring = 4\n[scheduler]\npolicy = \"strict\"\n",
     "[link]\nrate = \"1Mbit\"\nloss = { mean = \"20%\", burst = \"3p\" }\nreorder = { probability = 0.3, delay = \"9ms\" }\n[scheduler]\npolicy = \"drr\"\n",
@@ -18,8 +18,12 @@ const LINKS: [&str; 8] = [
     "[link]\ndelay = \"9ms\"\n[link.beam]\nsymbol_rate = \"200kBd\"\nclear_sky_esn0_db = { min = 1.0, max = 9.0 }\n[scheduler]\npolicy = \"pf\"\n",
     "[link]\nrate = { mean = \"500kbit\", amplitude = 0.9, period = \"70ms\" }\n[scheduler]\npolicy = \"fq_codel\"\n",
     "[link]\nrate = \"300kbit\"\n[scheduler]\npolicy = \"codel\"\necn = \"yes\"\n",
+    "[link]\nrate = \"300kbit\"\n[scheduler]\npolicy = \"drr\"\n",
+    "[link]\nrate = \"300kbit\"\n[scheduler]\npolicy = \"dualpi2\"\n",
 ];
+/// The second of two classes, and what only the last links' have.
 const CLASSES: &str = "[[class]]\nname = \"a\"\nlimit = \"9p\"\n[[class]]\nname = \"b\"\nlimit = \"30p\"\n";
+const OF_THE_LAST: [&str; 2] = ["flows = \"dualpi2\"\nl4s_step = \"20ms\"\n", "l4s = \"yes\"\n"];
 
 /// A packet that came out: its payload, when, and whether it arrived.
 type Out = (u64, u64, bool);
@@ -40,10 +44,10 @@ fuzz_target!(|input: &[u8]| {
     let Some((which, operations)) = input.split_first() else {
         return;
     };
-    let text = format!(
-        "duration = \"5s\"\n{}{CLASSES}",
-        LINKS[usize::from(*which) % LINKS.len()]
-    );
+    let at = usize::from(*which) % LINKS.len();
+    let of_the_last = at.checked_sub(LINKS.len() - OF_THE_LAST.len());
+    let sorted = of_the_last.map_or("", |at| OF_THE_LAST[at]);
+    let text = format!("duration = \"5s\"\n{}{CLASSES}{sorted}", LINKS[at]);
     let mut asked: Link<u64> = Link::from_toml(&text).expect("a link");
     let mut late: Link<u64> = Link::from_toml(&text).expect("a link");
     let (mut now_ns, mut sent) = (0, 0);
@@ -65,6 +69,7 @@ fuzz_target!(|input: &[u8]| {
         }
         let packet = Packet {
             ecn_capable: operation[0] & 8 != 0,
+            l4s: operation[0] & 16 != 0,
             flow: u32::from(operation[0] >> 6),
             ..Packet::new(usize::from(operation[2]) % 3, u32::from(operation[3]) * 6)
         };

@@ -471,8 +471,7 @@ pub fn code_points_and_congestion_are_seen_outside_and_inside() {
             answer.swap(one + at, two + at);
         }
     }
-    nix::sys::socket::setsockopt(&*a, nix::sys::socket::sockopt::IpRecvTos, &true).unwrap();
-    let mut a = Receiver(a);
+    let mut a = Receiver::new(a);
     bare.send(
         &answer,
         "192.0.2.1:51820".parse().unwrap(),
@@ -488,10 +487,17 @@ pub fn code_points_and_congestion_are_seen_outside_and_inside() {
 }
 
 /// A socket that also reads the services field.
-struct Receiver(Socket);
+pub struct Receiver(Socket);
 
 impl Receiver {
-    fn tos(&mut self) -> u8 {
+    pub fn new(socket: Socket) -> Receiver {
+        use nix::sys::socket::{setsockopt, sockopt};
+        setsockopt(&*socket, sockopt::IpRecvTos, &true).unwrap();
+        Receiver(socket)
+    }
+
+    /// That of the next packet.
+    pub fn tos(&mut self) -> u8 {
         use nix::sys::socket::{recvmsg, ControlMessageOwned, MsgFlags, SockaddrStorage};
         use std::os::fd::AsRawFd;
         let mut buffer = [0; 2000];

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Flows inside a class: a flow that fills its class neither keeps the packets of another out nor goes before them.
 
+use std::time::Duration;
+
 use linkweir_gateway::config::{self, Config};
 use nix::sys::signal::Signal;
 
-use crate::place::{Gateway, Socket, Tunnel};
+use crate::carry::Receiver;
+use crate::place::{set_tos, Gateway, Socket, Tunnel};
 
 const ONE_CLASS: &str = r#"[scheduler]
 policy = "strict"
@@ -69,6 +72,57 @@ pub fn a_flow_that_fills_its_class_neither_keeps_others_out_nor_goes_before_them
         gateway.wait_until("nothing waits", |show| {
             show.peers[0].classes[0].backlog_pkts == 0
         });
+    }
+}
+
+/// Less waits than is judged by probability (two mtu), so only the step marks.
+pub fn l4s_packets_that_waited_for_longer_than_the_step_are_marked() {
+    const STEP: Duration = Duration::from_millis(500);
+    const PKTS: u64 = 3;
+    const CE: u8 = 3;
+    let dual = "flows = \"dualpi2\"\nl4s_step = \"500ms\"";
+    let scheduler = ONE_CLASS.replace("flows = \"fq_codel\"", dual);
+    for sealed in [false, true] {
+        let tunnel = if sealed {
+            Tunnel::sealed(&scheduler, |text, _| text)
+        } else {
+            Tunnel::new(&scheduler)
+        };
+        let gateway = &tunnel.gateways[0];
+        let mut there = Receiver::new(tunnel.there.socket(TO));
+        let [classic, l4s] = [2, 1].map(|ecn| {
+            let socket = tunnel.here.socket(&format!("10.77.0.1:100{ecn}"));
+            set_tos(&socket, ecn);
+            socket
+        });
+        let send = |socket: &Socket| {
+            for _ in 0..PKTS {
+                socket.send_to(&[1; 100], TO).unwrap();
+            }
+        };
+        // The first packet may wait for the session.
+        classic.send_to(&[1; 100], TO).unwrap();
+        assert_eq!(there.tos(), 2, "{sealed}");
+        send(&l4s);
+        let before: Vec<u8> = (0..PKTS).map(|_| there.tos()).collect();
+        assert_eq!(
+            before, [1; PKTS as usize],
+            "{sealed}: these waited for less"
+        );
+        gateway.set_capacity(0);
+        send(&classic);
+        send(&l4s);
+        gateway.wait_until("all arrived", |show| {
+            show.peers[0].classes[0].backlog_pkts == 2 * PKTS as u32
+        });
+        std::thread::sleep(2 * STEP);
+        gateway.set_capacity(10_000_000);
+        let mut after: Vec<u8> = (0..2 * PKTS).map(|_| there.tos()).collect();
+        after.sort_unstable();
+        assert_eq!(after, [2, 2, 2, CE, CE, CE], "{sealed}");
+        send(&l4s);
+        let later: Vec<u8> = (0..PKTS).map(|_| there.tos()).collect();
+        assert_eq!(later, before, "{sealed}");
     }
 }
 

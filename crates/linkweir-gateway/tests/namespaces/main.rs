@@ -315,6 +315,7 @@ const TESTS: &[(&str, fn())] = &trials! {
     flows {
         a_flow_that_fills_its_class_neither_keeps_others_out_nor_goes_before_them,
         flows_of_a_class_do_not_change_while_the_gateway_runs,
+        l4s_packets_that_waited_for_longer_than_the_step_are_marked,
     }
     interop {
         an_unmodified_peer_is_reached,

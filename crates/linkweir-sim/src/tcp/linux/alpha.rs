@@ -1,42 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! How many of its segments a sender finds marked: a moving average of the fraction in each round, with a gain of 1/16
-//! (RFC 8257, section 3.3; draft-briscoe-iccrg-prague-congestion-control-04, section 2.3.2).
+//! How many of its segments a sender finds marked in each round, and Prague's moving average of these fractions, with a gain of
+//! 1/16 (draft-briscoe-iccrg-prague-congestion-control-04, section 2.3.2).
 
 const GAIN: f64 = 1.0 / 16.0;
 
-/// See the module. A round ends when all is acknowledged that had been sent when it began.
-#[derive(Clone, Debug)]
-pub struct Alpha {
-    value: f64,
-    round_end: u64,
-    /// Segments of this round that were delivered, and those that had a mark.
+/// The segments of a round: those that are acknowledged until all is that had been sent when it began.
+#[derive(Clone, Debug, Default)]
+pub struct Round {
+    end: u64,
+    /// Segments that were delivered, and those that had a mark.
     acked: u64,
     marked: u64,
 }
 
-impl Alpha {
-    pub fn new(value: f64) -> Alpha {
-        Alpha {
-            value,
-            round_end: 0,
-            acked: 0,
-            marked: 0,
-        }
-    }
-
-    pub fn value(&self) -> f64 {
-        self.value
-    }
-
-    pub fn set(&mut self, value: f64) {
-        self.value = value;
-    }
-
-    /// Begins a round; `next` is the first segment that has not been sent.
+impl Round {
+    /// Begins one; `next` is the first segment that has not been sent.
     pub fn begin(&mut self, next: u64) {
-        self.round_end = next;
-        self.acked = 0;
-        self.marked = 0;
+        *self = Round {
+            end: next,
+            ..Round::default()
+        };
     }
 
     /// An acknowledgement reported so many segments.
@@ -48,15 +31,48 @@ impl Alpha {
 
     #[inline]
     pub fn is_over(&self, una: u64) -> bool {
-        una >= self.round_end
+        una >= self.end
     }
 
-    /// Takes in the fraction of this round, and begins the next one. Of segments received twice there can be more marks
-    /// than deliveries, which count as all.
+    /// The part of its segments that had a mark, times `whole` and rounded down. Of segments received twice there can be more
+    /// marks than deliveries.
+    pub fn marked_of(&self, whole: u64) -> u64 {
+        self.marked * whole / self.acked.max(1)
+    }
+
+    /// The same as a number, at most 1.
+    fn fraction(&self) -> f64 {
+        (self.marked as f64 / self.acked.max(1) as f64).min(1.0)
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Alpha {
+    value: f64,
+    pub round: Round,
+}
+
+impl Alpha {
+    pub fn new(value: f64) -> Alpha {
+        Alpha {
+            value,
+            round: Round::default(),
+        }
+    }
+
+    pub fn value(&self) -> f64 {
+        self.value
+    }
+
+    pub fn set(&mut self, value: f64) {
+        self.value = value;
+    }
+
+    /// Takes in the fraction of this round, and begins the next one.
     pub fn update(&mut self, next: u64) {
-        let fraction = self.marked as f64 / self.acked.max(1) as f64;
-        self.value += GAIN * (fraction.min(1.0) - self.value);
-        self.begin(next);
+        self.value += GAIN * (self.round.fraction() - self.value);
+        self.round.begin(next);
     }
 }
 
@@ -66,21 +82,21 @@ mod tests {
 
     #[test]
     fn a_round_ends_with_what_was_outstanding_when_it_began() {
-        let mut alpha = Alpha::new(1.0);
-        alpha.begin(11);
-        assert!(!alpha.is_over(10));
-        assert!(alpha.is_over(11));
+        let mut round = Round::default();
+        round.begin(11);
+        assert!(!round.is_over(10));
+        assert!(round.is_over(11));
     }
 
     #[test]
     fn more_marks_than_deliveries_count_as_all() {
         let mut alpha = Alpha::new(0.0);
-        alpha.count(2, 3);
+        alpha.round.count(2, 3);
         alpha.update(0);
         assert_eq!(alpha.value(), 1.0 / 16.0);
         alpha.update(0);
         assert_eq!(alpha.value(), 15.0 / 256.0, "nothing was acknowledged");
-        alpha.count(0, 1);
+        alpha.round.count(0, 1);
         alpha.set(0.0);
         alpha.update(0);
         assert_eq!(alpha.value(), 1.0 / 16.0, "only one received twice");

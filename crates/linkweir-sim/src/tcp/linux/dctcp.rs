@@ -2,44 +2,58 @@
 //! DCTCP: the window shrinks by half the moving average of the fraction of marked segments (RFC 8257). It grows as Reno's,
 //! and losses halve it.
 //!
-//! The average begins at 1 (section 3.3). Marks are counted (RFC 9768) where RFC 8257, section 3.2, has a protocol of its own
-//! that reports the same with one bit. Segments are counted, where the RFC has bytes. Fractions are numbers of double precision;
-//! Linux counts in 1024ths. A round is Linux's: it begins with the next segment to send, and ends when all before that is
-//! acknowledged. The RFC's begins with the first unacknowledged byte and ends with an acknowledgement beyond its last (section 3.3).
+//! Marks are counted (RFC 9768) where RFC 8257, section 3.2, has a protocol of its own that reports the same with one bit. All
+//! else is as in Linux (net/ipv4/tcp_dctcp.c), where the RFC counts bytes with any precision:
+//!
+//! * Segments are counted. A round begins with the next segment to send, and ends when all before that is acknowledged. The RFC's
+//!   begins with the first unacknowledged byte and ends with an acknowledgement beyond its last (section 3.3).
+//! * The average is a whole number of 1024ths, from 1024 at the start. A sixteenth is taken off it, rounded down, and all of it
+//!   below 16. A round adds 64 times its fraction, rounded down: less than one mark in 64 segments adds nothing. So windows of
+//!   more than some hundred segments shrink only where marks come together.
 
-use super::alpha::Alpha;
+use super::alpha::Round;
+
+const GAIN_SHIFT: u32 = 4;
+/// The average of a path that marks all.
+const WHOLE: u64 = 1024;
 
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
-    alpha: Alpha,
+    /// Moving average of the fraction of marked segments, in 1024ths.
+    alpha: u64,
+    round: Round,
 }
 
 impl Dctcp {
     pub fn new() -> Dctcp {
         Dctcp {
-            alpha: Alpha::new(1.0),
+            alpha: WHOLE,
+            round: Round::default(),
         }
     }
 
     /// The connection is established, with `next` the first segment to send.
     pub fn begin(&mut self, next: u64) {
-        self.alpha.begin(next);
+        self.round.begin(next);
     }
 
     /// An acknowledgement moved to `una` and reported so many segments.
     #[inline]
     pub fn count(&mut self, una: u64, next: u64, acked: u64, marked: u64) {
-        self.alpha.count(acked, marked);
-        if self.alpha.is_over(una) {
-            self.alpha.update(next);
+        self.round.count(acked, marked);
+        if self.round.is_over(una) {
+            let less = self.alpha >> GAIN_SHIFT;
+            self.alpha -= if less == 0 { self.alpha } else { less };
+            let more = self.round.marked_of(WHOLE >> GAIN_SHIFT);
+            self.alpha = (self.alpha + more).min(WHOLE);
+            self.round.begin(next);
         }
     }
 
     /// Slow start threshold after marks (section 3.3): whole segments are taken off.
     pub fn reduced(&self, cwnd: u64) -> u64 {
-        let less = (cwnd as f64 * self.alpha.value() / 2.0) as u64;
-        (cwnd - less).max(2)
+        (cwnd - cwnd * self.alpha / (2 * WHOLE)).max(2)
     }
 }
 
@@ -60,7 +74,10 @@ mod tests {
                     continue;
                 }
                 dctcp.count(line.whole(2), line.whole(3), line.whole(5), line.whole(6));
-                assert!(line.is_near(8, dctcp.alpha.value()), "{of} {at}");
+                assert!(
+                    line.is_near(8, dctcp.alpha as f64 / WHOLE as f64),
+                    "{of} {at}"
+                );
                 let reduced = dctcp.reduced(window);
                 assert!(line.is_near(9, reduced as f64), "{of} {at}");
                 window = match line.word(7) {
@@ -77,12 +94,32 @@ mod tests {
         let mut dctcp = Dctcp::new();
         dctcp.begin(101);
         assert_eq!(dctcp.reduced(100), 50);
-        // A round of 100 segments, of which 20 were marked: 15/16 + 1/80 = 0.95.
+        // A round of 100 segments, of which 20 were marked: 15/16 + 1/80 = 0.95, rounded down twice.
         dctcp.count(51, 121, 50, 0);
         dctcp.count(101, 151, 50, 20);
-        assert!((dctcp.alpha.value() - 0.95).abs() < 1e-12);
-        // 47.5 less, in whole segments.
+        assert_eq!(dctcp.alpha, 960 + 12);
+        // 47.46 less, in whole segments.
         assert_eq!(dctcp.reduced(100), 53);
         assert_eq!(dctcp.reduced(2), 2);
+    }
+
+    /// Linux 7.3, tcp_dctcp.c: alpha -= min_not_zero(alpha, alpha >> 4), then alpha += (marked << 6) / delivered.
+    #[test]
+    fn one_mark_in_more_than_64_segments_is_none() {
+        let mut dctcp = Dctcp::new();
+        dctcp.begin(0);
+        let mut round = |acked, marked| {
+            dctcp.count(0, 0, acked, marked);
+            dctcp.alpha
+        };
+        assert_eq!(round(65, 1), 960);
+        assert_eq!(round(64, 1), 901);
+        let below_16 = (0..200).map(|_| round(100, 0)).find(|alpha| *alpha < 16);
+        assert_eq!(below_16, Some(15));
+        assert_eq!(round(100, 0), 0);
+        // 1.5 % of 10,000 segments, again and again.
+        assert_eq!((0..10).map(|_| round(10_000, 150)).sum::<u64>(), 0);
+        assert_eq!(round(10_000, 160), 1);
+        assert_eq!(dctcp.reduced(10_000), 10_000 - 4);
     }
 }

@@ -76,7 +76,7 @@ impl Prague {
     pub fn begin(&mut self, view: &View, cwnd: u64) {
         self.window = cwnd as f64;
         self.updated_ns = view.now_ns;
-        self.alpha.begin(view.next);
+        self.alpha.round.begin(view.next);
     }
 
     /// The sender's window, which lets at least this one be used.
@@ -93,9 +93,9 @@ impl Prague {
     /// An acknowledgement reported so many segments.
     #[inline]
     pub fn count(&mut self, view: &View, acked: u64, marked: u64) {
-        self.alpha.count(acked, marked);
+        self.alpha.round.count(acked, marked);
         let since_ns = view.now_ns - self.updated_ns;
-        if self.alpha.is_over(view.una)
+        if self.alpha.round.is_over(view.una)
             && (since_ns >= TARGET_NS || !self.counts_short_rounds_as_long())
         {
             self.alpha.update(view.next);

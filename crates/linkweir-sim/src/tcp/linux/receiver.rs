@@ -4,8 +4,9 @@
 //! section 6.1.3) or counted (RFC 9768, section 3.2).
 //!
 //! Every second segment is acknowledged, or a single one after 40 to 200 ms, by the pace at which segments come. At once:
-//! the first segments of a connection, 16 after one received twice, two after a mark, a segment that fills the last gap,
-//! and the first three while the same segment is missing. Further ones wait for a twentieth of the round-trip time, at most
+//! the first segments of a connection, 16 after one received twice, two after a mark that is echoed, a segment with a mark after
+//! one without or the other way round where marks are counted, a segment that fills the last gap, and the first three while the
+//! same segment is missing. Further ones wait for a twentieth of the round-trip time, at most
 //! 1 ms, so that one acknowledgement reports them together.
 
 use std::collections::VecDeque;
@@ -323,12 +324,13 @@ impl Receiver {
         segment.reduced
     }
 
-    /// RFC 9768, section 3.2.2.5.1: the first mark after a segment without one is reported at once, and every second one.
+    /// RFC 9768, section 3.2.2.5.1: the first mark after a segment without one is reported at once, and every second one. As in
+    /// Linux 7.3, the first segment without a mark is, too: it may end the answer to marks, so that the window grows.
     fn count_mark(&mut self, marked: bool) -> bool {
-        let is_first = marked && !self.last_marked;
+        let changes = marked != self.last_marked;
         self.last_marked = marked;
         self.marked += u64::from(marked);
-        is_first || self.marked - self.marked_acked >= MARKS_TOGETHER
+        changes || self.marked - self.marked_acked >= MARKS_TOGETHER
     }
 
     fn acknowledge_quickly(&mut self, segments: u32) {
@@ -748,9 +750,9 @@ mod tests {
         assert_eq!(echoed, [false, true, true, true, false, false, true, true]);
     }
 
-    /// RFC 9768, sections 3.2.1 and 3.2.2.5.1.
+    /// RFC 9768, sections 3.2.1 and 3.2.2.5.1; Linux 7.3, include/net/tcp_ecn.h: an acknowledgement at each change.
     #[test]
-    fn marks_are_counted_and_a_first_one_is_reported_at_once() {
+    fn marks_are_counted_and_each_change_is_reported_at_once() {
         let mut config = config();
         config.algorithm = Algorithm::Prague;
         config.ecn = true;
@@ -778,8 +780,17 @@ mod tests {
             assert!(ack.is_none_or(|ack| !ack.echoes_mark));
             reported.push(ack.map(|ack| ack.marked));
         }
-        let every_second = [None, Some(0), Some(1), None, Some(3), None, Some(4), None];
-        assert_eq!(reported[..8], every_second);
+        let at_once = [
+            None,
+            Some(0),
+            Some(1),
+            None,
+            Some(3),
+            Some(3),
+            Some(4),
+            Some(4),
+        ];
+        assert_eq!(reported[..8], at_once);
         assert_eq!(reported[8..], [Some(5), Some(5)]);
         // One received twice is a packet with a mark, too.
         let again = Segment {
