@@ -375,7 +375,12 @@ def inline(value: Any) -> str:
 
 KEY = "A" * 43 + "="
 GATEWAYS: dict[str, dict[str, Any]] = {
-    "link": {"stale": "5s", "floor": "1Mbit", "feedback": {"ceiling": "40Mbit", "delay": "9ms", "anticipate": True}, "nominal": "9Mbit"},
+    "link": {
+        "stale": "5s",
+        "floor": "1Mbit",
+        "feedback": {"ceiling": "40Mbit", "delay": "9ms", "anticipate": True},
+        "nominal": "9Mbit",
+    },
     "unknown": {"feedback": True, "floor": "1Mbit"},
     "shared": {"across": {"policy": "drr", "quantum": "3kB"}, "below": "9kB", "mpu": "84B", "follow": False},
     "unknown and shared": {"across": {"policy": "drr"}, "feedback": {"delay": "9ms"}},

@@ -89,9 +89,9 @@ fn what_each_path_sent_and_was_is_recorded() {
     let span_ns = recording.span_ns();
     let found = recording.carried("boat", (&paths, &classes), span_ns);
     for path in 0..2 {
-        for class in 0..3 {
-            let seen = bonded.sent[&(path, class as u8)];
-            assert_eq!(found[path][class], seen, "path {path}, class {class}");
+        for (class, found) in found[path].iter().enumerate() {
+            let seen = &bonded.sent[&(path, class as u8)];
+            assert_eq!(found, seen, "path {path}, class {class}");
         }
         let sum = found[path]
             .iter()
