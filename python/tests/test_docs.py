@@ -64,6 +64,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/records/bounds.md", "bench/bounds_bond.py *"): "searches for many minutes",
     ("docs/records/bounds.md", "bench/memory.py *"): "needs recorded traces that are not ours to distribute",
     ("docs/records/l4s.md", "bench/l4s.py *"): MINUTES,
+    ("docs/records/l4s.md", "bench/l4s_kernel.py *"): LABORATORY,
     ("docs/records/networks.md", "*bench/*.py *"): "runs for minutes, or needs ns-3",
     ("docs/records/networks.md", "cargo test *"): MINUTES,
     (
