@@ -472,11 +472,11 @@ impl Below {
 /// the link's queue, which no later packet may find longer: at all of the capacity it would never drain.
 #[test]
 fn probes_sent_in_outages_leave_nothing_in_the_queue_below() {
+    // Packets leave up to so much late, which the pace makes good.
+    const LATE_NS: usize = 10_000;
     let links = classes([Uses::Stripe, Uses::Stripe, Uses::Stripe], false);
     let mut bonded = Bonded::new(&links, [8_000_000; 2], [20, 60]);
     let full = 8_000_000;
-    // Packets leave up to so much late, which the pace makes good.
-    const LATE_NS: usize = 10_000;
     let mut below = Below {
         bps: full,
         ..Below::default()
