@@ -18,6 +18,7 @@ use crate::capacity::{differs, KnownCapacity};
 use crate::classify::Label;
 use crate::deciding::{Deciding, Out};
 use crate::feedback::Steer;
+use crate::pace::MOST_OCCUPIED_NS;
 use crate::paths::{Carried, Over, Paths, State};
 use crate::recorder::{self, Tap};
 use crate::reservation::Reservation;
@@ -32,10 +33,6 @@ pub const SUPER_PACKET_NS: u64 = 1_000_000;
 
 /// Least capacity given to the scheduler, bit/s: below it, also in an outage, the scheduler gets this value.
 pub const LEAST_BPS: u64 = 1000;
-
-/// A path that is occupied for longer is not occupied further by packets that were in no queue, ns. Probes and their answers may be
-/// more than a slow path carries.
-const MOST_OCCUPIED_NS: u64 = 1_000_000_000;
 
 /// A packet is dropped so long before it has waited for `max_age`, but at most a tenth of that: what is left of the time is
 /// for sealing, sending and receiving it.
@@ -645,14 +642,17 @@ impl Link {
         Some(capacity.or_expiry_ns(ready_ns))
     }
 
-    /// As [`Link::occupy`], of a path, which may be occupied. One that is down, in an outage or occupied for more than
-    /// [`MOST_OCCUPIED_NS`] is left alone: probes sent there must not accumulate.
+    /// As [`Link::occupy`], of a path, which may be occupied. In an outage the packet waits for its end. One that is down or
+    /// occupied for more than [`MOST_OCCUPIED_NS`] is left alone: probes sent there must not accumulate.
     pub fn occupy_path(&mut self, now_ns: u64, path: usize, wire_bytes: u32) {
         if let Some(paths) = &mut self.paths {
             let is_up = paths.sender.bond.paths()[path].up;
             let capacity = &mut paths.capacities[path];
-            let is_blocked = !is_up || capacity.rate_bps(now_ns) == 0;
-            if is_blocked || capacity.pace.free_ns() > now_ns + MOST_OCCUPIED_NS {
+            if capacity.rate_bps(now_ns) == 0 {
+                capacity.pace.hold(now_ns, wire_bytes);
+                return;
+            }
+            if !is_up || capacity.pace.free_ns() > now_ns + MOST_OCCUPIED_NS {
                 return;
             }
             if self.waiting_pkts == 0 && !paths.sender.waits(path) {

@@ -19,6 +19,9 @@ const LATE_FOR_OPPORTUNITIES_NS: u64 = 10_000_000;
 pub const OWED_NS: u64 = 10_000_000;
 /// Part of a packet's time by which it is shortened while there is a debt.
 const SHORTER: f64 = 0.01;
+/// Messages that are in no queue, such as probes, occupy the link so far ahead at most, ns, and in an outage only those sent so
+/// long after its begin or before its end count. They may be more than a slow link carries.
+pub const MOST_OCCUPIED_NS: u64 = 1_000_000_000;
 /// Later than anything that happens, ns.
 const NEVER_NS: u64 = u64::MAX / 4;
 
@@ -121,6 +124,10 @@ pub struct Pace {
     /// Bits of the packets under way that are not yet carried while the capacity is 0. A packet that a trace's end stops counts
     /// whole.
     stuck_bits: f64,
+    /// When the capacity was reported to be 0, ns, if it is since then.
+    outage_ns: Option<u64>,
+    /// Bits of messages sent in this outage, which wait in the link's queue.
+    held_bits: f64,
 }
 
 #[derive(Debug)]
@@ -195,6 +202,8 @@ impl Pace {
             last_bytes: 0,
             under_way_ns: 0,
             stuck_bits: 0.0,
+            outage_ns: None,
+            held_bits: 0.0,
         }
     }
 
@@ -270,6 +279,34 @@ impl Pace {
         self.free_ns()
     }
 
+    /// A message of `bytes` is sent in an outage. It waits in the link's queue and occupies the link when the outage is over
+    /// ([`MOST_OCCUPIED_NS`]).
+    pub fn hold(&mut self, now_ns: u64, bytes: u32) {
+        if self.ready_ns(now_ns) <= now_ns + MOST_OCCUPIED_NS {
+            self.begin(now_ns, bytes);
+        } else if self
+            .outage_ns
+            .is_some_and(|since_ns| now_ns < since_ns + MOST_OCCUPIED_NS)
+        {
+            self.held_bits += 8.0 * f64::from(bytes);
+        }
+    }
+
+    /// Bits of messages held in an outage that occupy the link from now on, at a rate of `bps`.
+    fn release_bits(&mut self, now_ns: u64, bps: u64) -> f64 {
+        if bps == 0 {
+            self.outage_ns.get_or_insert(now_ns);
+            return 0.0;
+        }
+        self.outage_ns = None;
+        let most_bits = bps as f64 * MOST_OCCUPIED_NS as f64 * 1e-9;
+        let held_bits = std::mem::take(&mut self.held_bits).min(most_bits);
+        if held_bits > 0.0 && self.under_way_since_ns(now_ns).is_none() {
+            self.under_way_ns = now_ns;
+        }
+        held_bits
+    }
+
     /// Since when packets are under way that have not been carried yet, ns; none: the link is free. A packet that others follow
     /// before it has ended counts until these have.
     #[must_use]
@@ -293,7 +330,7 @@ impl Pace {
     /// known: there the last packet ends when it would have, or sooner if all of it takes less time at the new rate.
     pub fn set_rate(&mut self, now_ns: u64, bps: u64) {
         let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
-        let left_bits = self.left_bits(now);
+        let left_bits = self.left_bits(now) + self.release_bits(now_ns, bps);
         if self.rate_bps(now_ns) == 0 {
             self.occupied.idle();
         }
@@ -319,6 +356,7 @@ impl Pace {
     /// sooner if the last packet, begun now, would.
     pub fn steer(&mut self, now_ns: u64, bps: u64) {
         let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
+        self.release_bits(now_ns, bps);
         if self.rate_bps(now_ns) == 0 {
             self.occupied.idle();
         }

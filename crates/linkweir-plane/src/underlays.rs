@@ -51,6 +51,9 @@ struct Underlay {
     probe_ns: u64,
     /// When the probes were sent that have no answer, ns, the earliest first.
     unanswered: VecDeque<u64>,
+    /// Since when it is known to have no capacity, ns, and for how long it had none since the first of these probes, ns.
+    empty_ns: Option<u64>,
+    excused_ns: u64,
     /// Since when it answers, ns.
     good_ns: Option<u64>,
     rtt_ns: Option<u64>,
@@ -72,6 +75,7 @@ impl Underlay {
     /// When it fails if there is no further answer, ns.
     fn fails_ns(&self, probing: &Probing) -> Option<u64> {
         let patience_ns = probing.failover_ns.max(2 * self.rtt_ns.unwrap_or_default());
+        let patience_ns = patience_ns + self.excused_ns;
         self.unanswered.front().map(|sent_ns| sent_ns + patience_ns)
     }
 }
@@ -213,11 +217,30 @@ impl Underlays {
             underlay.good_ns = None;
             underlay.mended_ns = None;
             underlay.unanswered.clear();
+            underlay.excused_ns = 0;
         } else if is_news {
             underlay.mended_ns = Some(now_ns);
             underlay.probe_ns = now_ns;
         }
         is_news
+    }
+
+    /// Sets whether a way has capacity. Probes sent while it has none wait, so that time does not count as silence. When it has
+    /// some again, one is sent as soon as the time between two probes allows.
+    pub fn set_capacity(&mut self, now_ns: u64, at: usize, has_some: bool) {
+        let Some(underlay) = self.underlays.get_mut(at) else {
+            return;
+        };
+        if !has_some {
+            underlay.empty_ns.get_or_insert(now_ns);
+        } else if let Some(since_ns) = underlay.empty_ns.take() {
+            if let Some(sent_ns) = underlay.unanswered.front() {
+                underlay.excused_ns += now_ns.saturating_sub(since_ns.max(*sent_ns));
+            }
+            // Capacities may be told in quick succession.
+            let soonest_ns = now_ns.max(underlay.probed_ns + self.probing.every_ns);
+            underlay.probe_ns = underlay.probe_ns.min(soonest_ns);
+        }
     }
 
     /// Whether the peer answers no probes at all, as far as is known.
@@ -375,6 +398,7 @@ impl Underlays {
         }
         // An answer to a later probe shows that an earlier one was lost by chance.
         underlay.unanswered.retain(|other_ns| *other_ns > sent_ns);
+        underlay.excused_ns = 0;
         underlay.rtt_ns = Some(now_ns.saturating_sub(sent_ns));
         underlay.answers += 1;
         underlay.arrived_ns = sent_ns;
@@ -771,5 +795,72 @@ mod tests {
         assert_eq!(underlays.decide(30_000 * MS), None);
         assert_eq!(underlays.answers(1), (0, None));
         assert!(underlays.underlays[0].unanswered.len() <= UNANSWERED);
+    }
+
+    /// A path of 60 ms that answers when it `carries`, and is told to have no capacity at some times, from 0 to 2000 ms; returns when
+    /// it was found dead, ms.
+    fn found_dead(carries: impl Fn(u64) -> bool, has_none: impl Fn(u64) -> bool) -> Option<u64> {
+        let at_once = Probing {
+            every_ns: 50 * MS,
+            failover_ns: 200 * MS,
+            at_once: true,
+            ..PROBING
+        };
+        let mut underlays = Underlays::new(0, at_once, 1);
+        let mut waiting: VecDeque<u64> = VecDeque::new();
+        let mut coming: VecDeque<(u64, u64)> = VecDeque::new();
+        for ms in 0..2000 {
+            let now_ns = ms * MS;
+            underlays.set_capacity(now_ns, 0, !has_none(ms));
+            underlays.carries(0);
+            if carries(ms) {
+                coming.extend(waiting.drain(..).map(|sent_ns| (now_ns + 60 * MS, sent_ns)));
+            }
+            while coming.front().is_some_and(|(at_ns, _)| *at_ns <= now_ns) {
+                let (_, sent_ns) = coming.pop_front().unwrap();
+                underlays.answered(now_ns, 0, sent_ns);
+            }
+            underlays.decide(now_ns);
+            if ms > 500 && !underlays.is_good(0) {
+                return Some(ms);
+            }
+            while underlays.probe(now_ns).is_some() {
+                waiting.push_back(now_ns);
+            }
+        }
+        None
+    }
+
+    /// Probes that waited for the end of an outage of 190 ms have their answers 250 ms after they were sent.
+    #[test]
+    fn an_outage_that_is_told_is_not_taken_for_silence() {
+        let outage = |ms: u64| (1000..1190).contains(&ms);
+        assert_eq!(found_dead(|ms| !outage(ms), outage), None);
+        let found_ms = found_dead(|ms| !outage(ms), |_| false).unwrap();
+        assert!((1100..1250).contains(&found_ms), "{found_ms}");
+    }
+
+    #[test]
+    fn capacities_told_in_quick_succession_cause_no_more_probes() {
+        let mut underlays = Underlays::new(0, AT_ONCE, 1);
+        assert_eq!(underlays.probe(0), Some(0));
+        assert!(underlays.answered(0, 0, 0));
+        assert_eq!(underlays.probe(0), Some(0));
+        let mut probes = 0;
+        for now_ns in (1..=1000).map(|ms| ms * MS) {
+            underlays.set_capacity(now_ns, 0, false);
+            underlays.set_capacity(now_ns, 0, true);
+            while underlays.probe(now_ns).is_some() {
+                probes += 1;
+            }
+        }
+        assert_eq!(probes, 5, "one in each of 200 ms");
+    }
+
+    /// Nor does it hide that a path is dead, though half of the time it is told to have no capacity.
+    #[test]
+    fn a_dead_path_is_found_between_outages() {
+        let found_ms = found_dead(|ms| ms < 1000, |ms| ms >= 1000 && ms / 50 % 2 == 0).unwrap();
+        assert!((1100..1500).contains(&found_ms), "{found_ms}");
     }
 }

@@ -447,6 +447,122 @@ fn probes_of_a_slow_path_do_not_add_up() {
     }
 }
 
+/// The queue of the link below a path, bits, at what this was told to carry.
+#[derive(Default)]
+struct Below {
+    waiting_bits: f64,
+    bps: u64,
+    since_ns: u64,
+}
+
+impl Below {
+    fn pass(&mut self, now_ns: u64) {
+        let passed = (now_ns - self.since_ns) as f64 * 1e-9 * self.bps as f64;
+        self.waiting_bits = (self.waiting_bits - passed).max(0.0);
+        self.since_ns = now_ns;
+    }
+
+    fn add(&mut self, now_ns: u64, bytes: u32) {
+        self.pass(now_ns);
+        self.waiting_bits += 8.0 * f64::from(bytes);
+    }
+}
+
+/// In each second a path that always has packets is told to carry nothing for 150 ms, in which three probes are sent. They wait in
+/// the link's queue, which no later packet may find longer: at all of the capacity it would never drain.
+#[test]
+fn probes_sent_in_outages_leave_nothing_in_the_queue_below() {
+    // Packets leave up to so much late, which the pace makes good.
+    const LATE_NS: usize = 10_000;
+    let links = classes([Uses::Stripe, Uses::Stripe, Uses::Stripe], false);
+    let mut bonded = Bonded::new(&links, [8_000_000; 2], [20, 60]);
+    let full = 8_000_000;
+    let mut below = Below {
+        bps: full,
+        ..Below::default()
+    };
+    let mut number = 0;
+    for ms in 0..3000 {
+        bonded.now_ns = ms * MS;
+        let bps = match ms % 1000 {
+            500 => Some(0),
+            650 => Some(full),
+            _ => None,
+        };
+        if let Some(bps) = bps {
+            below.pass(bonded.now_ns);
+            below.bps = bps;
+            bonded.link.set_path_capacity(bonded.now_ns, 0, bps);
+        }
+        if [510, 560, 610].contains(&(ms % 1000)) {
+            bonded.link.occupy_path(bonded.now_ns, 0, 140);
+            below.add(bonded.now_ns, 140);
+        }
+        for _ in 0..3 {
+            bonded.arrive(1, number, 1000);
+            number += 1;
+        }
+        for now_ns in (ms * MS..(ms + 1) * MS).step_by(LATE_NS) {
+            bonded.now_ns = now_ns;
+            while let Next::Send(..) = bonded.link.next(now_ns, |_| false) {
+                if bonded.link.over().unwrap().path == 0 {
+                    below.pass(now_ns);
+                    let waiting_ns = below.waiting_bits * 1e9 / full as f64;
+                    assert!(
+                        waiting_ns <= 1.01 * LATE_NS as f64,
+                        "{ms} ms: {waiting_ns} ns"
+                    );
+                    below.add(now_ns, 1000);
+                }
+            }
+        }
+    }
+}
+
+/// However many probes an outage had, and however slow the path is then, they occupy it for a second at most, and after a long
+/// outage only those of its first second count.
+#[test]
+fn probes_sent_in_an_outage_do_not_add_up() {
+    let after = |bps: u64, probes: u64| {
+        let mut bonded = slow();
+        bonded.link.set_path_capacity(0, 1, 0);
+        for number in 0..probes {
+            bonded.link.occupy_path(number * 100 * MS, 1, 140);
+        }
+        let now_ns = probes * 100 * MS;
+        bonded.link.set_path_capacity(now_ns, 1, bps);
+        bonded.link.path_free_ns(now_ns, 1).unwrap() - now_ns
+    };
+    // Sums of bits are floats.
+    assert!(after(1000, 3).abs_diff(S) <= 1);
+    assert_eq!(after(1_000_000, 3), 3_360_000);
+    for probes in [10, 100, 36_000] {
+        assert_eq!(after(1_000_000, probes), 11_200_000);
+    }
+}
+
+/// A configured outage ends by itself; what is sent in its last second occupies the path then.
+#[test]
+fn probes_sent_in_a_configured_outage_take_their_time_after_it() {
+    let links = classes([Uses::Stripe, Uses::Stripe, Uses::Stripe], false);
+    let mut bonded = Bonded::new(&links, [8_000_000; 2], [20, 60]);
+    let old = setups([8_000_000; 2]);
+    let mut new = old.clone();
+    new[0].capacity.offered =
+        linkweir_config::signal::Capacity::Rate(linkweir_config::signal::Signal::Steps {
+            points: vec![(0, 8e6), (100 * MS, 0.0), (2000 * MS, 8e6)].into(),
+            end: linkweir_config::signal::End::Hold,
+        });
+    bonded.link.change_paths(0, (&old, &new), &links.classes);
+    for now_ns in [200 * MS, 900 * MS, 1100 * MS, 1900 * MS] {
+        bonded.link.occupy_path(now_ns, 0, 140);
+    }
+    assert_eq!(
+        bonded.link.path_free_ns(1950 * MS, 0),
+        Some(2000 * MS + 280_000)
+    );
+}
+
 /// What a path had not yet carried when it is told to carry nothing goes over the other at once, as it might wait for long. What
 /// it had carried does not.
 #[test]
