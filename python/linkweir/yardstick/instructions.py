@@ -20,7 +20,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import linkweir
 from linkweir.fault import PlanError
 from linkweir.runs.simulate import processors
 from linkweir.scratch import scratch
@@ -93,7 +92,7 @@ def _written(candidate: Candidate, folder: Path) -> Iterator[Path]:
 
 def _totals(folder: Path, files: Sequence[str]) -> list[tuple[int, int]]:
     """For each scenario the instructions of its run and the packets it sent."""
-    package = str(Path(linkweir.__file__).parent)
+    package = str(Path(counted.__file__).parents[1])
     out = folder / "callgrind"
     command = ["valgrind", "--tool=callgrind", "--dump-before=sched_yield", f"--callgrind-out-file={out}"]
     # Hashes and addresses are the same each time, and so are the instructions that depend on them.
