@@ -33,7 +33,7 @@ from linkweir.lab.world import World, below_the_link, world
 from linkweir.scenarios.scenario import Scenario, with_inputs
 from linkweir.sweeps.job import Answer, Job, work
 from linkweir.sweeps.outcome import SweepInterrupted
-from linkweir.yardstick import CASES, LOADS, Yardstick, measure, traffic
+from linkweir.yardstick import CASES, LOADS, Yardstick, figures, measure, traffic
 from linkweir.yardstick.candidates import candidates, fitted
 from linkweir.yardstick.cases import LEFT_OUT
 from linkweir.yardstick.execute import run_yardstick
@@ -472,6 +472,19 @@ def test_figures_agree_with_an_independent_reading_of_the_logs() -> None:
         assert values[key] == pytest.approx(sum(exact_values) / seeds, rel=1e-6, abs=1e-9), key
     assert 1.0 <= values["mos"] <= 4.5
     assert set(values) == set(FIGURES)
+
+
+@pytest.mark.parametrize(("dropped", "mos"), [(0, 1.0), (None, None)])
+def test_a_call_that_loses_all_has_no_score_in_a_kernel(dropped: int | None, mos: float | None) -> None:
+    """Which has no codec, so that a call which loses less has none, either."""
+    row = {
+        "scope": "flow",
+        "flow": traffic.RATED,
+        "arrived_pkts": 9,
+        "delivered_pkts": 0,
+        "dropped_limit_pkts": dropped,
+    }
+    assert figures._call([row], []) == mos
 
 
 def test_fairness_is_of_flows_that_send_all_the_time() -> None:

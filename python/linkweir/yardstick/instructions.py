@@ -169,6 +169,7 @@ def output_of(command: Sequence[str], stop: threading.Event, **options: Any) -> 
         subprocess.CalledProcessError: it failed.
     """
     end_s = time.monotonic() + _LONGEST_S
+    printed = errors = ""
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **options
     ) as process:
