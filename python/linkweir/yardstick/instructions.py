@@ -169,7 +169,6 @@ def output_of(command: Sequence[str], stop: threading.Event, **options: Any) -> 
         subprocess.CalledProcessError: it failed.
     """
     end_s = time.monotonic() + _LONGEST_S
-    printed = errors = ""
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **options
     ) as process:
@@ -186,7 +185,7 @@ def output_of(command: Sequence[str], stop: threading.Event, **options: Any) -> 
                 os.killpg(process.pid, signal.SIGKILL)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command, printed, errors)
-    return printed
+    return str(printed)
 
 
 def _total(part: Path) -> int:
