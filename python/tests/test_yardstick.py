@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 from command import REPOSITORY, SCENARIOS, linkweir, linkweir_process, strict_json
+from processes import wait_until
 
 import linkweir as package
 from linkweir import _native, traces
@@ -196,8 +197,15 @@ def test_what_is_stopped_ends_with_all_that_it_started(tmp_path: Path) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         output_of(["sh", "-c", f"sleep 600 & echo $! > {file}; wait"], OnceStarted())
     state = Path(f"/proc/{int(file.read_text())}/stat")
-    # It may be a zombie until its new parent reaps it.
-    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "ZX"
+
+    def is_gone() -> bool:
+        """It may be a zombie until its new parent reaps it."""
+        try:
+            return state.read_text().rpartition(")")[2].split()[0] in "ZX"
+        except OSError:
+            return True
+
+    wait_until(is_gone)
 
 
 # --- Cases ----------------------------------------------------------------------------------------------------------
