@@ -100,6 +100,7 @@ test: $(VENV)/.built $(VENV)/.test-packages $(SITE)
 test-long: $(VENV)/.built $(VENV)/.test-packages
 	./setup.sh test lab
 	cargo test --locked --workspace --quiet -- long::
+	$(MAKE) -C core check FEW=100
 	$(PYTHON) -m pytest --quiet -rs -m long oracle python/tests
 
 # Rust's lints and format change with its version. Warnings and format fail the check with the version of development only;

@@ -179,12 +179,12 @@ def main():
     parser.add_argument("--jobs", type=report.within(int, 1, 64), default=len(os.sched_getaffinity(0)))
     parser.add_argument("--store", type=Path, default=ROOT / "runs/l4s", metavar="DIR", help="results of runs")
     options = report.options_of(parser)
+    if options.seeds == 1 and options.json:
+        parser.error("--json: needs two seeds, for standard errors")
     cells = [(round_trip, rate) for round_trip in options.round_trips for rate in options.rates]
     found = run_all(options, cells)
     grid = [compared(cell, found, options.seeds) for cell in cells]
     answer = {"seconds": options.seconds, "seeds": options.seeds, "cells": grid}
-    if options.seeds == 1 and options.json:
-        parser.error("--json: needs two seeds, for standard errors")
     report.write(
         options, answer, lambda markdown: report.table(COLUMNS, map(line, grid), sentences(grid), markdown=markdown)
     )

@@ -101,6 +101,7 @@ def test_an_answer_goes_where_it_is_wanted(
             "l4s.py --inside pss --factors",
             "--factors: the marks of two flows in one class are not counted apart; leave --inside out",
         ),
+        ("l4s_kernel.py --seeds 1 --json", "--json: needs two seeds, for standard errors"),
         ("l4s_kernel.py --rates 5", "argument --rates: 5: must list some of 4,12,40,120,200"),
     ],
 )

@@ -278,6 +278,14 @@ def test_fq_codel_at_a_class_becomes_flows() -> None:
     assert found.notes == ("qdisc fq_codel 102: at 10:2 target 9999: left out",)
 
 
+@pytest.mark.parametrize("ecn", [{}, {"ecn": False}])
+def test_fq_codel_without_ecn_at_a_class_is_named(ecn: dict[str, bool]) -> None:
+    """Flows inside a class get marks. tc shows "ecn" only where it is on."""
+    entry = {"kind": "fq_codel", "handle": "102:", "parent": "10:2", "options": {"limit": 10240, **ecn}}
+    found = from_tc(shown(other(1, "matchall", "10:2", "all"), qdiscs=[*QDISCS[:3], entry]))
+    assert found.notes == ("qdisc fq_codel 102: at 10:2 ecn off: left out",)
+
+
 DUALPI2 = {
     "limit": 10000,
     "memory-limit": 30280000,
@@ -313,6 +321,9 @@ def test_dualpi2_at_a_class_becomes_flows_and_carries_its_step() -> None:
     assert found.classes[1]["l4s_step"] == "6000us"
     left = [f"qdisc dualpi2 102: at 10:2 {words}: left out" for words in ("coupling 1", "c-protection 11")]
     assert found.notes == (*left, "qdisc dualpi2 102: at 10:2 ecn-mask any-ect: left out")
+    assert queue(**{"memory-limit": 100_000}).notes == ("qdisc dualpi2 102: at 10:2 memory-limit 100000: left out",)
+    # Linux sets it with the limit, to twice as many packets of 1514 bytes.
+    assert queue(**{"limit": 50, "memory-limit": 151_400}).notes == ()
     packets = {key: value for key, value in DUALPI2.items() if key != "step-thresh-us"} | {"step-thresh-pkts": 3}
     entry = {"kind": "dualpi2", "handle": "102:", "parent": "10:2", "options": packets}
     found = from_tc(shown(other(1, "matchall", "10:2", "all"), qdiscs=[*QDISCS[:3], entry]))

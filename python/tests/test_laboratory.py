@@ -122,6 +122,12 @@ def fifo(**changes: Any) -> dict[str, Any]:
     return {**base, "link": link, "flow": [flow], **changes}
 
 
+def test_a_kernel_without_dctcp_names_the_one_that_has_it() -> None:
+    scenario = {**fifo(), "flow": [{"class": "all", "kind": "tcp", "cc": "dctcp"}]}
+    with pytest.raises(linkweir.ScenarioError, match="compare and yardstick have it with --kernel newest"):
+        world(linkweir.Scenario.from_dict(scenario), KINDS)
+
+
 @pytest.mark.parametrize(
     ("scenario", "key"),
     [

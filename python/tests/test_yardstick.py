@@ -9,18 +9,23 @@ import importlib
 import itertools
 import json
 import math
+import os
 import re
 import shutil
+import subprocess
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command import REPOSITORY, SCENARIOS, linkweir, linkweir_process, strict_json
+from processes import wait_until
 
 import linkweir as package
 from linkweir import _native, traces
 from linkweir.comparison.fitting import listed_policies
+from linkweir.comparison.plan import notes_of_peer
 from linkweir.comparison.promises import KEPT, MISSED
 from linkweir.comparison.virtual import VirtualTime
 from linkweir.fault import DirectoryError, PlanError
@@ -29,12 +34,12 @@ from linkweir.lab.world import World, below_the_link, world
 from linkweir.scenarios.scenario import Scenario, with_inputs
 from linkweir.sweeps.job import Answer, Job, work
 from linkweir.sweeps.outcome import SweepInterrupted
-from linkweir.yardstick import CASES, LOADS, Yardstick, measure, traffic
+from linkweir.yardstick import CASES, LOADS, Yardstick, figures, measure, traffic
 from linkweir.yardstick.candidates import candidates, fitted
 from linkweir.yardstick.cases import LEFT_OUT
 from linkweir.yardstick.execute import run_yardstick
 from linkweir.yardstick.figures import FIGURES, Found, dominating
-from linkweir.yardstick.instructions import instructions
+from linkweir.yardstick.instructions import Counts, count, instructions, output_of
 from linkweir.yardstick.plan import prepare
 
 STARVING = '''
@@ -108,6 +113,7 @@ def test_docstrings(module: str) -> None:
 # --- Cost -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_instructions_are_counted_and_two_counts_agree(tmp_path: Path) -> None:
     """A policy that compares all queues ten times for each packet costs more than one that does so once."""
     slow = tmp_path / "slow.py"
@@ -130,6 +136,7 @@ def test_instructions_are_counted_and_two_counts_agree(tmp_path: Path) -> None:
     assert instructions(candidates(["pss"])) == {"pss": found["pss"]}
 
 
+@pytest.mark.slow
 def test_a_policy_in_c_is_counted(tmp_path: Path) -> None:
     if shutil.which("valgrind") is None:
         pytest.skip("valgrind is not installed")
@@ -151,8 +158,54 @@ def test_without_valgrind_nothing_is_counted_and_the_page_says_so(
     found = measure(["fifo"], cases=[LONG_TCP[0]], seeds=1, jobs=1, instructions=True, out=tmp_path / "out")
     assert found.facts.instructions == {"fifo": None}
     assert {row["instructions_per_packet"] for row in found.records} == {None}
-    assert "<td>not counted</td>" in (tmp_path / "out" / "report.html").read_text()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<td>not counted</td>" in page
+    assert "Not counted: fifo: valgrind is not installed." in page
     assert Yardstick.load(tmp_path / "out").facts == found.facts
+
+
+def program(folder: Path, name: str, script: str) -> None:
+    """A program of this name in a folder for PATH."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_a_count_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a container forbids to fix addresses: then it is done without."""
+    program(tmp_path / "bin", "setarch", "exit 1")
+    program(tmp_path / "bin", "valgrind", "echo '==7== of valgrind' >&2; echo no room for \"$1\" >&2; exit 1")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    found = count(candidates(["fifo"]), jobs=1)
+    assert found == Counts({"fifo": None}, {"fifo": "no room for --tool=callgrind"})
+
+
+def test_addresses_are_fixed_only_where_they_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path / "bin", "setarch", '[ "$2" = true ] || { echo fixed >&2; exit 1; }')
+    program(tmp_path / "bin", "valgrind", "exit 1")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    assert count(candidates(["fifo"]), jobs=1).reasons == {"fifo": "fixed"}
+
+
+def test_what_is_stopped_ends_with_all_that_it_started(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+
+    class OnceStarted(threading.Event):
+        def is_set(self) -> bool:
+            return file.is_file() and file.read_text().endswith("\n")
+
+    with pytest.raises(subprocess.TimeoutExpired):
+        output_of(["sh", "-c", f"sleep 600 & echo $! > {file}; wait"], OnceStarted())
+    state = Path(f"/proc/{int(file.read_text())}/stat")
+
+    def is_gone() -> bool:
+        """It may be a zombie until its new parent reaps it."""
+        try:
+            return state.read_text().rpartition(")")[2].split()[0] in "ZX"
+        except OSError:
+            return True
+
+    wait_until(is_gone)
 
 
 # --- Cases ----------------------------------------------------------------------------------------------------------
@@ -310,7 +363,9 @@ def test_a_kernel_gets_packets_for_calls_and_no_film() -> None:
         assert run.job.place[2] == ("" if run.case.number % 2 else "cake")
     notes = facts.entries[1].notes
     assert "the film is left out" in notes
-    assert any("cake" in note or "operator" in note or "tc" in note for note in notes)
+    of_the_peer = notes_of_peer("cake", NoKernel())
+    assert len(of_the_peer) >= 2
+    assert notes[: len(of_the_peer)] == of_the_peer
     simulated, _ = prepare(["pss"], ["leo-slots"], seeds=2)
     assert {run.job.identity for run in plan.runs}.isdisjoint(run.job.identity for run in simulated.runs)
 
@@ -336,6 +391,12 @@ def test_what_the_laboratory_cannot_do_is_refused(
     (tmp_path / "mine.py").write_text(STARVING)
     with pytest.raises(PlanError, match=re.escape(said)):
         prepare([policy], cases, laboratory=NoKernel())
+
+
+def test_instructions_of_a_kernel_are_refused() -> None:
+    """They would be those of the simulator's policy of the same name."""
+    with pytest.raises(PlanError, match="instructions: only the simulator's are counted; leave them out, or where"):
+        prepare(["fq_codel"], ["geo"], seeds=1, instructions=True, laboratory=NoKernel())
 
 
 def test_most_cases_run_in_the_laboratory() -> None:
@@ -419,6 +480,19 @@ def test_figures_agree_with_an_independent_reading_of_the_logs() -> None:
         assert values[key] == pytest.approx(sum(exact_values) / seeds, rel=1e-6, abs=1e-9), key
     assert 1.0 <= values["mos"] <= 4.5
     assert set(values) == set(FIGURES)
+
+
+@pytest.mark.parametrize(("dropped", "mos"), [(0, 1.0), (None, None)])
+def test_a_call_that_loses_all_has_no_score_in_a_kernel(dropped: int | None, mos: float | None) -> None:
+    """Which has no codec, so that a call which loses less has none, either."""
+    row = {
+        "scope": "flow",
+        "flow": traffic.RATED,
+        "arrived_pkts": 9,
+        "delivered_pkts": 0,
+        "dropped_limit_pkts": dropped,
+    }
+    assert figures._call([row], []) == mos
 
 
 def test_fairness_is_of_flows_that_send_all_the_time() -> None:

@@ -56,8 +56,10 @@ _DUALPI2 = {
 }
 """The same of DualPI2, without its step, and what `flows = "dualpi2"` has."""
 _L4S_STEP_US = 1000
+_PACKET_BYTES = 1514
+"""Linux sets DualPI2's memory limit with its limit: to twice as many packets of an MTU of 1500 bytes."""
 _TIME_US, _GAIN = 1.0, 1 / 128
-"""By so much may a value differ that was set to a default: times of CoDel have units of 1.024 us, gains 1/256."""
+"""Differences up to this are rounding: times of CoDel have units of 1.024 us, gains 1/256."""
 
 Object = Mapping[str, Any]
 
@@ -424,9 +426,14 @@ def _note_settings(
     for key in keys:
         usual = defaults.get(key)
         value = options.get(key, usual)
-        near = isinstance(value, (int, float)) and isinstance(usual, (int, float)) and abs(value - usual) <= least
+        near = _is_number(value) and _is_number(usual) and abs(value - usual) <= least
         if value != usual and not near:
-            shown.notes.append(f"{name} {key} {value}: left out")
+            said = ("off", "on")[value] if isinstance(value, bool) else value
+            shown.notes.append(f"{name} {key} {said}: left out")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -508,10 +515,13 @@ def _queue(shown: _Shown, entry: Object) -> dict[str, Any]:
     if kind in ("bfifo", "red"):
         held = {"limit_bytes": f"{options['limit']}B"} if held else {}
     if kind == "fq_codel":
+        # tc shows "ecn" only where it is on.
+        options = {"ecn": False, **options} if options else options
         _note_settings(shown, name, options, _FQ_CODEL, (*_FQ_CODEL, "ce_threshold"), _TIME_US)
         return {**held, "flows": "fq_codel"}
     if kind == "dualpi2":
-        _note_settings(shown, name, options, _DUALPI2, (*_DUALPI2, "step-thresh-pkts"), _GAIN)
+        defaults = {**_DUALPI2, "memory-limit": 2 * options.get("limit", 0) * _PACKET_BYTES}
+        _note_settings(shown, name, options, defaults, (*defaults, "step-thresh-pkts"), _GAIN)
         step_us = options.get("step-thresh-us", _L4S_STEP_US)
         step = {"l4s_step": f"{step_us}us"} if step_us != _L4S_STEP_US else {}
         return {**held, "flows": "dualpi2", **step}

@@ -325,6 +325,8 @@ def check_sources(entries: Sequence[Mapping[str, Any]], controls: Collection[str
             raise unfit(f"flow[{number}].{key}", flow[key], words)
         if flow.get("cc", "cubic") not in controls:
             words = f"must be one of {', '.join(controls)} in the laboratory, whose kernel is built without the others"
+            if flow["cc"] == "dctcp":
+                words += "; compare and yardstick have it with --kernel newest"
             raise unfit(f"flow[{number}].cc", flow["cc"], words)
 
 

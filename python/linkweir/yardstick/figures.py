@@ -204,7 +204,9 @@ def _call(rows: Sequence[Mapping[str, Any]], spread: Sequence[delays.Distributio
         return None
     heard = next((one for one in spread if one.flow == RATED and one.kind == "one-way"), None)
     if heard is None:
-        return None if any(row["delivered_pkts"] for row in flows) else 1.0
+        # A kernel counts no drops of the limit, and its calls have no codec.
+        of_a_kernel = any(row["dropped_limit_pkts"] is None for row in flows)
+        return None if of_a_kernel or any(row["delivered_pkts"] for row in flows) else 1.0
     lost = min(max(0.0, 1.0 - sum(row["delivered_pkts"] for row in flows) / sent), 1.0)
     played = quality.fixed_buffer(heard.upper_s, PLAYOUT_S, counts=heard.packets, lost=lost)
     return quality.e_model(played.delay_s + quality.CODECS[CODEC].delay_s, played.loss, CODEC).mos

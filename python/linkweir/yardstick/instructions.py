@@ -13,14 +13,17 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-import linkweir
 from linkweir.fault import PlanError
 from linkweir.runs.simulate import processors
 from linkweir.scratch import scratch
@@ -44,10 +47,30 @@ _CASE = Case(
 )
 _LONGEST_S = 600
 """A policy that takes longer is not counted."""
+_LOOK_S = 0.2
+"""How often a count looks whether it is still wanted."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The cost of policies, by label.
+
+    Attributes:
+        instructions: per packet; None where they could not be counted.
+        reasons: of each policy that could not be counted: why, in words.
+    """
+
+    instructions: dict[str, int | None] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
 
 
 def instructions(measured: Sequence[Candidate], *, jobs: int | None = None) -> dict[str, int | None]:
-    """Instructions per packet of each policy, by label; None where they could not be counted.
+    """Instructions per packet of each policy, by label; None where they could not be counted. See `count`."""
+    return count(measured, jobs=jobs).instructions
+
+
+def count(measured: Sequence[Candidate], *, jobs: int | None = None) -> Counts:
+    """Counts the instructions of each policy.
 
     Nothing is counted without valgrind. A policy that the simulator cannot run is not counted either.
 
@@ -55,23 +78,57 @@ def instructions(measured: Sequence[Candidate], *, jobs: int | None = None) -> d
         measured: the policies.
         jobs: processes at a time; as many as there are processors when None.
     """
+    labels = [one.label for one in measured]
     if not shutil.which("valgrind"):
-        return {one.label: None for one in measured}
-    with ThreadPoolExecutor(jobs or processors()) as pool:
-        found = pool.map(_counted, measured)
-        return {one.label: count for one, count in zip(measured, found, strict=True)}
+        return Counts(dict.fromkeys(labels), dict.fromkeys(labels, "valgrind is not installed"))
+    stop = threading.Event()
+    steady = _steady()
+    pool = ThreadPoolExecutor(jobs or processors())
+    try:
+        found = list(pool.map(lambda one: _counted(one, steady, stop), measured))
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
+    counts = {label: one if isinstance(one, int) else None for label, one in zip(labels, found, strict=True)}
+    return Counts(counts, {label: one for label, one in zip(labels, found, strict=True) if isinstance(one, str)})
 
 
-def _counted(candidate: Candidate) -> int | None:
-    """Counts one, in a process of its own: what ran before it there would change where its memory is."""
+def _steady() -> list[str]:
+    """With this in front a process has the same addresses each time, and so the instructions that depend on them.
+
+    Containers may refuse it; without it counts differ by a few instructions.
+    """
+    command = ["setarch", "-R"]
+    try:
+        subprocess.run([*command, "true"], check=True, capture_output=True, timeout=_LONGEST_S)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return command
+
+
+def _counted(candidate: Candidate, steady: Sequence[str], stop: threading.Event) -> int | str:
+    """Counts one, in a process of its own: what ran before it there would change where its memory is.
+
+    Returns instructions per packet, or why there are none.
+    """
     with scratch() as folder:
         try:
             files = [str(file) for file in _written(candidate, folder)]
-            short, long = _totals(folder, files)
-        except (PlanError, OSError, subprocess.SubprocessError, ValueError):
-            return None
+            short, long = _totals(folder, files, steady, stop)
+        except subprocess.TimeoutExpired:
+            return f"it took longer than {_LONGEST_S} s"
+        except subprocess.CalledProcessError as error:
+            return _last_line(error.stderr) or f"the process ended with {error.returncode}"
+        except (PlanError, OSError, ValueError) as error:
+            return str(error)
     pkts = long[1] - short[1]
-    return round((long[0] - short[0]) / pkts) if pkts > 0 else None
+    return round((long[0] - short[0]) / pkts) if pkts > 0 else "it sent no packets"
+
+
+def _last_line(text: str) -> str:
+    """Of what a program wrote to standard error; valgrind's own lines begin with its process number."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not re.match(r"==\d+==", line)]
+    return lines[-1] if lines else ""
 
 
 def _written(candidate: Candidate, folder: Path) -> Iterator[Path]:
@@ -91,27 +148,44 @@ def _written(candidate: Candidate, folder: Path) -> Iterator[Path]:
         yield file
 
 
-def _totals(folder: Path, files: Sequence[str]) -> list[tuple[int, int]]:
+def _totals(folder: Path, files: Sequence[str], steady: Sequence[str], stop: threading.Event) -> list[tuple[int, int]]:
     """For each scenario the instructions of its run and the packets it sent."""
-    package = str(Path(linkweir.__file__).parent)
+    package = str(Path(counted.__file__).parents[1])
     out = folder / "callgrind"
     command = ["valgrind", "--tool=callgrind", "--dump-before=sched_yield", f"--callgrind-out-file={out}"]
-    # Hashes and addresses are the same each time, and so are the instructions that depend on them.
-    steady = ["setarch", "-R"] if shutil.which("setarch") else []
     search = json.dumps([path for path in sys.path if path])
     program = [sys.executable, "-s", "-S", counted.__file__, package, search, *files]
     environment = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        [*steady, *command, *program],
-        env=environment,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=_LONGEST_S,
-    )
+    printed = output_of([*steady, *command, *program], stop, env=environment, cwd=folder)
     # The first part is what came before the first mark; then runs alternate with what is between them.
-    return [(_total(Path(f"{out}.{2 * run}")), pkts) for run, pkts in enumerate(json.loads(done.stdout), 1)]
+    return [(_total(Path(f"{out}.{2 * run}")), pkts) for run, pkts in enumerate(json.loads(printed), 1)]
+
+
+def output_of(command: Sequence[str], stop: threading.Event, **options: Any) -> str:
+    """What a command prints. It has a process group of its own, which is killed when `stop` is set.
+
+    Raises:
+        subprocess.TimeoutExpired: it took longer than 600 s, or was stopped.
+        subprocess.CalledProcessError: it failed.
+    """
+    end_s = time.monotonic() + _LONGEST_S
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **options
+    ) as process:
+        try:
+            while True:
+                try:
+                    printed, errors = process.communicate(timeout=_LOOK_S)
+                    break
+                except subprocess.TimeoutExpired:
+                    if stop.is_set() or time.monotonic() > end_s:
+                        raise
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command, printed, errors)
+    return str(printed)
 
 
 def _total(part: Path) -> int:

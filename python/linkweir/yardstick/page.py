@@ -164,9 +164,12 @@ def _cost(results: Results) -> str:
         return ""
     table = html_page.table(["policy", "instructions per packet"], [[one, _count(n)] for one, n in counts.items()])
     note = (
-        "Of the simulator with the policy, counted by callgrind on an overloaded link without TCP; differences of 2 % "
-        "mean nothing. Not counted: valgrind is not installed, or the policy failed."
+        "Of the simulator with the policy, counted by callgrind on an overloaded link without TCP; differences below "
+        "2 % between policies mean nothing."
     )
+    missing = "; ".join(f"{policy}: {why}" for policy, why in results.facts.not_counted.items())
+    if missing:
+        note += f" Not counted: {html.escape(missing)}."
     return f'<h2>Cost</h2>{table}<p class="below">{note}</p>'
 
 

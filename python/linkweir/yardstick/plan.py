@@ -15,7 +15,8 @@ from linkweir.sweeps.keys import nearest
 from linkweir.sweeps.plan import Plan
 from linkweir.yardstick.candidates import candidates, fitted
 from linkweir.yardstick.cases import CASES, FIELD, Case
-from linkweir.yardstick.instructions import instructions as counted
+from linkweir.yardstick.instructions import Counts
+from linkweir.yardstick.instructions import count as counted
 from linkweir.yardstick.virtual import job
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Facts:
         commit: of Linkweir.
         instructions: of each policy, per packet; None if they could not be counted. Empty if they were not asked for.
         kernel: the laboratory's, in words; empty in the simulator.
+        not_counted: of each policy whose instructions could not be counted: why.
     """
 
     policies: tuple[str, ...]
@@ -67,6 +69,7 @@ class Facts:
     commit: str
     instructions: dict[str, int | None] = field(default_factory=dict)
     kernel: str = ""
+    not_counted: dict[str, str] = field(default_factory=dict)
 
     @property
     def places(self) -> list[tuple[str, str]]:
@@ -102,7 +105,7 @@ def prepare(
         cases: names; all, or those of ``--quick``, when empty.
         seeds: runs of each.
         quick: few cases, with one load each.
-        instructions: those of each policy are counted, which takes seconds.
+        instructions: those of each policy are counted, which takes tens of seconds; in the simulator only.
         jobs: processes that count at a time; as many as there are processors when None.
         laboratory: does the runs, of the cases that are named.
 
@@ -113,6 +116,8 @@ def prepare(
     """
     if laboratory is not None and not cases:
         raise PlanError("where = virtual: a kernel is far slower than the simulator; name the cases wanted")
+    if laboratory is not None and instructions:
+        raise PlanError("instructions: only the simulator's are counted; leave them out, or where = virtual")
     count = SEEDS if seeds is None else seeds
     if not 1 <= count <= MOST_SEEDS:
         raise PlanError(f"seeds = {count}: must be 1 .. {MOST_SEEDS}")
@@ -132,6 +137,7 @@ def prepare(
         shown = {"test_case": case.name, "load": load, "policy": candidate.label}
         of_seeds = {seed: one.scenario for seed, one in by_seed.items()}
         scenarios.append((shown, found.scenario if case.slot_s is None else of_seeds))
+    cost = counted(measured, jobs=jobs) if instructions else Counts()
     plan = Plan.of_scenarios(NAME, scenarios, seeds_of_runs, None if laboratory is None else jobs_there)
     return plan, Facts(
         policies=tuple(one.label for one in measured),
@@ -139,8 +145,9 @@ def prepare(
         seeds=seeds_of_runs,
         entries=tuple(entries),
         commit=str(build()["commit"]),
-        instructions=counted(measured, jobs=jobs) if instructions else {},
+        instructions=cost.instructions,
         kernel="" if laboratory is None else laboratory.where,
+        not_counted=cost.reasons,
     )
 
 

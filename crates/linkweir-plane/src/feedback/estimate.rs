@@ -32,7 +32,7 @@ const EMPTY_NS: f64 = 1e6;
 /// A change of the delay by this many standard deviations of the jitter is no jitter. With more of them a fall of the capacity
 /// is seen later; with fewer, jitter is taken for it, and less of the link is used.
 const CLEAR: f64 = 2.0;
-/// Greatest jitter with which the lowest capacity is taken for one, ns: a packet of 1250 bytes at 10 Mbit/s.
+/// Above this jitter falls are not anticipated, ns: a packet of 1250 bytes at 10 Mbit/s.
 const STEADY_NS: f64 = 1e6;
 /// Greatest round trip in which the capacity grows as fast as it may, ns.
 const NEAR_NS: f64 = 100e6;

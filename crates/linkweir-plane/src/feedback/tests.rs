@@ -245,17 +245,61 @@ fn falls_that_are_no_longer_anticipated_bound_nothing() {
     assert!(path.feedback.estimate.capacity_bps > 0.9 * 14e6);
 }
 
+/// The capacity from which a fall is harmless grows by 1 + 15 ms / (round trip + 20 ms) every 3 s, as each lowest capacity is
+/// remembered for that long.
+#[test]
+fn after_a_deep_fall_the_bound_of_anticipated_falls_rises_step_by_step() {
+    for (way_ms, steps_s) in [(30, 3.0 * steps(60.0)), (250, 3.0 * steps(500.0))] {
+        let [usual_s, anticipated_s] = [false, true].map(|anticipate| {
+            let mut path = Path::new(16.0, 10);
+            path.way_ns = way_ms * MS;
+            path.feedback.set_bounds(Bounds {
+                anticipate,
+                ..BOUNDS
+            });
+            path.run(60.0);
+            path.capacity_bps = 3.5e6;
+            path.run(11.3);
+            path.capacity_bps = 16e6;
+            let mut seconds = 1.0;
+            while path.run(1.0) < 0.9 * 16.0 {
+                seconds += 1.0;
+            }
+            seconds
+        });
+        // Full seconds are measured, and one step may begin late.
+        assert!(
+            (anticipated_s - steps_s).abs() <= 4.0,
+            "{anticipated_s} s, not {steps_s} s, over {way_ms} ms"
+        );
+        assert!(
+            usual_s < 0.2 * anticipated_s,
+            "{usual_s} s over {way_ms} ms"
+        );
+    }
+}
+
+/// How many such steps it takes from 3.5 to 90 % of 16 Mbit/s.
+fn steps(rtt_ms: f64) -> f64 {
+    (0.9_f64 * 16.0 / 3.5).ln() / (1.0 + 15.0 / (rtt_ms + 20.0)).ln()
+}
+
 #[test]
 fn a_link_that_does_not_vary_loses_nothing_where_falls_are_anticipated() {
     for (capacity, begin) in [(10.0, 10), (10.0, 40), (10.0, 2), (3.0, 10)] {
-        let mut path = Path::new(capacity, begin);
-        path.feedback.set_bounds(Bounds {
-            anticipate: true,
-            ..BOUNDS
+        let [usual, anticipated] = [false, true].map(|anticipate| {
+            let mut path = Path::new(capacity, begin);
+            path.feedback.set_bounds(Bounds {
+                anticipate,
+                ..BOUNDS
+            });
+            path.run(20.0);
+            path.run(60.0)
         });
-        path.run(20.0);
-        let mbit = path.run(60.0);
-        assert!(mbit > 0.93 * capacity, "{mbit} of {capacity} from {begin}");
+        assert!(
+            anticipated >= 0.995 * usual,
+            "{anticipated} of {usual} from {begin}"
+        );
     }
 }
 
