@@ -197,14 +197,12 @@ def test_paths_are_those_of_the_file_in_which_a_replay_begins(tmp_path: Path) ->
     upgraded = WITH_PATHS + block(upgraded[16 : 16 + length]) + upgraded[16 + length :]
     recording = Recording("upgraded", [named_only(2), upgraded])
     assert recording.part().recorded_paths == []
-    with pytest.raises(
-        PlanError, match="--rate or --trace to replay it over one link, or --from 2s, from when on it has"
-    ):
+    with pytest.raises(PlanError, match="replay it over one link, or --from 2s, from when on it has each"):
         prepare(recording.part(), tmp_path)
     part = recording.part(start="2s")
     assert [path.states for path in part.recorded_paths] == [((0.0, 4_000_000, 0.02),), ((0.0, 2_000_000, 0.05),)]
     assert [link["cost"] for link in prepare(part, tmp_path).keys["link"]] == [1, 10]
-    with pytest.raises(PlanError, match="over one link$"):
+    with pytest.raises(PlanError, match=r"over one link$"):
         prepare(recording.part(stop="1s"), tmp_path)
 
 

@@ -267,7 +267,7 @@ class Part:
 
     @property
     def paths_known_from_s(self) -> float | None:
-        """When a file begins that says what each path was, s after the recording's first packet; None: there is none."""
+        """When a file begins that says what each path was, s after the recording's first packet; None: never."""
         known = self.recording.knows_paths(self.peer)
         first_ns = self.recording._native.span_ns[0]
         later = self.recording.sections[self._number + 1 :]
