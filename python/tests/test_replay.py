@@ -281,7 +281,8 @@ def test_closed_sources_react_to_the_paths(tmp_path: Path) -> None:
     assert made.closed == ("rest",)
     assert any("round trip as recorded of each path" in note for note in made.notes)
     by_name = {one.name: one for one in compare(made, run(made.scenario))}
-    assert by_name["rest"].replayed_bps == pytest.approx(by_name["rest"].recorded_bps, rel=0.3)
+    # It gets 7.5 % less: connections of CUBIC do not fill the paths at all times, as the recorded packets did.
+    assert by_name["rest"].replayed_bps == pytest.approx(by_name["rest"].recorded_bps, rel=0.1)
 
 
 def test_a_later_version_is_refused_by_name(tmp_path: Path) -> None:
