@@ -254,6 +254,8 @@ class Recording:
         """Changes: ns after the begin of the span, bit/s."""
     def path_states(self, peer: str, paths: list[str], span_ns: tuple[int, int]) -> list[list[tuple[int, int, int]]]:
         """Per path its changes: ns after the begin of the span, bit/s, delay in ns."""
+    def knows_paths(self, peer: str) -> list[bool]:
+        """For each section whether it says what each of the paths to a peer was."""
     def carried(
         self, peer: str, names: tuple[list[str], list[str]], span_ns: tuple[int, int]
     ) -> list[list[tuple[int, int]]]:

@@ -22,6 +22,7 @@ from linkweir.bounds.attack_network import climb_network
 from linkweir.bounds.bonds import BoundsOfBond, bounds_of_bonds
 from linkweir.bounds.curve import Curve, longest_wait, longest_wait_at, minimum, rate_latency, token_bucket
 from linkweir.bounds.network import network_bounds
+from linkweir.commands.bounds_bond import sentences
 from linkweir.commands.cli import app
 from linkweir.fault import ScenarioError
 from linkweir.runs.simulate import run
@@ -280,7 +281,7 @@ def test_limits_and_reorder_that_lose_nothing_lose_nothing(first: int, bonds: in
         rng = random.Random(seed)
         scenario, envelopes = draw(rng)
         (found,) = bounds_of_bonds(scenario, envelopes=envelopes)
-        if any(bound.delay_s is None or not bound.sure for bound in found.classes):
+        if any(bound.delay_s is None or not bound.arrives for bound in found.classes):
             continue
         network = Bonds(scenario, [found], envelopes)
         case = network.first_cases(network.names[0])[0]
@@ -288,6 +289,10 @@ def test_limits_and_reorder_that_lose_nothing_lose_nothing(first: int, bonds: in
             case = network.mutated(rng, case)
         with scratch() as folder:
             keys = network.candidate(case, folder)
+            if all(bound.sure for bound in found.classes):
+                as_written = run(Scenario.from_dict(keys))
+                assert sum(as_written.bond_paths["late_pkts"].to_pylist()) == 0, seed
+                assert sum(as_written.bond_receivers["given_up_pkts"].to_pylist()) == 0, seed
             for entry, bound in zip(keys["bond"][0]["class"], found.classes, strict=True):
                 assert entry["name"] == bound.name
                 assert bound.reorder_s is not None
@@ -316,6 +321,32 @@ def test_a_shorter_reorder_loses_a_packet() -> None:
             late.append(sum(run(Scenario.from_dict(keys)).bond_paths["late_pkts"].to_pylist()))
     assert late[0] == 0
     assert late[1] > 0
+
+
+def test_a_class_whose_reorder_is_too_short_is_not_sure() -> None:
+    """Links of 0 and 50 ms: a packet of 8,000 bit over the first comes 50 ms before one over the second, and each takes
+    0.8 ms. With 5 ms, the simulator drops what comes later."""
+    links = [TEN, {**TEN, "delay": "50ms"}]
+    for paths in ("stripe", "all"):
+        for reorder, is_sure in (("5ms", False), ("51ms", True), ("none", True)):
+            scenario = bond(links, [{"name": "a", "paths": paths, "packet": "1000B", "reorder": reorder}])
+            found = bounded(scenario, "f0=20kB:1Mbit")
+            (bound,) = found.classes
+            if paths == "stripe":
+                assert bound.reorder_s is not None
+                assert 0 < bound.reorder_s - Fraction(5, 100) < ROUNDING
+                assert bound.sure is is_sure
+            needed = f"{float(bound.reorder_s or 0) * 1e3:.3f} ms"
+            short = f"a: reorder 5 ms is shorter than {needed}: late packets are dropped"
+            assert sentences([bound]) == ([] if bound.sure else [short])
+            network = Bonds(scenario, [found], ["f0=20kB:1Mbit"])
+            with scratch() as folder:
+                result = run(Scenario.from_dict(network.candidate(network.first_cases("f0")[0], folder)))
+            dropped = sum(result.bond_paths["late_pkts"].to_pylist())
+            if bound.sure:
+                assert dropped == 0
+            elif paths == "stripe":
+                assert dropped > 0
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

@@ -147,6 +147,14 @@ cost = 10
 """
 
 
+def named_only(seconds: int, origin_s: int = 1_769_824_800) -> bytes:
+    """As `over_paths`, by a gateway of before 2026-12: it names the paths, and has the capacity of them all."""
+    entries = capacity(6_000_000)
+    for at in range(100 * seconds):
+        entries += (b"\x00\x01" if at else b"") + cell(0, 5, 1500)
+    return head(origin_s, ["all"]) + peer(0, "ship", 'paths = ["starlink", "lte"]\n') + counts(0, entries)
+
+
 def over_paths(lte: Iterable[tuple[int, int, int]] = ((0, 2_000_000, 50_000_000),), uses: str = '"spill"') -> bytes:
     """Three seconds of 5 packets of 1500 bytes each bin, 6 Mbit/s, over starlink with 4 Mbit/s and lte.
 
@@ -179,6 +187,28 @@ def test_paths_written_by_the_book_are_read_and_replayed(tmp_path: Path) -> None
     # 4 Mbit/s for 3 s; then what one link can have of 2 Mbit/s for 1 s and 1 Mbit/s for 2 s, but for the first 10 ms.
     assert now["starlink"] == pytest.approx(1_500_000, abs=1500)
     assert now["lte"] == pytest.approx(500_000, abs=4500)
+
+
+def test_paths_are_those_of_the_file_in_which_a_replay_begins(tmp_path: Path) -> None:
+    """The gateway was upgraded after 2 s: until then nothing is known of each path."""
+    upgraded = over_paths().replace(b"origin_unix_ns = 1769824800", b"origin_unix_ns = 1769824802")
+    # Another text needs another checksum.
+    length = int.from_bytes(upgraded[8:12], "little")
+    upgraded = WITH_PATHS + block(upgraded[16 : 16 + length]) + upgraded[16 + length :]
+    recording = Recording("upgraded", [named_only(2), upgraded])
+    assert recording.part().recorded_paths == []
+    with pytest.raises(PlanError, match="replay it over one link, or --from 2s, from when on it has each"):
+        prepare(recording.part(), tmp_path)
+    part = recording.part(start="2s")
+    assert [path.states for path in part.recorded_paths] == [((0.0, 4_000_000, 0.02),), ((0.0, 2_000_000, 0.05),)]
+    assert [link["cost"] for link in prepare(part, tmp_path).keys["link"]] == [1, 10]
+    with pytest.raises(PlanError, match=r"over one link$"):
+        prepare(recording.part(stop="1s"), tmp_path)
+
+
+def test_a_path_of_which_nothing_is_known_is_not_held_to_be_dead(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="give --rate or --trace"):
+        prepare(Recording("unknown", [over_paths([])]).part(), tmp_path)
 
 
 def test_a_replay_over_paths_gives_the_bytes_of_each_path_and_class(tmp_path: Path) -> None:
@@ -251,7 +281,8 @@ def test_closed_sources_react_to_the_paths(tmp_path: Path) -> None:
     assert made.closed == ("rest",)
     assert any("round trip as recorded of each path" in note for note in made.notes)
     by_name = {one.name: one for one in compare(made, run(made.scenario))}
-    assert by_name["rest"].replayed_bps == pytest.approx(by_name["rest"].recorded_bps, rel=0.3)
+    # It gets 7.5 % less: connections of CUBIC do not fill the paths at all times, as the recorded packets did.
+    assert by_name["rest"].replayed_bps == pytest.approx(by_name["rest"].recorded_bps, rel=0.1)
 
 
 def test_a_later_version_is_refused_by_name(tmp_path: Path) -> None:

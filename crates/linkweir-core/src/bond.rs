@@ -661,45 +661,57 @@ impl<T: Clone> Sender<T> {
         let died = self.bond.paths[path].up && !now.up;
         self.bond.set_path(path, now);
         if died {
-            self.lost_since(path, since_ns);
+            for class in 0..self.again.len() {
+                if self.bond.usable(class) == 0 {
+                    self.again_pkts -= self.again[class].len();
+                    let again = self.again[class].drain(..);
+                    let bytes = again.map(|again| u64::from(again.packet.bytes));
+                    self.again_bytes -= bytes.sum::<u64>();
+                }
+            }
+            self.lose(path, since_ns, |bond, class| bond.usable(class) != 0);
             let line = &mut self.lines[path];
+            line.copies.clear();
             line.sent_bytes = 0;
             line.sent = VecDeque::new();
         }
     }
 
-    /// As [`Sender::set_path`] where a path that is down carries nothing for some time: what it sent before `since_ns` may still
-    /// be found lost ([`Sender::lost_since`]), as long as it is remembered.
+    /// As [`Sender::set_path`] where a path that is down carries nothing for some time. Its copies, and what waits to be sent
+    /// again, stay until they are too old. What it has under way waits for it if no other path may carry it. All that is
+    /// remembered may still be found lost ([`Sender::lost_since`]).
     pub fn pause_path(&mut self, path: usize, now: Path, since_ns: u64) {
         let died = self.bond.paths[path].up && !now.up;
         self.bond.set_path(path, now);
         if died {
-            self.lost_since(path, since_ns);
+            self.lose(path, since_ns, |bond, class| bond.usable(class) != 0);
         }
     }
 
-    /// What a path that is down sent from `since_ns` on, and has not been sent again, is sent again as far as it is remembered.
+    /// What a path that is down sent from `since_ns` on, and has not been sent again, is sent again as far as it is remembered,
+    /// over paths that are up or come up before it is too old. Drops the copies that wait for the path, and what does not fit
+    /// into the memory; what waits to be sent again already stays.
     pub fn lost_since(&mut self, path: usize, since_ns: u64) {
-        for (class, again) in self.again.iter_mut().enumerate() {
-            if self.bond.usable(class) == 0 {
-                self.again_pkts -= again.len();
-                let bytes = again.iter().map(|again| u64::from(again.packet.bytes));
-                self.again_bytes -= bytes.sum::<u64>();
-                again.clear();
-            }
-        }
+        self.lines[path].copies.clear();
+        self.lose(path, since_ns, |_, _| true);
+    }
+
+    /// Moves what a path sent from `since_ns` on, of classes that `may` be sent again, to what waits for that. The rest stays
+    /// remembered.
+    fn lose(&mut self, path: usize, since_ns: u64, may: impl Fn(&Bond, usize) -> bool) {
         let line = &mut self.lines[path];
-        line.copies.clear();
         let first = line.sent.partition_point(|sent| sent.at_ns < since_ns);
         for sent in line.sent.split_off(first) {
+            if !may(&self.bond, sent.packet.class) {
+                line.sent.push_back(sent);
+                continue;
+            }
             let Sent {
                 until_ns, packet, ..
             } = sent;
             let bytes = u64::from(packet.bytes);
             line.sent_bytes -= bytes;
-            if self.bond.usable(packet.class) == 0
-                || self.again_bytes + bytes > self.memory.most_bytes
-            {
+            if self.again_bytes + bytes > self.memory.most_bytes {
                 continue;
             }
             self.again_bytes += bytes;

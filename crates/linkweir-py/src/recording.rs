@@ -133,6 +133,12 @@ impl Recording {
             .collect())
     }
 
+    /// For each section whether it says what each of the paths to a peer was.
+    fn knows_paths(&self, py: Python<'_>, peer: &str) -> PyResult<Vec<bool>> {
+        let found = py.detach(|| caught(|| self.inner.knows_paths(peer)));
+        found.map_err(RunError::new_err)
+    }
+
     /// Packets and bytes that each path sent of each class: a list per path.
     fn carried(
         &self,

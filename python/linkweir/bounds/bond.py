@@ -44,10 +44,10 @@ from linkweir.bounds.policies import Queue
 
 MOST_COPIES = 64
 """Copies that wait for one link; crates/linkweir-core/src/bond.rs."""
-MOST_HELD_PKTS = 65_536
-"""Packets that a receiver holds; crates/linkweir-sim/src/engine/bond.rs."""
-MOST_HELD_BITS = 8 << 26
-"""The same in bits."""
+MOST_HELD_PKTS = 8_192
+"""Packets of a class that a gateway holds; the simulator's receiver holds more."""
+MOST_HELD_BITS = 8 * 16_000_000
+"""The same in bits, of all classes of a peer."""
 BEFORE_S = 3 * NANOSECOND
 """How much longer than the greatest difference packets must be held: one is given up in the nanosecond in which its
 time ends, and transmissions end in whole nanoseconds."""
@@ -152,9 +152,16 @@ class BondBound:
     """Packets that the queue must hold so that none is lost."""
     reorder_s: Fraction | None
     """The least `reorder` with which none comes too late; None also if the receiver could not hold so much."""
-    sure: bool = False
-    """Whether each packet arrives: otherwise the delays are those of the packets that do."""
+    arrives: bool = False
+    """Whether each packet comes to the receiver."""
+    drops_late_s: Fraction | None = None
+    """The class's own `reorder`, if that is too short: then packets that come later are dropped."""
     why_none: str = ""
+
+    @property
+    def sure(self) -> bool:
+        """Whether each packet is handed on: otherwise the delays are those of the packets that are."""
+        return self.arrives and self.drops_late_s is None
 
 
 @dataclass(frozen=True)
@@ -408,6 +415,8 @@ def _bound(analysis: _Analysis, index: int) -> BondBound:
     received_s, service = received
     backlogs = [b for n in lines if (b := analysis.found[n].backlog_bits) is not None]
     hold_s = Fraction(0) if is_sure or one.reorder_s is None else one.reorder_s
+    needed_s = _reorder_s(bond, one, received_s)
+    is_short = one.reorder_s is not None and (needed_s is None or one.reorder_s < needed_s)
     return BondBound(
         one.queue.name,
         envelope.curve,
@@ -416,8 +425,9 @@ def _bound(analysis: _Analysis, index: int) -> BondBound:
         received_s + hold_s,
         min(backlogs),
         int(-(-min(backlogs) // envelope.least_bits)),
-        _reorder_s(bond, one, received_s),
+        needed_s,
         is_sure,
+        one.reorder_s if is_short else None,
     )
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -272,7 +273,7 @@ def _alive(link: Scenario, dead: Sequence[tuple[int, int]]) -> Curve:
     changes = sorted({*starts, *(at for pair in is_dead for at in pair if at < end_ns)})
     values = []
     for at in changes:
-        bps = rates[max(i for i, start in enumerate(starts) if start <= at)]
+        bps = rates[bisect_right(starts, at) - 1]
         values.append(0.0 if any(begin <= at < end for begin, end in is_dead) else bps)
     return capacity.of_steps(changes, values, end_ns)
 

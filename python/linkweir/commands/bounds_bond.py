@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -124,14 +124,22 @@ def _show(console: Console, bond: BoundsOfBond, *, several: bool) -> None:
 
 def sentences(classes: Sequence[BondBound]) -> list[str]:
     """Why classes have no bound, or what it holds for; neighbours with the same sentence share it."""
-    lossy = "a link may lose its packets; the delay is that of packets that arrive"
-    said = [(bound.name, bound.why_none or ("" if bound.sure else lossy)) for bound in classes]
+    said = [(bound.name, bound.why_none or "; ".join(_unsure(bound))) for bound in classes]
     found = []
     for why, same in groupby((pair for pair in said if pair[1]), key=lambda pair: pair[1]):
         names = [name for name, _ in same]
         who = ", ".join(names) if len(names) < 4 else f"{names[0]} to {names[-1]}"
         found.append(f"{who}: {why}")
     return found
+
+
+def _unsure(bound: BondBound) -> Iterator[str]:
+    """Why not all packets arrive and are handed on."""
+    if bound.drops_late_s is not None:
+        needed = "what is needed" if bound.reorder_s is None else f"{float(bound.reorder_s) * 1e3:.3f} ms"
+        yield f"reorder {float(bound.drops_late_s) * 1e3:g} ms is shorter than {needed}: late packets are dropped"
+    if not bound.arrives:
+        yield "a link may lose its packets; the delay is that of packets that arrive"
 
 
 def _table(headings: Sequence[str], found: Sequence[Sequence[str]]) -> Table:

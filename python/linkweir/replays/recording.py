@@ -25,6 +25,8 @@ else:
 
 BIN_NS = 10_000_000
 """Length of a bin."""
+MOST_PATHS = 8
+"""Most paths to a peer."""
 ENDING = ".lwrec"
 _NS = 1_000_000_000
 _OWN_KEYS = ("origin_unix_ns", "version", "packets", "addresses")
@@ -84,6 +86,7 @@ class Recording:
             self._native = _native.Recording(contents)
         except ValueError as fault:
             raise PlanError(f"{name}: {fault}; give files that a gateway with [record] wrote") from fault
+        self._knows_paths: dict[str, list[bool]] = {}
         self.sections = [_section(*found) for found in self._native.sections]
         devices = sorted({str(one.settings["device"]) for one in self.sections if "device" in one.settings})
         if len(devices) > 1:
@@ -126,6 +129,12 @@ class Recording:
     def peers(self) -> dict[str, Sums]:
         """Peers with the sums of all their classes."""
         return {name: Sums(*found) for name, found in self._native.peers.items()}
+
+    def knows_paths(self, peer: str) -> list[bool]:
+        """For each section whether it says what each of the paths to a peer was."""
+        if peer not in self._knows_paths:
+            self._knows_paths[peer] = self._native.knows_paths(peer)
+        return self._knows_paths[peer]
 
     def part(self, peer: str | None = None, start: str | None = None, stop: str | None = None) -> Part:
         """The part about one peer, from a time to a time.
@@ -238,10 +247,12 @@ class Part:
 
     @cached_property
     def recorded_paths(self) -> list[RecordedPath]:
-        """These paths, if the recording says what each of them was; recordings made before 2026-12 name them only."""
+        """These paths, if the file in which the part begins says what each was; those before 2026-12 name them only."""
         names = self.paths
+        if not names or not self.recording.knows_paths(self.peer)[self._number]:
+            return []
         states = self.recording._native.path_states(self.peer, names, self.span_ns)
-        if not any(states):
+        if not all(states):  # of a part that ends before its first packet
             return []
         listed = self.link.get("path", [])
         tables = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
@@ -253,6 +264,16 @@ class Part:
             )
             for name, changes in zip(names, states, strict=True)
         ]
+
+    @property
+    def paths_known_from_s(self) -> float | None:
+        """When a file begins that says what each path was, s after the recording's first packet; None: never."""
+        known = self.recording.knows_paths(self.peer)
+        first_ns = self.recording._native.span_ns[0]
+        later = self.recording.sections[self._number + 1 :]
+        starts = [one.from_ns for one, knows in zip(later, known[self._number + 1 :], strict=True) if knows]
+        inside = [start for start in starts if start < self.span_ns[1]]
+        return (min(inside) - first_ns) / _NS if inside else None
 
     @cached_property
     def carried(self) -> dict[str, dict[str, tuple[int, int]]]:
@@ -319,7 +340,7 @@ def _peer_of(section: _Section, name: str) -> Mapping[str, Any]:
 
 def _names_of_paths(peer: Mapping[str, Any]) -> list[str]:
     found = peer.get("paths", [])
-    return [str(name) for name in found] if isinstance(found, list) else []
+    return [str(name) for name in found[:MOST_PATHS]] if isinstance(found, list) else []
 
 
 def _is_whole(settings: Mapping[str, Any]) -> bool:

@@ -125,9 +125,11 @@ def prepare(
         raise PlanError("--without leaves out a path, and --rate and --trace replay over one link; give one of them")
     paths = [] if over_one else bonds.chosen(part, without)
     if part.paths and not paths and not over_one:
+        from_s = part.paths_known_from_s
+        later = "" if from_s is None else f", or --from {from_s:g}s, from when on it has each of them"
         raise PlanError(
             f"{part.recording.name}: {part.peer} had several paths, {', '.join(part.paths)}, of which this recording "
-            "has the sum; give --rate or --trace to replay it over one link"
+            f"has the sum; give --rate or --trace to replay it over one link{later}"
         )
     interval_s = float(math.ceil(part.duration_s / _MOST_INTERVALS)) if part.duration_s >= 1 else part.duration_s
     sums = part.sums(interval_s)

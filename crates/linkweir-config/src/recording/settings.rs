@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What the texts of settings and peers say.
 
+use linkweir_core::MOST_PATHS;
 use toml::de::{DeTable, DeValue};
 
 /// The value of a key at the top of a text of TOML, as it is written.
@@ -42,7 +43,8 @@ pub(super) fn configured(settings: &str) -> &str {
     rest
 }
 
-/// The names of the paths to a peer, in order; none if one is used at a time.
+/// The names of the paths to a peer, in order; none if one is used at a time. A gateway has [`MOST_PATHS`] at most; what a
+/// stranger's file has more is left out.
 pub(super) fn paths_of(peer: &str) -> Vec<String> {
     let Ok(table) = DeTable::parse(peer) else {
         return Vec::new();
@@ -55,7 +57,9 @@ pub(super) fn paths_of(peer: &str) -> Vec<String> {
         DeValue::String(name) => name.to_string(),
         _ => String::new(),
     };
-    paths.map_or_else(Vec::new, |paths| paths.iter().map(name).collect())
+    paths.map_or_else(Vec::new, |paths| {
+        paths.iter().take(MOST_PATHS).map(name).collect()
+    })
 }
 
 /// The names of the classes, in order.

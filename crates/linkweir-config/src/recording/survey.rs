@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A whole recording: which peers and times are in it, sums over intervals, and a part cut out of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+use linkweir_core::MOST_PATHS;
 
 use super::bins::BIN_NS;
 use super::entries::{Cell, Counts, Entry, PathState, Writer};
@@ -274,18 +276,20 @@ impl Recording {
     /// For each section the places of its classes in a list of names.
     fn places(&self, classes: &[String]) -> Vec<Vec<Option<usize>>> {
         let sections = self.sections.iter();
+        let classes = listed(classes);
         sections
-            .map(|section| places(&classes_of(&section.settings), classes))
+            .map(|section| places(&classes_of(&section.settings), &classes))
             .collect()
     }
 
     /// For each section the places of a peer's paths in a list of names.
     fn ways(&self, peer: &str, paths: &[String]) -> Vec<Vec<Option<usize>>> {
         let sections = self.sections.iter();
+        let paths = listed(paths);
         sections
             .map(|section| {
                 let text = section.text_of(peer).unwrap_or_default();
-                places(&paths_of(text), paths)
+                places(&paths_of(text), &paths)
             })
             .collect()
     }
@@ -326,6 +330,22 @@ impl Recording {
         });
         changes.iter_mut().for_each(begin_at_once);
         changes
+    }
+
+    /// For each section whether it says what each of the paths to a peer was; those of version 1 name them only.
+    #[must_use]
+    pub fn knows_paths(&self, peer: &str) -> Vec<bool> {
+        let mut stated = vec![0u32; self.sections.len()];
+        self.visit(peer, |section, _, entry| {
+            if let Entry::Path { path, .. } = entry {
+                stated[section] |= 1 << path;
+            }
+        });
+        let of = |(section, stated): (&Section, u32)| {
+            let paths = paths_of(section.text_of(peer).unwrap_or_default()).len();
+            (1..=MOST_PATHS).contains(&paths) && stated & ((1 << paths) - 1) == (1 << paths) - 1
+        };
+        self.sections.iter().zip(stated).map(of).collect()
     }
 
     /// The part of a recording about a peer from one time to another, as a recording of one section that begins then.
@@ -426,9 +446,15 @@ impl Bin {
     }
 }
 
+/// Names with their places in a list, the first one of a name that is there twice.
+fn listed(names: &[String]) -> HashMap<&str, usize> {
+    let places = names.iter().enumerate().rev();
+    places.map(|(at, name)| (name.as_str(), at)).collect()
+}
+
 /// The places of names in a list of them.
-fn places(names: &[String], listed: &[String]) -> Vec<Option<usize>> {
-    let place = |name: &String| listed.iter().position(|one| one == name);
+fn places(names: &[String], listed: &HashMap<&str, usize>) -> Vec<Option<usize>> {
+    let place = |name: &String| listed.get(name.as_str()).copied();
     names.iter().map(place).collect()
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 mod cuts;
+mod outages;
 mod recorded;
 
 use super::*;

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Outages of a tenth of a second that are told, as of a handover.
+
+use super::*;
+
+fn from_zero(count: u32) -> Vec<u32> {
+    (0..count).collect()
+}
+
+/// What a dead path held waits for the only one that is left while that carries nothing, which is told before or after the death.
+#[test]
+fn what_waits_to_be_sent_again_survives_an_outage_of_the_last_path() {
+    for (dies_ms, out_ms) in [(300, 302), (302, 300)] {
+        let links = classes([Uses::Best, Uses::Stripe, Uses::Stripe], true);
+        let mut bonded = Bonded::new(&links, [8_000_000; 2], [20, 60]);
+        for ms in 0..600 {
+            bonded.run_to(ms * MS);
+            match ms {
+                100 => bonded.carries[0] = false,
+                _ if ms == dies_ms => {
+                    // Its last probe with an answer was sent at 90 ms.
+                    let state = |is_up, delay_ns| State {
+                        is_up,
+                        delay_ns,
+                        arrived_ns: 90 * MS,
+                    };
+                    let states = [state(false, 20 * MS), state(true, 60 * MS)];
+                    bonded.link.set_paths(bonded.now_ns, true, &states);
+                }
+                _ if ms == out_ms => bonded.link.set_path_capacity(ms * MS, 1, 0),
+                400 => bonded.link.set_path_capacity(ms * MS, 1, 8_000_000),
+                _ => {}
+            }
+            if ms < 300 {
+                bonded.arrive(1, ms as u32, 1000);
+            }
+        }
+        bonded.run_to(2 * S);
+        assert_eq!(bonded.numbers(1), from_zero(300), "dies at {dies_ms} ms");
+    }
+}
+
+/// Copies wait for a path that carries nothing for a tenth of a second, and go when it is back.
+#[test]
+fn copies_survive_an_outage_of_their_path() {
+    let links = classes([Uses::All, Uses::Stripe, Uses::Stripe], true);
+    let mut bonded = Bonded::new(&links, [8_000_000, 80_000], [20, 60]);
+    // A copy takes the second path for 20 ms, so four of them wait for it.
+    for number in 0..5 {
+        bonded.arrive(0, number, 200);
+    }
+    bonded.run_to(5 * MS);
+    bonded.link.set_path_capacity(5 * MS, 1, 0);
+    bonded.run_to(105 * MS);
+    bonded.link.set_path_capacity(105 * MS, 1, 80_000);
+    bonded.run_to(S);
+    assert_eq!(bonded.numbers(0), from_zero(5));
+    assert_eq!(bonded.sent[&(0, 0)].0 + bonded.sent[&(1, 0)].0, 10);
+}
