@@ -12,15 +12,12 @@ a bound was exceeded.
 
 from __future__ import annotations
 
-import argparse
 import collections
-import json
 import random
 import statistics
-from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from typing import Any
 
+from bounds_network import campaign
 from linkweir.bounds.attack_bond import Bonds
 from linkweir.bounds.attack_network import climb_network
 from linkweir.bounds.bonds import bounds_of_bonds
@@ -137,26 +134,6 @@ def attacked(seed: int, runs: int) -> dict[str, Any]:
     }
 
 
-def main() -> int:
-    """Attacks the bonds that the file does not have, and prints a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bonds", type=int, default=200)
-    parser.add_argument("--attack", type=int, default=4, help="runs for each bond")
-    parser.add_argument("--first", type=int, default=1, help="seed of the first bond")
-    parser.add_argument("--workers", type=int, default=None)
-    parser.add_argument("--out", type=Path, default=Path("bounds-bond.jsonl"))
-    options = parser.parse_args()
-    lines = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
-    done = {line["seed"] for line in lines}
-    seeds = [s for s in range(options.first, options.first + options.bonds) if s not in done]
-    with ProcessPoolExecutor(options.workers) as pool, options.out.open("a") as file:
-        for row in pool.map(attacked, seeds, [options.attack] * len(seeds), chunksize=4):
-            file.write(json.dumps(row) + "\n")
-            file.flush()
-            lines.append(row)
-    return show(lines)
-
-
 def show(lines: list[dict[str, Any]]) -> int:
     """Prints the tightness by policy and use of the links."""
     groups = collections.defaultdict(list)
@@ -178,4 +155,4 @@ def show(lines: list[dict[str, Any]]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(campaign(__doc__, "bonds", 4, attacked, show))

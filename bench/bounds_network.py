@@ -18,6 +18,7 @@ import collections
 import json
 import random
 import statistics
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -138,18 +139,32 @@ def attacked(seed: int, runs: int) -> dict[str, Any]:
     }
 
 
-def main() -> int:
-    """Attacks the networks that the file does not have, and prints a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--networks", type=int, default=200)
-    parser.add_argument("--attack", type=int, default=6, help="runs for each network")
-    parser.add_argument("--first", type=int, default=1, help="seed of the first network")
+def campaign(
+    description: str | None,
+    things: str,
+    attack: int,
+    attacked: Callable[[int, int], dict[str, Any]],
+    show: Callable[[list[dict[str, Any]]], int],
+) -> int:
+    """Attacks the random things of a kind that the file does not have, and shows all rows.
+
+    Args:
+        description: of the command.
+        things: their name, such as networks.
+        attack: runs for each of them, unless the user says otherwise.
+        attacked: makes the row of a seed with so many runs.
+        show: prints the rows; returns the exit code.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(f"--{things}", type=int, default=200, dest="count")
+    parser.add_argument("--attack", type=int, default=attack, help="runs for each")
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--workers", type=int, default=None)
-    parser.add_argument("--out", type=Path, default=Path("bounds-network.jsonl"))
+    parser.add_argument("--out", type=Path, default=Path(f"bounds-{things.removesuffix('s')}.jsonl"))
     options = parser.parse_args()
     lines = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
     done = {line["seed"] for line in lines}
-    seeds = [s for s in range(options.first, options.first + options.networks) if s not in done]
+    seeds = [s for s in range(options.first, options.first + options.count) if s not in done]
     with ProcessPoolExecutor(options.workers) as pool, options.out.open("a") as file:
         for row in pool.map(attacked, seeds, [options.attack] * len(seeds), chunksize=4):
             file.write(json.dumps(row) + "\n")
@@ -185,4 +200,4 @@ def show(lines: list[dict[str, Any]]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(campaign(__doc__, "networks", 6, attacked, show))

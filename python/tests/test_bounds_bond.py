@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import random
+import sys
 from fractions import Fraction
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -29,6 +28,10 @@ from linkweir.runs.simulate import run
 from linkweir.scenarios.quantity import OptionError
 from linkweir.scenarios.scenario import Scenario
 from linkweir.scratch import scratch
+
+sys.path.append(str(REPOSITORY / "bench"))
+
+import bounds_bond
 
 ROUNDING = Fraction(1, 10**7)
 """Sender and receiver count in whole nanoseconds."""
@@ -257,18 +260,9 @@ def test_promises_are_those_that_the_links_can_carry() -> None:
 # --- the simulator ----------------------------------------------------------------------------------------------------
 
 
-def bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bounds_bond", REPOSITORY / "bench/bounds_bond.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize(("first", "bonds"), [(1, 80), pytest.param(10_001, 2000, marks=pytest.mark.slow)])
 def test_no_run_exceeds_a_bound(first: int, bonds: int) -> None:
-    attacked = bench().attacked
+    attacked = bounds_bond.attacked
     rows = [attacked(seed, 4) for seed in range(first, first + bonds)]
     assert [sentence for row in rows for sentence in row["broken"]] == []
     assert max(row["tightness"] for row in rows if row["runs"]) > 0.95
@@ -276,7 +270,7 @@ def test_no_run_exceeds_a_bound(first: int, bonds: int) -> None:
 
 @pytest.mark.parametrize(("first", "bonds"), [(501, 30), pytest.param(20_001, 500, marks=pytest.mark.slow)])
 def test_limits_and_reorder_that_lose_nothing_lose_nothing(first: int, bonds: int) -> None:
-    draw, tried = bench().draw, 0
+    draw, tried = bounds_bond.draw, 0
     for seed in range(first, first + bonds):
         rng = random.Random(seed)
         scenario, envelopes = draw(rng)

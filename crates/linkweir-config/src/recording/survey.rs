@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A whole recording: which peers and times are in it, sums over intervals, and a part cut out of it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use linkweir_core::MOST_PATHS;
 
@@ -447,13 +447,13 @@ impl Bin {
 }
 
 /// Names with their places in a list, the first one of a name that is there twice.
-fn listed(names: &[String]) -> HashMap<&str, usize> {
+fn listed(names: &[String]) -> BTreeMap<&str, usize> {
     let places = names.iter().enumerate().rev();
     places.map(|(at, name)| (name.as_str(), at)).collect()
 }
 
 /// The places of names in a list of them.
-fn places(names: &[String], listed: &HashMap<&str, usize>) -> Vec<Option<usize>> {
+fn places(names: &[String], listed: &BTreeMap<&str, usize>) -> Vec<Option<usize>> {
     let place = |name: &String| listed.get(name.as_str()).copied();
     names.iter().map(place).collect()
 }
