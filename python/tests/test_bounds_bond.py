@@ -260,7 +260,7 @@ def test_promises_are_those_that_the_links_can_carry() -> None:
 # --- the simulator ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("first", "bonds"), [(1, 80), pytest.param(10_001, 2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("first", "bonds"), [(1, 80), pytest.param(10_001, 2000, marks=pytest.mark.long)])
 def test_no_run_exceeds_a_bound(first: int, bonds: int) -> None:
     attacked = bounds_bond.attacked
     rows = [attacked(seed, 4) for seed in range(first, first + bonds)]
@@ -268,7 +268,7 @@ def test_no_run_exceeds_a_bound(first: int, bonds: int) -> None:
     assert max(row["tightness"] for row in rows if row["runs"]) > 0.95
 
 
-@pytest.mark.parametrize(("first", "bonds"), [(501, 30), pytest.param(20_001, 500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("first", "bonds"), [(501, 30), pytest.param(20_001, 500, marks=pytest.mark.long)])
 def test_limits_and_reorder_that_lose_nothing_lose_nothing(first: int, bonds: int) -> None:
     draw, tried = bounds_bond.draw, 0
     for seed in range(first, first + bonds):
