@@ -160,14 +160,14 @@ pub(crate) struct FlowQueues<T> {
     head: u32,
     /// Whether there was no event since the last look.
     looked: bool,
-    /// The class's channel carries nothing.
-    blocked: bool,
     /// Bit `q % 64` of word `q / 64`: queue `q` has packets.
     busy: [u64; FLOW_QUEUES / 64],
 }
 
 impl<T> FlowQueues<T> {
     pub(crate) fn new(now_ns: u64, isolation: Isolation) -> FlowQueues<T> {
+        // The rates are constant: a blocked class is not asked for packets at all. DualPI2 takes the time for waiting, as in an
+        // outage of the link.
         let queue = Queue {
             rate_bps: MIN_RATE_BPS,
             ..Queue::default()
@@ -190,7 +190,6 @@ impl<T> FlowQueues<T> {
             free: NONE,
             head: NONE,
             looked: true,
-            blocked: false,
             busy: [0; FLOW_QUEUES / 64],
         }
     }
@@ -299,20 +298,6 @@ impl<T> FlowQueues<T> {
         self.queues[queue].backlog_pkts > 0
     }
 
-    /// Notes whether the class's channel carries nothing; returns whether that is new and matters. A policy that judges by waits
-    /// must not take an outage for congestion. The others are not asked meanwhile, and judge nothing at an event.
-    pub(crate) fn block(&mut self, now_ns: u64, blocked: bool) -> bool {
-        if !self.isolation.sorts_by_ecn() || self.blocked == blocked {
-            return false;
-        }
-        self.blocked = blocked;
-        for queue in &mut self.queues {
-            queue.rate_bps = if blocked { 0 } else { MIN_RATE_BPS };
-        }
-        self.policy.rated(&view(now_ns, &self.queues));
-        true
-    }
-
     /// Notes an event; returns whether it is the first since the last look.
     pub(crate) fn touch(&mut self) -> bool {
         std::mem::replace(&mut self.looked, false)
@@ -321,10 +306,6 @@ impl<T> FlowQueues<T> {
     /// Asks the policy which packet goes next.
     pub(crate) fn look(&mut self, now_ns: u64) {
         self.looked = true;
-        if self.blocked {
-            self.head = self.of_class.first;
-            return;
-        }
         self.head = match self.policy.pick(&view(now_ns, &self.queues)) {
             Pick::Queue(at) => self.of_flow[at].first,
             Pick::Nothing { .. } => NONE,

@@ -384,17 +384,12 @@ impl<P: Policy, T> Mux<P, T> {
     pub fn isolate(&mut self, class: usize, isolation: Option<Isolation>) {
         self.unlooked.retain(|unlooked| *unlooked != class);
         let now_ns = self.scene.now_ns;
-        let blocked = self.channel_bps(class) == 0;
         let class = &mut self.classes[class];
         assert_eq!(class.waiting_pkts, 0, "packets of the class wait");
         class.isolation = isolation;
         // Two queues take little memory, and their controller counts time from the same start as a policy of its own does.
         let small = isolation.filter(|isolation| isolation.sorts_by_ecn());
-        class.flows = small.map(|isolation| {
-            let mut flows = FlowQueues::new(now_ns, isolation);
-            flows.block(now_ns, blocked);
-            Box::new(flows)
-        });
+        class.flows = small.map(|isolation| Box::new(FlowQueues::new(now_ns, isolation)));
     }
 
     /// Takes a packet that arrives. Every packet dropped because of it, this one or another, goes to `dropped` with its
@@ -1025,17 +1020,11 @@ impl<P: Policy, T> Mux<P, T> {
         self.rated();
     }
 
-    /// Sets the rate of a class's channel, which the policy sees unless the class is withheld. The policy of its flows sees
-    /// only whether it is 0, and sees that also while the class is withheld.
+    /// Sets the rate of a class's channel, which the policy sees unless the class is withheld.
     fn show_rate(&mut self, class: usize, rate_bps: u64) {
         match &mut self.withheld {
             Some(withheld) if withheld.classes[class] => withheld.rates_bps[class] = rate_bps,
             _ => self.scene.queues[class].rate_bps = rate_bps,
-        }
-        let now_ns = self.scene.now_ns;
-        let flows = self.classes[class].flows.as_mut();
-        if flows.is_some_and(|flows| flows.block(now_ns, rate_bps == 0)) {
-            self.touch(class);
         }
     }
 

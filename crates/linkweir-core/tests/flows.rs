@@ -59,8 +59,6 @@ enum Operation {
         pkts: u32,
     },
     Depart,
-    /// The channels of all classes carry nothing, or they do again.
-    Block(bool),
 }
 
 /// Operations and the times between them, ns. Two of the flows have one queue.
@@ -81,8 +79,7 @@ fn operations() -> impl Strategy<Value = Vec<(u64, Operation)>> {
                 pkts,
             }
         });
-    let block = any::<bool>().prop_map(Operation::Block);
-    let operation = prop_oneof![50 => arrive, 40 => Just(Operation::Depart), 1 => block];
+    let operation = prop_oneof![5 => arrive, 4 => Just(Operation::Depart)];
     let ns = prop_oneof![3 => Just(0), 6 => 0..3_000_000_u64, 1 => 0..150_000_000_u64];
     prop::collection::vec((ns, operation), 1..600)
 }
@@ -146,15 +143,6 @@ fn compare(outer: &'static PolicyInfo, isolation: Isolation, operations: &[(u64,
                         of_nested.push(item);
                     })
                     .map(seen);
-            }
-            Operation::Block(blocked) => {
-                // Others keep their flows in order meanwhile, where they would forget blocked queues of their own.
-                if !isolation.sorts_by_ecn() {
-                    continue;
-                }
-                let bps = if blocked { 0 } else { RATE_BPS };
-                alone.set_rates(now_ns, std::iter::repeat(bps));
-                nested.set_rates(now_ns, std::iter::repeat(bps));
             }
         }
         let did = gone.into_iter().zip(left);
@@ -224,10 +212,6 @@ fn live(
                     }
                     None => {}
                 }
-            }
-            Operation::Block(blocked) => {
-                let bps = if blocked { 0 } else { RATE_BPS };
-                mux.set_rates(now_ns, std::iter::repeat(bps));
             }
         }
         for (class, queue) in mux.queues().iter().enumerate() {
