@@ -17,7 +17,7 @@ import random
 import statistics
 from typing import Any
 
-from bounds_network import campaign
+from bounds_network import campaign, summary
 from linkweir.bounds.attack_bond import Bonds
 from linkweir.bounds.attack_network import climb_network
 from linkweir.bounds.bonds import bounds_of_bonds
@@ -143,15 +143,7 @@ def show(lines: list[dict[str, Any]]) -> int:
     print(f"{'policy':8}{'paths':8}{'bonds':>7}{'median':>8}{'most':>8}")
     for (policy, paths), tight in sorted(groups.items()):
         print(f"{policy:8}{paths:8}{len(tight):7}{statistics.median(tight):8.3f}{max(tight):8.3f}")
-    tight = [line["tightness"] for line in lines if line["runs"]]
-    print(f"all: {len(tight)} bonds, median {statistics.median(tight):.3f}, most {max(tight):.3f}")
-    without = sum(line["flows"] - line["bounded"] for line in lines)
-    print(f"{without} of {sum(line['flows'] for line in lines)} flows without a bound")
-    broken = [line for line in lines if line["broken"]]
-    print(f"{sum(line['runs'] for line in lines)} runs, {len(broken)} bonds in which a bound was exceeded")
-    for line in broken:
-        print(f"seed {line['seed']}, {line['policy']}: {line['broken'][0]}")
-    return 1 if broken else 0
+    return summary(lines, "bonds", "policy")
 
 
 if __name__ == "__main__":

@@ -187,15 +187,19 @@ def show(lines: list[dict[str, Any]]) -> int:
         print(
             f"{kind:9}{hops:6}{len(rows):10}{statistics.median(tight):8.3f}{max(tight):8.3f}{together:10.0%}{of_sum:12.3f}"
         )
-    attacks = [line for line in lines if line["runs"]]
-    tight = [line["tightness"] for line in attacks]
-    print(f"all: {len(attacks)} networks, median {statistics.median(tight):.3f}, most {max(tight):.3f}")
+    return summary(lines, "networks", "kind")
+
+
+def summary(lines: list[dict[str, Any]], things: str, kind: str) -> int:
+    """Prints sums over all rows, and each bound that was exceeded; returns the exit code. `kind` is a row's key."""
+    tight = [line["tightness"] for line in lines if line["runs"]]
+    print(f"all: {len(tight)} {things}, median {statistics.median(tight):.3f}, most {max(tight):.3f}")
     without = sum(line["flows"] - line["bounded"] for line in lines)
     print(f"{without} of {sum(line['flows'] for line in lines)} flows without a bound")
     broken = [line for line in lines if line["broken"]]
-    print(f"{sum(line['runs'] for line in lines)} runs, {len(broken)} networks in which a bound was exceeded")
+    print(f"{sum(line['runs'] for line in lines)} runs, {len(broken)} {things} in which a bound was exceeded")
     for line in broken:
-        print(f"seed {line['seed']}, {line['kind']}: {line['broken'][0]}")
+        print(f"seed {line['seed']}, {line[kind]}: {line['broken'][0]}")
     return 1 if broken else 0
 
 

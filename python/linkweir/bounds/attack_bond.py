@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 
-from linkweir.bounds.attack_network import Case, Network, NetworkAttack, climb_network
+from linkweir.bounds.attack_network import Case, Network, NetworkAttack, attack_each
 from linkweir.bounds.bonds import BoundsOfBond, bounds_of_bonds
 from linkweir.bounds.network import WayBound
 from linkweir.scenarios.scenario import Scenario
@@ -54,17 +53,8 @@ def attack_bonds(
         seed: of the search.
     """
     targets = [one.flow for one in of_flows(scenario, found) if one.delay_s]
-    with ProcessPoolExecutor() as pool:
-        jobs = [
-            pool.submit(_climb, scenario, list(envelopes), target, runs, seed + number)
-            for number, target in enumerate(targets)
-        ]
-        pairs = [job.result() for job in jobs]
-    return [attack for attack, _ in pairs], [sentence for _, broken in pairs for sentence in broken]
+    return attack_each(_bonds, scenario, envelopes, targets, runs, seed)
 
 
-def _climb(
-    scenario: Scenario, envelopes: list[str], target: str, runs: int, seed: int
-) -> tuple[NetworkAttack, list[str]]:
-    network = Bonds(scenario, bounds_of_bonds(scenario, envelopes=envelopes), envelopes)
-    return climb_network(network, target, runs, seed)
+def _bonds(scenario: Scenario, envelopes: Sequence[str]) -> Bonds:
+    return Bonds(scenario, bounds_of_bonds(scenario, envelopes=envelopes), envelopes)

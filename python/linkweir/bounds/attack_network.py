@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -186,20 +186,53 @@ def attack_network(
     names = [flow["name"] for flow in scenario.native.tables()["flows"]]
     bounds = {way.flow: way for way in found.ways}
     targets = [name for name in names if name in bounds and bounds[name].delay_s]
+    return attack_each(_network, scenario, envelopes, targets, runs, seed)
+
+
+def attack_each(
+    network: Callable[[Scenario, Sequence[str]], Network],
+    scenario: Scenario,
+    envelopes: Sequence[str],
+    targets: Sequence[str],
+    runs: int,
+    seed: int,
+) -> tuple[list[NetworkAttack], list[str]]:
+    """As `attack_network`, of these flows; each process makes its own network, by a function of a module."""
     with ProcessPoolExecutor() as pool:
         jobs = [
-            pool.submit(_climb, scenario, list(envelopes), target, runs, seed + number)
+            pool.submit(_climb, network, scenario, list(envelopes), target, runs, seed + number)
             for number, target in enumerate(targets)
         ]
         pairs = [job.result() for job in jobs]
-    return [a for a, _ in pairs], [sentence for _, broken in pairs for sentence in broken]
+    return [attack for attack, _ in pairs], [sentence for _, broken in pairs for sentence in broken]
 
 
 def _climb(
-    scenario: Scenario, envelopes: list[str], target: str, runs: int, seed: int
+    network: Callable[[Scenario, Sequence[str]], Network],
+    scenario: Scenario,
+    envelopes: list[str],
+    target: str,
+    runs: int,
+    seed: int,
 ) -> tuple[NetworkAttack, list[str]]:
-    network = Network(scenario, network_bounds(scenario, envelopes=envelopes).ways, envelopes)
-    return climb_network(network, target, runs, seed)
+    return climb_network(network(scenario, envelopes), target, runs, seed)
+
+
+def _network(scenario: Scenario, envelopes: Sequence[str]) -> Network:
+    return Network(scenario, network_bounds(scenario, envelopes=envelopes).ways, envelopes)
+
+
+def write_attacks(network: Network, attacks: Iterable[NetworkAttack], folder: Path) -> list[dict[str, Any]]:
+    """Writes each worst case, and says how long it is and where it stands."""
+    return [
+        {
+            "name": attack.flow,
+            "found_s": attack.found_s,
+            "tightness": attack.tightness,
+            "scenario": str(write_network(network, attack, folder)),
+        }
+        for attack in attacks
+    ]
 
 
 def write_network(network: Network, attack: NetworkAttack, folder: Path) -> Path:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from linkweir.bounds.attack_bond import Bonds, attack_bonds
-from linkweir.bounds.attack_network import write_network
+from linkweir.bounds.attack_network import write_attacks
 from linkweir.bounds.bond import BondBound
 from linkweir.bounds.bonds import BoundsOfBond, Promise, bonds_json, bounds_of_bonds
 from linkweir.bounds.page import bond_page
@@ -56,15 +56,7 @@ class OfBonds:
         attacks, broken = attack_bonds(self.scenario, self.found, self.envelopes, runs)
         refuse_broken(broken)
         network = Bonds(self.scenario, self.found, self.envelopes)
-        return [
-            {
-                "name": a.flow,
-                "found_s": a.found_s,
-                "tightness": a.tightness,
-                "scenario": str(write_network(network, a, out)),
-            }
-            for a in attacks
-        ]
+        return write_attacks(network, attacks, out)
 
 
 def rows(bond: BoundsOfBond) -> list[list[str]]:

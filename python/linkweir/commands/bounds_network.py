@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from linkweir.bounds.attack_network import Network, attack_network, write_network
+from linkweir.bounds.attack_network import Network, attack_network, write_attacks
 from linkweir.bounds.network import WayBound, network_bounds, network_json
 from linkweir.bounds.page import WAY_HEADINGS, page
 from linkweir.commands.bounds import refuse_broken, show
@@ -55,15 +55,7 @@ class OfNetwork:
         attacks, broken = attack_network(self.scenario, self.found, self.envelopes, runs)
         refuse_broken(broken)
         network = Network(self.scenario, self.found.ways, self.envelopes)
-        return [
-            {
-                "name": a.flow,
-                "found_s": a.found_s,
-                "tightness": a.tightness,
-                "scenario": str(write_network(network, a, out)),
-            }
-            for a in attacks
-        ]
+        return write_attacks(network, attacks, out)
 
 
 RIGHT = ("worst delay", "of it propagation")

@@ -4,8 +4,8 @@
 //! A fall is known one round trip and the time between two marks late. Until then the queue below grows by
 //! `rate / capacity - 1` of that time. A link that was slower a moment ago may become so again at any time, so the estimate
 //! grows only to the capacity from which a fall to the lowest one of the last seconds fills the queue by no more than is
-//! allowed. A link that did not vary in this time is not affected, nor one with jitter. After
-//! a deep fall the estimate grows by no more than this every time that the memory lasts.
+//! allowed. This changes nothing for a link that did not vary in this time, and is left out where delays jitter. After a deep
+//! fall the estimate takes one such step each time that the memory lasts.
 
 use std::collections::VecDeque;
 
