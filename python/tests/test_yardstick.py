@@ -126,9 +126,14 @@ def test_instructions_are_counted_and_two_counts_agree(tmp_path: Path) -> None:
         assert set(instructions(candidates(["fifo"])).values()) == {None}
         pytest.skip("valgrind is not installed")
     found, again = (instructions(candidates(["fifo", "pss", str(slow), str(plain), str(broken)])) for _ in range(2))
-    assert found == again
-    assert found.pop("Broken") is None
+    assert found.pop("Broken") is again.pop("Broken") is None
     assert all(found.values())
+    of_python = ("Plain", "Slow")
+    assert {one: n for one, n in found.items() if one not in of_python} == {
+        one: n for one, n in again.items() if one not in of_python
+    }
+    # Python's own memory is not the same each time: 36 of 51,359 were seen. The page calls 2 % nothing.
+    assert [found[one] for one in of_python] == pytest.approx([again[one] for one in of_python], rel=0.02)
     counts = {label: count or 0 for label, count in found.items()}
     assert counts["fifo"] < counts["pss"] < counts["Plain"] < counts["Slow"]
     # Each packet needs one decision at least, and each comparison one instruction: three queues, nine times more.

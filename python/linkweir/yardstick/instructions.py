@@ -4,7 +4,8 @@
 Every policy gets the same packets: calls, media and a flood that the link cannot carry, none of which reacts to losses.
 A run of 1 s is taken off one of 5 s, so that neither start nor end counts. What is left is the simulator with the
 policy, so a difference between two policies is that of their cost. Other work on the machine changes nothing, and a
-second count there gives the same number; other libraries may give another one.
+second count there gives the same number, or one that differs by a few instructions if the policy is in Python; other
+libraries may give another one.
 """
 
 from __future__ import annotations
