@@ -21,7 +21,7 @@ from dataplane import POLICIES, DataPlane, model_of
 from generate import Random
 from vectorfile import replay
 
-import bond
+import bonds
 
 MBIT = 10**6
 SECOND = 10**9
@@ -466,8 +466,8 @@ def test_every_policy_has_a_model():
 
 
 def test_the_lives_of_bonds_are_those_of_the_model():
-    for name, text in bond.lives().items():
-        assert (bond.FOLDER / name).read_text() == text, "run: python oracle/bond.py"
+    for name, text in bonds.lives().items():
+        assert (bonds.FOLDER / name).read_text() == text, "run: python oracle/bonds.py"
 
 
 def test_the_lives_of_senders_that_count_marks_are_those_of_the_model():

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Replays the lives in `tests/bonds`, which the naive model in `oracle/bond.py` wrote and describes.
+//! Replays the lives in `tests/bonds`, which the naive model in `oracle/bonds.py` wrote and describes.
 
 use std::fs;
 use std::path::Path as File;

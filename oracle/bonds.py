@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A naive model of a bond: which class a free path serves, copies, repetitions, and the receiver that restores order.
-`python oracle/bond.py` writes its lives to crates/linkweir-core/tests/bonds.
+`python oracle/bonds.py` writes its lives to crates/linkweir-core/tests/bonds.
 
 It is written from the rules that users read (docs/reference/scenarios.md, Bonds), under strict priority: every answer
 is found by looking at all there is. Times are in whole nanoseconds, rounded down.
