@@ -143,7 +143,8 @@ class Suite:
             for thread in threads:
                 thread.start()
             for thread in threads:
-                thread.join()
+                while thread.is_alive():
+                    thread.join(1)  # a signal just before an endless wait would go unnoticed
         finally:
             self._stop()
         if self.error:
