@@ -125,7 +125,7 @@ keys! {
         DELAY "delay": Whole { kind: Kind::Time, min: 1_000_000, max: 1_000_000_000 }, usual(25_000_000), WITH_ANOTHER,
             "twice the longest queue that feedback aims at below the gateway where delays differ by themselves; also how much later marks must become to count while little is sent";
         ANTICIPATE "anticipate": Flag {}, usual(false), WITH_ANOTHER,
-            "whether less is sent, so that a fall to the lowest capacity of 3 s lengthens the queue below by 15 ms at most; no effect where jitter exceeds 1 ms";
+            "whether so much less is sent that a fall to the lowest capacity of 3 s should add 15 ms at most to the queue below; no effect where jitter exceeds 1 ms";
     }
 }
 
