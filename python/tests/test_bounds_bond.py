@@ -400,7 +400,7 @@ def test_what_has_no_bound_names_the_key_and_the_cure() -> None:
 
 def test_names_that_are_wrong_are_refused() -> None:
     scenario = bond([TEN, TEN], [{"name": "a", "paths": "stripe", "packet": "1000B"}])
-    with pytest.raises(OptionError, match=r"x\.b is neither a flow \(f0\) nor LINK\.CLASS \(x\.a\)"):
+    with pytest.raises(OptionError, match=r"x\.b is neither a flow \(f0\) nor LINK\.CLASS or BOND\.CLASS \(x\.a\)"):
         bounded(scenario, "x.b=1kB:1Mbit")
     with pytest.raises(ScenarioError, match="bounds of a bond are those of its classes; call bounds_of_bonds"):
         network_bounds(scenario)

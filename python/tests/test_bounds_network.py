@@ -345,7 +345,7 @@ def test_a_policy_without_a_bound_is_named_with_its_link() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("cal=1kB:1Mbit", "cal is neither a flow (call, data) nor LINK.CLASS (up.voice, up.rest, core.voice"),
+        ("cal=1kB:1Mbit", "cal is neither a flow (call, data) nor LINK.CLASS or BOND.CLASS (up.voice, up.rest, core"),
         ("up.voce=1kB:1Mbit", "up.voce is neither a flow"),
         ("call=1kB", "write it as CLASS=BURST:RATE"),
         ("call=100B:1Mbit", "a burst of 100 B lets no packet of the flow pass: the smallest has 200 B"),

@@ -743,6 +743,7 @@ def test_keys_that_a_file_declares_reach_it(tmp_path: Path) -> None:
     ("policies", "cases", "words"),
     [
         (["fifoo"], [], "policy fifoo: no policy is called so; there are fifo, strict"),
+        (["cake"], [], "policy cake: is a discipline of the kernel; --where virtual with --case runs it"),
         (["fifoo"], [], "did you mean fifo?"),
         (["none.c"], [], "policy none.c: cannot be read: No such file or directory; give the path of a .c or .py file"),
         (["empty.py"], [], "has no class with a method pick(self, view); name one as empty.py:CLASS"),

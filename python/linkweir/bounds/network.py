@@ -229,7 +229,7 @@ class Model:
                 raise OptionError(
                     "--envelope",
                     text,
-                    f"{name} is neither a flow ({_some(self.flows)}) nor LINK.CLASS ({_some(queues)})",
+                    f"{name} is neither a flow ({_some(self.flows)}) nor LINK.CLASS or BOND.CLASS ({_some(queues)})",
                 )
         return given, sent
 

@@ -282,7 +282,7 @@ def _bounds(
             "--envelope",
             metavar="CLASS=BURST:RATE",
             help="What a class sends at most, a burst and a rate, such as ef=15kB:2Mbit; repeat. With several links, "
-            "name a flow, or LINK.CLASS.",
+            "name a flow, LINK.CLASS or BOND.CLASS.",
         ),
     ] = None,
     worst: Annotated[

@@ -88,6 +88,10 @@ def _of_name(text: str, peers: Sequence[str]) -> Candidate:
         return Candidate(text, text, peer=text)
     known = fitting.known_policies()
     if text not in known:
+        from linkweir.lab.peers import PEERS
+
+        if text in PEERS:
+            raise PlanError(f"policy {text}: is a discipline of the kernel; --where virtual with --case runs it")
         listed = ", ".join(dict.fromkeys([*fitting.listed_policies(), *peers]))
         cure = f"there are {listed}; a file's name ends in .c or .py{nearest(text, known)}"
         raise PlanError(f"policy {text or chr(34) * 2}: no policy is called so; {cure}")
