@@ -12,7 +12,8 @@ number, which a policy of their own schedules. The policy of the classes sees on
 the flows' policy picks, which is asked when a packet is to leave. If the head is gone before that, the oldest packet
 is the head. The policy of the flows judges each packet of the class that is about to leave. Where the class is full,
 the flow that would have most bytes loses a packet: its oldest (full=head) or its newest. Below dualpi2 there are two
-queues, for classic packets (flow 0) and for L4S packets (flow 1), and a full class is one queue.
+queues, for classic packets (flow 0) and for L4S packets (flow 1), a full class is one queue, and class Q has the seed
+1 + Q.
 
     limit Q pkts=N bytes=N time=NS floor=BYTES age=NS full=head least=PPM    what is left out is no limit
     flows Q POLICY                                                 the flows of the class are isolated
@@ -43,11 +44,13 @@ MOST_CREDIT = 2**20 * MILLION  # a packet is shorter
 class Flows:
     """The packets of a class whose flows are isolated, and the policy of its flows."""
 
-    def __init__(self, policy, now_ns):
-        unlimited = {} if policy == "drr" else {"limit": 2**20, "memory": 2**40}
+    def __init__(self, policy, now_ns, q):
+        params = {} if policy == "drr" else {"limit": 2**20, "memory": 2**40}
         self.by_ecn = policy == "dualpi2"
+        if self.by_ecn:
+            params["seed"] = 1 + q
         self.count = 2 if self.by_ecn else FLOW_QUEUES
-        self.plane = DataPlane(policy, self.count, 1, unlimited, {1: {"l4s": "yes"}} if self.by_ecn else None)
+        self.plane = DataPlane(policy, self.count, 1, params, {1: {"l4s": "yes"}} if self.by_ecn else None)
         self.plane.init(now_ns)
         self.waiting = []  # (number, queue) in order of arrival
         self.head = None  # its number
@@ -123,7 +126,7 @@ class Queues(DataPlane):
 
     def init(self, now_ns):
         super().init(now_ns)
-        self.flows = {q: Flows(policy, now_ns) for q, policy in self.isolated.items()}
+        self.flows = {q: Flows(policy, now_ns, q) for q, policy in self.isolated.items()}
 
     def show(self, q):
         """Puts the packets of a class with flows in their order."""

@@ -329,11 +329,9 @@ def listing(found: list[Entry]) -> str:
 
 
 INTRODUCTION = """\
-Each file is short, has comments, and runs in seconds: `linkweir run scenarios/geo.toml`. Copy the one that is closest
-to your case and change it;
-[Scenarios](../docs/reference/scenarios.md) explains every key. The folder `traces` has capacities over time, and
-`recordings` has packets to replay. [gallery.toml](../docs/pictures/gallery.toml) says what each run shows; a test runs
-all scenarios and checks it.
+Each file is short, has comments, and runs in seconds: `linkweir run scenarios/geo.toml`. Copy the closest one and
+change it; [Scenarios](../docs/reference/scenarios.md) explains every key. `traces` has capacities over time,
+`recordings` packets to replay. [gallery.toml](../docs/pictures/gallery.toml) says what each run shows.
 
 **What they may know.** The keys of a scenario. **Begin with** [geo.toml](geo.toml). **Test them alone:**
 `.venv/bin/python -m pytest -q python/tests/test_gallery.py` runs all and checks what the list says they show."""

@@ -102,6 +102,7 @@ def test_an_answer_goes_where_it_is_wanted(
             "--factors: the marks of two flows in one class are not counted apart; leave --inside out",
         ),
         ("l4s_kernel.py --seeds 1 --json", "--json: needs two seeds, for standard errors"),
+        ("l4s_kernel.py --seeds 3 --simulated 2", "--simulated: must be at least the 3 of --seeds"),
         ("l4s_kernel.py --rates 5", "argument --rates: 5: must list some of 4,12,40,120,200"),
     ],
 )
@@ -112,6 +113,23 @@ def test_what_is_refused_before_anything_is_measured(arguments: str, message: st
     assert ended.returncode == 2
     assert ended.stderr.rstrip().endswith(f"{tool}: error: {message}")
     assert ended.stdout == ""
+
+
+def test_a_difference_from_the_kernel_counts_only_beyond_its_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    tool = bench("l4s_kernel")
+    ours, kernels = tool.Estimate.of([1.0, 2.0, 3.0, 4.0]), tool.Estimate.of([2.0, 4.0, 6.0, 8.0])
+    # Variances of the means 5/12 and 5/3; Welch's degrees of freedom are 4.4, and t of 4 is 2.776.
+    assert tool.half_of_difference(ours, kernels) == pytest.approx(2.776 * math.sqrt(25 / 12))
+    values = dict.fromkeys(tool.QUANTITIES, 1.0)
+    for apart, beyond in ((4.0, []), (4.1, ["ratio"])):
+        found = {
+            (side, (5, 4), seed + 1): {**values, "ratio": 10 + spread * (seed - 1.5) + apart * (side == "kernel")}
+            for side, spread in (("simulator", 1), ("kernel", 2))
+            for seed in range(4)
+        }
+        assert tool.compared((5, 4), found, {"simulator": 4, "kernel": 4})["beyond"] == beyond
+    assert [tool.regime(ratio) for ratio in (0.49, 0.5, 2.0, 2.01)] == ["starves", "shares", "shares", "dominates"]
 
 
 @pytest.mark.parametrize("inside", ["pss", "drr"])

@@ -36,7 +36,7 @@ from linkweir.lab import LaboratoryError, guest, kernel
 from linkweir.lab.experiment import Laboratory
 from linkweir.lab.exported import marked
 from linkweir.lab.gateways import VirtualGateways
-from linkweir.lab.world import staggered
+from linkweir.lab.world import staggered, world
 from linkweir.replays.recording import Recording
 from linkweir.scenarios.scenario import Scenario
 
@@ -425,6 +425,25 @@ def test_flows_inside_a_class_are_kept_by_the_gateway_and_named_for_tc() -> None
     text = gateway_configuration(written(**{"class": [{"name": "ef", "level": 0}, {"name": "rest", **l4s}]})).text
     for found in text, imported(text).text:
         assert tomllib.loads(found)["class"][1].items() >= l4s.items()
+
+
+def test_each_host_says_in_a_sentence_what_becomes_of_the_shipped_class_with_l4s_packets() -> None:
+    path = SCENARIOS / "l4s.toml"
+    done = linkweir("export", "gateway", path)
+    assert (done.returncode, "flows" in done.stderr) == (0, False), done.stderr
+    assert tomllib.loads(done.stdout)["class"][1]["flows"] == "dualpi2"
+    done = linkweir("export", "tc", path, "--device", "eth0")
+    (said,) = [line for line in done.stderr.splitlines() if "flows" in line]
+    assert said.endswith("class[1].flows = dualpi2: the queueing disciplines do not tell the flows of a class apart")
+    for kind, refusal in (
+        ("bpf", "class[1].flows = dualpi2: is not in BPF, where a class is one queue; leave it out"),
+        ("ns3", "flow[1].cc = prague: must be one of cubic, reno, bbr, newreno in ns-3"),
+    ):
+        done = linkweir("export", kind, path)
+        (said,) = done.stderr.splitlines()
+        assert (done.returncode, refusal in said) == (2, True), said
+    with pytest.raises(ScenarioError, match=r"class\[1\]\.flows.*is not there in the laboratory; leave it out"):
+        world(Scenario.load(path), frozenset({"pss"}))
 
 
 def test_an_export_says_that_a_gateway_drops_old_packets_of_voice() -> None:

@@ -78,11 +78,13 @@ impl Isolation {
         policy(self.name()).expect("the core has the policy")
     }
 
-    /// Its parameters: the defaults where none are given, but without limits of its own, because the class has limits.
-    fn params(self) -> Vec<u64> {
+    /// Its parameters in the class of this number: the defaults where none are given, but without limits of its own, because the
+    /// class has limits. Each class has a seed of its own: with the same one, two would draw the same numbers.
+    fn params(self, class: usize) -> Vec<u64> {
         let table = self.info().params.iter();
         let values = table.map(|param| match (self, param.name) {
             (_, "limit" | "memory") => param.max,
+            (_, "seed") => param.default + class as u64,
             (Isolation::DualPi2 { step_ns: Some(ns) }, "step") => ns,
             _ => param.default,
         });
@@ -165,9 +167,10 @@ pub(crate) struct FlowQueues<T> {
 }
 
 impl<T> FlowQueues<T> {
-    pub(crate) fn new(now_ns: u64, isolation: Isolation) -> FlowQueues<T> {
-        // The rates are constant: a blocked class is not asked for packets at all. DualPI2 takes the time for waiting, as in an
-        // outage of the link.
+    /// Empty queues of the class of this number.
+    pub(crate) fn new(now_ns: u64, isolation: Isolation, class: usize) -> FlowQueues<T> {
+        // The rates are constant: a blocked class is not asked for packets at all. That time counts as waiting: in DualPI2 a
+        // packet waits from its arrival on, whatever holds it up (`timestamp` in RFC 9332, appendix A.1, and `ts` in Linux).
         let queue = Queue {
             rate_bps: MIN_RATE_BPS,
             ..Queue::default()
@@ -176,7 +179,7 @@ impl<T> FlowQueues<T> {
         let policy = CorePolicy::new(
             isolation.info(),
             &view(now_ns, &queues),
-            &isolation.params(),
+            &isolation.params(class),
             &isolation.qparams(),
         )
         .expect("a policy accepts its defaults");
@@ -415,7 +418,7 @@ mod tests {
 
     #[test]
     fn the_pool_holds_no_more_than_waited_at_once() {
-        let mut flows = FlowQueues::new(0, Isolation::FqCodel);
+        let mut flows = FlowQueues::new(0, Isolation::FqCodel, 0);
         for number in 0..100_000 {
             flows.push(
                 number,

@@ -384,12 +384,13 @@ impl<P: Policy, T> Mux<P, T> {
     pub fn isolate(&mut self, class: usize, isolation: Option<Isolation>) {
         self.unlooked.retain(|unlooked| *unlooked != class);
         let now_ns = self.scene.now_ns;
+        // Two queues take little memory, and their controller counts time from the same start as a policy of its own does.
+        let small = isolation.filter(|isolation| isolation.sorts_by_ecn());
+        let small = small.map(|isolation| Box::new(FlowQueues::new(now_ns, isolation, class)));
         let class = &mut self.classes[class];
         assert_eq!(class.waiting_pkts, 0, "packets of the class wait");
         class.isolation = isolation;
-        // Two queues take little memory, and their controller counts time from the same start as a policy of its own does.
-        let small = isolation.filter(|isolation| isolation.sorts_by_ecn());
-        class.flows = small.map(|isolation| Box::new(FlowQueues::new(now_ns, isolation)));
+        class.flows = small;
     }
 
     /// Takes a packet that arrives. Every packet dropped because of it, this one or another, goes to `dropped` with its
@@ -680,7 +681,7 @@ impl<P: Policy, T> Mux<P, T> {
             return;
         };
         flows
-            .get_or_insert_with(|| Box::new(FlowQueues::new(packet.arrival_ns, *isolation)))
+            .get_or_insert_with(|| Box::new(FlowQueues::new(packet.arrival_ns, *isolation, class)))
             .push(flow, packet);
         self.touch(class);
     }

@@ -411,6 +411,57 @@ fn marks_depend_on_the_class_alone() {
     }
 }
 
+/// Two classes with the same packets at the same times have the same probability, and each its own random numbers. Of 400 or
+/// more marks each, the marks that both make are as many as chance makes, within four standard deviations.
+#[test]
+fn classes_mark_independently() {
+    let outer = policy("rr").unwrap();
+    let mut mux = mux(outer, &outer.default_params(), &[Limit::NONE; 2]);
+    for class in 0..2 {
+        mux.isolate(class, Some(Isolation::DualPi2 { step_ns: None }));
+    }
+    let mut marked = [Vec::new(), Vec::new()];
+    for number in 0..20_000_u64 {
+        let now_ns = number * 1_000_000;
+        for class in 0..2 {
+            let arrival = Arrival {
+                class,
+                ..packet(0, 1500)
+            };
+            mux.arrive(now_ns, arrival, (number, 0, 1), |_, _, _| {});
+        }
+        // Packets wait for 40 ms at first, so the probability rises; then for as long as the target.
+        let wait = if number < 400 { 40 } else { 15 };
+        for _ in 0..2 {
+            while mux.queues().iter().any(|queue| queue.backlog_pkts > wait) {
+                let left = mux.dequeue(now_ns, |_| true, |_, _, _| panic!("all can be marked"));
+                let left = left.expect("packets wait");
+                marked[left.class].push(left.marked);
+            }
+        }
+    }
+    let [one, other] = &marked;
+    let count = |marks: &[bool]| marks.iter().filter(|marked| **marked).count() as f64;
+    let judged = one.len() as f64;
+    assert_eq!(one.len(), other.len());
+    let chance = count(one) * count(other) / judged;
+    let both = one
+        .iter()
+        .zip(other)
+        .filter(|(one, other)| **one && **other);
+    let both = both.count() as f64;
+    println!(
+        "{} and {} of {judged} marked, {both} by both",
+        count(one),
+        count(other)
+    );
+    assert!(count(one) > 400.0 && count(other) > 400.0);
+    assert!(
+        (both - chance).abs() < 4.0 * chance.sqrt(),
+        "{both}, by chance {chance}"
+    );
+}
+
 /// CoDel's drops inside a class are drops by the policy.
 #[test]
 fn drops_of_the_flows_policy_are_counted_as_the_policys() {
