@@ -591,7 +591,7 @@ def test_a_kernel_does_not_begin_after_the_program_that_started_it() -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
     for parent, begins in ((os.getpid(), True), (ended.pid, False)):
-        done = subprocess.run(host._ending_with(parent, ["echo", "begun"]), capture_output=True, text=True, check=False)
+        done = subprocess.run(host.ending_with(parent, ["echo", "begun"]), capture_output=True, text=True, check=False)
         assert (done.stdout == "begun\n") == begins
 
 

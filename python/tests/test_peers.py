@@ -118,6 +118,12 @@ def test_l4s_classes_are_in_the_queue_of_dualpi2_that_marks_them() -> None:
     assert [line.rpartition(" ")[2] for line in lines[1:]] == ["10:1"]
 
 
+def test_classes_of_senders_that_count_marks_are_there_too_whatever_the_scenarios_policy() -> None:
+    keys = {**counting(), "scheduler": {"policy": "drr"}, "class": [{"name": "l4s"}, {"name": "classic"}]}
+    found = peers.queues(Scenario.from_dict(keys), "dualpi2").commands
+    assert found == peers.queues(Scenario.from_dict(counting()), "dualpi2").commands
+
+
 @pytest.mark.parametrize(
     ("policy", "parts"),
     [

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -192,6 +193,14 @@ def test_addresses_are_fixed_only_where_they_may_be(tmp_path: Path, monkeypatch:
     assert count(candidates(["fifo"]), jobs=1).reasons == {"fifo": "fixed"}
 
 
+def is_gone(process: int) -> bool:
+    """Whether it has ended; it may be a zombie until its new parent reaps it."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
 def test_what_is_stopped_ends_with_all_that_it_started(tmp_path: Path) -> None:
     file = tmp_path / "pid"
 
@@ -201,16 +210,19 @@ def test_what_is_stopped_ends_with_all_that_it_started(tmp_path: Path) -> None:
 
     with pytest.raises(subprocess.TimeoutExpired):
         output_of(["sh", "-c", f"sleep 600 & echo $! > {file}; wait"], OnceStarted())
-    state = Path(f"/proc/{int(file.read_text())}/stat")
+    wait_until(lambda: is_gone(int(file.read_text())))
 
-    def is_gone() -> bool:
-        """It may be a zombie until its new parent reaps it."""
-        try:
-            return state.read_text().rpartition(")")[2].split()[0] in "ZX"
-        except OSError:
-            return True
 
-    wait_until(is_gone)
+def test_a_count_ends_with_its_parent_even_if_that_is_killed(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    program(tmp_path / "bin", "valgrind", f"echo $$ > {file}; exec sleep 600")
+    imports = "from linkweir.yardstick.candidates import candidates; from linkweir.yardstick.instructions import count"
+    counts = f"{imports}; count(candidates(['fifo']), jobs=1)"
+    path = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(REPOSITORY / "python")}
+    with subprocess.Popen([sys.executable, "-c", counts], env={**os.environ, **path}) as process:
+        wait_until(lambda: file.is_file() and file.read_text().endswith("\n"))
+        process.kill()
+    wait_until(lambda: is_gone(int(file.read_text())))
 
 
 # --- Cases ----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use linkweir_plane::setup::Bounds;
 use path::{Far, Load, Outcome, Path, Rule};
-use trace::{Kind, Trace, MS, S};
+use trace::{Kind, Step, Trace, MS, S};
 
 /// Load above every link, bit/s.
 const ABOVE: Load = Load::Constant(24_000_000);
@@ -23,6 +23,10 @@ const ABOVE: Load = Load::Constant(24_000_000);
 const BEGIN_BPS: u64 = 10_000_000;
 /// How soon constant load is to have 90 % of a link again after an outage, s.
 const AGAIN_S: f64 = 3.0;
+/// How long each link is tried, ns.
+const END_NS: u64 = 600 * S;
+const FEEDBACK: Rule = Rule::Feedback { anticipate: false };
+const ANTICIPATING: Rule = Rule::Feedback { anticipate: true };
 const STEADY: Kind = Kind {
     levels: false,
     stalls: false,
@@ -127,7 +131,7 @@ fn run(trace: &Trace, ends: (Rule, Far), load: Load) -> Outcome {
         floor_bps: of.0,
         ceiling_bps: of.1,
         delay_ns: 25 * MS,
-        anticipate: ends.0 == Rule::Anticipating,
+        anticipate: ends.0 == ANTICIPATING,
     };
     Path::new(trace, ends, load, (bounds, BEGIN_BPS)).run()
 }
@@ -176,18 +180,18 @@ fn figures(trace: &Trace, outcome: &Outcome, empty: &Outcome) -> [f64; 5] {
 }
 
 const COLUMNS: [(&str, Rule, Far); 9] = [
-    ("feedback", Rule::Feedback, Far::Today),
+    ("feedback", FEEDBACK, Far::Today),
     ("before", Rule::Before, Far::Before),
     ("echoes", Rule::Echoes, Far::Today),
-    ("today to before", Rule::Feedback, Far::Before),
+    ("today to before", FEEDBACK, Far::Before),
     ("before to today", Rule::Before, Far::Today),
     ("autorate", Rule::Autorate, Far::Today),
     ("oracle", Rule::Oracle, Far::Today),
     ("FIFO", Rule::Fifo, Far::Today),
-    ("anticipating", Rule::Anticipating, Far::Today),
+    ("anticipating", ANTICIPATING, Far::Today),
 ];
 
-/// `linkweir-rate [SEEDS [CASE [COLUMN | log]]]`
+/// `linkweir-rate [SEEDS [CASE [COLUMN | log | steps]]]`
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let seeds = arguments.first().and_then(|word| word.parse().ok());
@@ -196,6 +200,15 @@ fn main() -> ExitCode {
     let log = arguments.get(2).is_some_and(|word| word == "log");
     let column = arguments.get(2).map(String::as_str);
     let column = if log { Some("feedback") } else { column };
+    if column == Some("steps") {
+        for case in cases()
+            .iter()
+            .filter(|case| only.is_some_and(|only| only == case.name))
+        {
+            (1..=seeds).for_each(|seed| print_steps(&Trace::new(case.kind, seed, END_NS)));
+        }
+        return ExitCode::SUCCESS;
+    }
     let columns: Vec<_> = COLUMNS
         .into_iter()
         .filter(|(name, ..)| column.is_none_or(|only| only == *name))
@@ -211,15 +224,14 @@ fn main() -> ExitCode {
             continue;
         }
         for seed in 1..=seeds {
-            let trace = Trace::new(case.kind, seed, 600 * S);
+            let trace = Trace::new(case.kind, seed, END_NS);
             let empty = run(&trace, (Rule::Fifo, Far::Today), Load::None);
             print!("| {} | {seed} |", case.name);
             for (_, rule, far) in columns.iter().copied() {
                 let outcome = run(&trace, (rule, far), case.load);
                 let [used, longer, after, other, all] = figures(&trace, &outcome, &empty);
                 let (least, most) = case.wanted;
-                holds &= (rule, far) != (Rule::Feedback, Far::Today)
-                    || (used >= least && longer <= most);
+                holds &= (rule, far) != (FEEDBACK, Far::Today) || (used >= least && longer <= most);
                 print!(" {used:.1} | {longer:.1} | {after:.1} | {other:.1} | {all:.1} |");
                 if log {
                     dump(&trace, &outcome);
@@ -237,6 +249,12 @@ fn main() -> ExitCode {
     } else {
         ExitCode::FAILURE
     }
+}
+
+/// Prints a link as a line of JSON: from when on each step holds, ns, its capacity, bit/s, and its delay, ns.
+fn print_steps(trace: &Trace) {
+    let of = |step: &Step| [step.from_ns as f64, step.bps, step.delay_ns as f64];
+    println!("{:?}", trace.steps.iter().map(of).collect::<Vec<_>>());
 }
 
 /// Writes what happened in steps of a tenth of a second.
@@ -316,7 +334,7 @@ mod tests {
         for case in cases().into_iter().take(3) {
             let trace = Trace::new(case.kind, 2, 600 * S);
             let empty = run(&trace, (Rule::Fifo, Far::Today), Load::None);
-            let outcome = run(&trace, (Rule::Feedback, Far::Today), case.load);
+            let outcome = run(&trace, (FEEDBACK, Far::Today), case.load);
             let [used, longer, ..] = figures(&trace, &outcome, &empty);
             let (least, most) = case.wanted;
             assert!(used >= least, "{}: {used} %", case.name);
@@ -332,7 +350,7 @@ mod tests {
         let case = every.iter().find(|case| case.name == "c ends").unwrap();
         let trace = Trace::new(case.kind, 12, 600 * S);
         let empty = run(&trace, (Rule::Fifo, Far::Today), Load::None);
-        let outcome = run(&trace, (Rule::Feedback, Far::Today), case.load);
+        let outcome = run(&trace, (FEEDBACK, Far::Today), case.load);
         let [used, longer, ..] = figures(&trace, &outcome, &empty);
         assert!(used >= 82.0, "{used} %");
         assert!(longer <= 60.0, "{longer} ms");
@@ -347,7 +365,7 @@ mod tests {
         let trace = Trace::new(case.kind, 21, 600 * S);
         let empty = run(&trace, (Rule::Fifo, Far::Today), Load::None);
         let of = |rule| figures(&trace, &run(&trace, (rule, Far::Today), case.load), &empty);
-        let [used, _, after, other, _] = of(Rule::Anticipating);
+        let [used, _, after, other, _] = of(ANTICIPATING);
         let [_, _, after_autorate, ..] = of(Rule::Autorate);
         assert!(used >= 90.0, "{used} %");
         assert!(other <= 20.0, "{other} ms");
@@ -364,7 +382,7 @@ mod tests {
         let trace = Trace::new(case.kind, 3, 120 * S);
         let empty = run(&trace, (Rule::Fifo, Far::Today), Load::None);
         let of = |rule, far| figures(&trace, &run(&trace, (rule, far), case.load), &empty);
-        let [used, longer, ..] = of(Rule::Feedback, Far::Before);
+        let [used, longer, ..] = of(FEEDBACK, Far::Before);
         assert!(used >= 85.0 && longer <= 150.0, "{used} % {longer} ms");
         // A sender of before is served as well as by its own far end.
         let [used, longer, ..] = of(Rule::Before, Far::Today);

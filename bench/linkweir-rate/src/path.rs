@@ -46,10 +46,8 @@ const WIRE: Wire = Wire {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// The rule for this project's feedback.
-    Feedback,
-    /// The same with `anticipate`.
-    Anticipating,
-    /// The same as the first where no far end reports, but echoes probes.
+    Feedback { anticipate: bool },
+    /// The same where no far end reports, but echoes probes.
     Echoes,
     /// The rule before that.
     Before,
@@ -196,11 +194,6 @@ impl<'t> Path<'t> {
         load: Load,
         (bounds, begin_bps): (Bounds, u64),
     ) -> Path<'t> {
-        let rule = if rule == Rule::Anticipating {
-            Rule::Feedback // with other bounds
-        } else {
-            rule
-        };
         let scheduler = scheduler();
         let classes = [("ef", 100), ("rest", REST_PKTS)].map(|(name, pkts)| Class {
             name: name.to_string(),
@@ -280,7 +273,7 @@ impl<'t> Path<'t> {
             path.at(flow as u64 * 37 * MS, What::Sender(flow));
         }
         match rule {
-            Rule::Feedback | Rule::Echoes | Rule::Before => path.at(0, What::Turn),
+            Rule::Feedback { .. } | Rule::Echoes | Rule::Before => path.at(0, What::Turn),
             Rule::Oracle => {
                 for step in &trace.steps {
                     path.at(
@@ -294,7 +287,7 @@ impl<'t> Path<'t> {
                 path.at(0, What::Probe(0));
                 path.at(ACHIEVED_NS, What::Achieved(0));
             }
-            Rule::Anticipating | Rule::Fifo => {}
+            Rule::Fifo => {}
         }
         path
     }
@@ -426,10 +419,10 @@ impl<'t> Path<'t> {
     fn mark(&mut self) {
         let now_ns = self.now_ns;
         let due_ns = match self.rule {
-            Rule::Feedback => self.feedback.due_ns(self.sent.pkts),
+            Rule::Feedback { .. } => self.feedback.due_ns(self.sent.pkts),
             Rule::Echoes => self.echoes.due_ns(self.sent.pkts),
             Rule::Before => self.before.due_ns(self.sent.pkts),
-            Rule::Anticipating | Rule::Autorate | Rule::Oracle | Rule::Fifo => return,
+            Rule::Autorate | Rule::Oracle | Rule::Fifo => return,
         };
         if due_ns > now_ns
             || self
@@ -463,7 +456,8 @@ impl<'t> Path<'t> {
 
     /// Lets the rule change its rate as time passes.
     fn turn(&mut self) {
-        if self.rule == Rule::Feedback && self.feedback.turn_ns() <= self.now_ns {
+        let feeds_back = matches!(self.rule, Rule::Feedback { .. });
+        if feeds_back && self.feedback.turn_ns() <= self.now_ns {
             let steer = self.feedback.turn(self.now_ns, self.sent);
             self.link.steer(self.now_ns, steer);
         }

@@ -182,6 +182,7 @@ def _remarks(scenario: Scenario, policy: str, params: Mapping[str, Parameter]) -
     l4s = [name for (_, name, _), _ in _scalable(scenario, params)]
     if l4s:
         yield f'classes with L4S packets, because their flows have cc = "prague" or "dctcp": {_listed(l4s)}'
+        yield from taken_for_l4s(scenario)
     elif "l4s" in params and not any(entry.get("l4s") == "yes" for entry in _classes(scenario)):
         yield f"no class has L4S packets, so all classes are one queue; {_cure(policy, 'l4s')}"
     if policy == _RESERVING:
@@ -194,9 +195,22 @@ def _remarks(scenario: Scenario, policy: str, params: Mapping[str, Parameter]) -
 def _scalable(scenario: Scenario, params: Mapping[str, Parameter]) -> Iterator[tuple[Key, str]]:
     """Classes with flows that answer each mark a little become L4S classes of a policy that has them."""
     if "l4s" in params:
-        flows = [flow for flow in scenario.get("flow", []) if flow.get("cc") in ("prague", "dctcp")]
-        for name in dict.fromkeys(str(flow.get("class")) for flow in flows):
+        for name in _classes_of(scenario, counting=True):
             yield ("class", name, "l4s"), "yes"
+
+
+def _classes_of(scenario: Scenario, *, counting: bool) -> list[str]:
+    """The classes of flows whose senders count marks, or of all others."""
+    flows = [flow for flow in scenario.get("flow", []) if (flow.get("cc") in ("prague", "dctcp")) == counting]
+    return list(dict.fromkeys(str(flow.get("class")) for flow in flows))
+
+
+def taken_for_l4s(scenario: Scenario) -> Iterator[str]:
+    """What is said of flows that are in an L4S class only because another flow of their class counts marks."""
+    others = _classes_of(scenario, counting=False)
+    for name in _classes_of(scenario, counting=True):
+        if name in others:
+            yield f"other flows of class {name} are taken for L4S, too; give them a class of their own"
 
 
 def _cure(policy: str, key: str) -> str:

@@ -173,7 +173,7 @@ def prepare(
         peer = ""
         if laboratory is not None and policy in laboratory.peers:
             peer = policy
-            fitted = _peer(label, peer, changes, laboratory)
+            fitted = _peer(label, peer, changes, laboratory, judged.written)
         else:
             fitted = fitting.fit(judged.written, policy, nominal_bps, brought)
         if policy != brought and not peer:  # whose parameters are not known here
@@ -230,12 +230,15 @@ def prepare(
     return Plan.of_scenarios(own.name, cases, count, None if laboratory is None else places), facts
 
 
-def _peer(label: str, peer: str, changes: Mapping[Key, Any], laboratory: VirtualTime) -> fitting.Fitted:
+def _peer(
+    label: str, peer: str, changes: Mapping[Key, Any], laboratory: VirtualTime, written: Mapping[str, Any]
+) -> fitting.Fitted:
     """What is said of a peer of the kernel, whose commands take the place of the scenario's parameters."""
     for key in changes:
         message = f"{peer} is the kernel's and has no key of a scenario; leave this out"
         raise PlanError(f"policy {label}: {keys.show(key)}: {message}")
-    return fitting.Fitted({}, notes_of_peer(peer, laboratory))
+    l4s = fitting.taken_for_l4s(written) if peer == "dualpi2" else ()
+    return fitting.Fitted({}, (*notes_of_peer(peer, laboratory), *l4s))
 
 
 def notes_of_peer(peer: str, laboratory: VirtualTime) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def start(
     return found
 
 
-def _ending_with(parent: int, command: list[str]) -> list[str]:
+def ending_with(parent: int, command: list[str]) -> list[str]:
     """The command that is killed when its parent ends, and does not begin if it has ended already."""
     return ["setpriv", "--pdeathsig", "KILL", "sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"', str(parent), *command]
 
@@ -85,7 +85,7 @@ def _boot(guest: Guest, folder: Path, seed: int, processor: int | None, most_s: 
     command += ["time-travel=inf-cpu", f"time-travel-start={_START_NS}"]
     environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin", "LINKWEIR_SEED": str(seed)}
     # The library is for the kernel alone.
-    command = _ending_with(os.getpid(), ["env", f"LD_PRELOAD={guest.preload}", *command])
+    command = ending_with(os.getpid(), ["env", f"LD_PRELOAD={guest.preload}", *command])
     with (folder / "console").open("wb") as console:
         process = subprocess.Popen(
             command,

@@ -27,6 +27,7 @@ from linkweir.lab import kernel
 from linkweir.lab.fault import LaboratoryError
 from linkweir.lab.line import Line
 from linkweir.lab.world import (
+    COUNTING_CC,
     KERNEL_CC,
     STAGGER_S,
     Marked,
@@ -273,7 +274,7 @@ PEERS: Mapping[str, Peer] = {
     "fq_pie": Peer(("fq_pie",), "a queue for each flow, no classes, no rate", _fq_pie),
     "dualpi2": Peer(
         ("dualpi2",),
-        "urgent classes, and those with l4s, in the L queue, all others in the classic one, no rate",
+        "urgent classes, and those of senders that count marks, in the L queue, all others in the classic one, no rate",
         _dualpi2,
     ),
 }
@@ -324,7 +325,8 @@ def task_of(scenario: Scenario) -> Task:
     flows = flows_of(scenario)
     access_s = max((flow.access_delay_ns / 1e9 for flow in flows), default=0.0)
     round_trip_s = float(line.delay.values.max()) + tables["link"]["return_delay_s"] + 2 * access_s
-    l4s = [one["params"].get("l4s") == "yes" for one in entries]
+    counting = {flow.of_class for flow in flows if flow.keys.get("cc") in COUNTING_CC}
+    l4s = [one["params"].get("l4s") == "yes" or n in counting for n, one in enumerate(entries)]
     columns = zip(parts, [ranks[level] for level in levels], offered, reserved, weights, marks, l4s, strict=True)
     classes = tuple(OperatorClass(*column) for column in columns)
     return Task(_first_bps(line, nominal_bps), round_trip_s, classes)

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from linkweir.fault import PlanError
+from linkweir.lab.host import ending_with
 from linkweir.runs.simulate import processors
 from linkweir.scratch import scratch
 from linkweir.yardstick import counted
@@ -83,10 +84,11 @@ def count(measured: Sequence[Candidate], *, jobs: int | None = None) -> Counts:
     if not shutil.which("valgrind"):
         return Counts(dict.fromkeys(labels), dict.fromkeys(labels, "valgrind is not installed"))
     stop = threading.Event()
-    steady = _steady()
+    # With setarch a process has the same addresses each time, and so the instructions that depend on them.
+    before = [*_if_allowed(ending_with(os.getpid(), [])), *_if_allowed(["setarch", "-R"])]
     pool = ThreadPoolExecutor(jobs or processors())
     try:
-        found = list(pool.map(lambda one: _counted(one, steady, stop), measured))
+        found = list(pool.map(lambda one: _counted(one, before, stop), measured))
     finally:
         stop.set()
         pool.shutdown(cancel_futures=True)
@@ -94,20 +96,19 @@ def count(measured: Sequence[Candidate], *, jobs: int | None = None) -> Counts:
     return Counts(counts, {label: one for label, one in zip(labels, found, strict=True) if isinstance(one, str)})
 
 
-def _steady() -> list[str]:
-    """With this in front a process has the same addresses each time, and so the instructions that depend on them.
+def _if_allowed(before: list[str]) -> list[str]:
+    """Words in front of a command, if it can be started with them: containers may refuse it.
 
-    Containers may refuse it; without it counts differ by a few instructions.
+    Without setarch counts differ by a few instructions; without setpriv a count outlives a parent that is killed.
     """
-    command = ["setarch", "-R"]
     try:
-        subprocess.run([*command, "true"], check=True, capture_output=True, timeout=_LONGEST_S)
+        subprocess.run([*before, "true"], check=True, capture_output=True, timeout=_LONGEST_S)
     except (OSError, subprocess.SubprocessError):
         return []
-    return command
+    return before
 
 
-def _counted(candidate: Candidate, steady: Sequence[str], stop: threading.Event) -> int | str:
+def _counted(candidate: Candidate, before: Sequence[str], stop: threading.Event) -> int | str:
     """Counts one, in a process of its own: what ran before it there would change where its memory is.
 
     Returns instructions per packet, or why there are none.
@@ -115,7 +116,7 @@ def _counted(candidate: Candidate, steady: Sequence[str], stop: threading.Event)
     with scratch() as folder:
         try:
             files = [str(file) for file in _written(candidate, folder)]
-            short, long = _totals(folder, files, steady, stop)
+            short, long = _totals(folder, files, before, stop)
         except subprocess.TimeoutExpired:
             return f"it took longer than {_LONGEST_S} s"
         except subprocess.CalledProcessError as error:
@@ -149,7 +150,7 @@ def _written(candidate: Candidate, folder: Path) -> Iterator[Path]:
         yield file
 
 
-def _totals(folder: Path, files: Sequence[str], steady: Sequence[str], stop: threading.Event) -> list[tuple[int, int]]:
+def _totals(folder: Path, files: Sequence[str], before: Sequence[str], stop: threading.Event) -> list[tuple[int, int]]:
     """For each scenario the instructions of its run and the packets it sent."""
     package = str(Path(counted.__file__).parents[1])
     out = folder / "callgrind"
@@ -157,7 +158,7 @@ def _totals(folder: Path, files: Sequence[str], steady: Sequence[str], stop: thr
     search = json.dumps([path for path in sys.path if path])
     program = [sys.executable, "-s", "-S", counted.__file__, package, search, *files]
     environment = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
-    printed = output_of([*steady, *command, *program], stop, env=environment, cwd=folder)
+    printed = output_of([*before, *command, *program], stop, env=environment, cwd=folder)
     # The first part is what came before the first mark; then runs alternate with what is between them.
     return [(_total(Path(f"{out}.{2 * run}")), pkts) for run, pkts in enumerate(json.loads(printed), 1)]
 

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use interop_paths::long as interop_paths_long;
 use libtest_mimic::{Arguments, Trial};
 use names::long as names_long;
+use slots::long as slots_long;
 
 mod addresses;
 mod below;
@@ -48,6 +49,7 @@ mod recorded;
 mod resume;
 mod sealed;
 mod shared;
+mod slots;
 mod soak;
 mod taken;
 mod uplink;
@@ -479,6 +481,12 @@ const TESTS: &[(&str, fn())] = &trials! {
     shared {
         peers_of_a_hub_share_one_link_by_their_air_time,
         a_faster_channel_is_free_at_once,
+    }
+    slots {
+        boundaries_of_slots_are_learned_and_anticipated,
+    }
+    slots_long {
+        boundaries_every_15_s_are_learned_and_anticipated,
     }
     taken {
         a_device_of_the_same_name_is_left_alone,

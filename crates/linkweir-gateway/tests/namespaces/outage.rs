@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Voice through an outage of its link, and the rest in a fade below what is reserved.
 
+use std::io;
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use linkweir_gateway::show::figures::{ClassShow, Show};
 
-use crate::place::{environment, set_tos, Tunnel};
+use crate::place::{environment, set_tos, Socket, Tunnel};
 use crate::PATIENCE;
 
 /// The classes of the how-to page, at a link of 20 Mbit/s.
@@ -34,6 +35,7 @@ limit = "200ms"
 const MAX_AGE: Duration = Duration::from_millis(200);
 /// Voice: 40 calls of 50 packets/s.
 const PACKETS_PER_SECOND: u64 = 2000;
+const BULK_EVERY: Duration = Duration::from_micros(400); // 24 Mbit/s
 const VOICE_BYTES: usize = 172;
 const BULK_BYTES: usize = 1200;
 const TO: &str = "10.77.0.2:2000";
@@ -46,7 +48,7 @@ fn slow(text: String) -> String {
 }
 
 /// Stops the senders of a test, however it ends.
-struct Stop<'a>(&'a AtomicBool);
+pub struct Stop<'a>(pub &'a AtomicBool);
 
 impl Drop for Stop<'_> {
     fn drop(&mut self) {
@@ -76,11 +78,14 @@ fn keep_sending(
     }
 }
 
-/// Sends voice, and bulk that with voice is more than the link carries, from one thread, so that their order is known. A
-/// datagram has its time after `begun`, and how many of voice were sent before it.
-fn send_voice_and_bulk(voice: &UdpSocket, bulk: &UdpSocket, begun: Instant, stop: &AtomicBool) {
-    let every = Duration::from_secs(1) / PACKETS_PER_SECOND as u32;
-    let bulk_every = Duration::from_micros(400); // 24 Mbit/s
+/// Sends voice, and bulk that with voice is more than the link carries, a packet every so often, from one thread, so that their
+/// order is known. A datagram has its time after `begun`, and how many of voice were sent before it.
+pub fn send_voice_and_bulk(
+    [voice, bulk]: [&UdpSocket; 2],
+    [every, bulk_every]: [Duration; 2],
+    begun: Instant,
+    stop: &AtomicBool,
+) {
     let (mut voice_at, mut bulk_at) = (begun.elapsed(), begun.elapsed());
     let mut voice_before = 0_u64;
     let mut datagram = [0; BULK_BYTES];
@@ -104,16 +109,32 @@ fn send_voice_and_bulk(voice: &UdpSocket, bulk: &UdpSocket, begun: Instant, stop
 }
 
 /// A datagram as it comes out of the tunnel.
-struct Came {
+pub struct Came {
     at: Duration,
     delay: Duration,
     voice_before: u64,
-    is_voice: bool,
+    pub is_voice: bool,
+}
+
+impl Came {
+    /// Waits for the next.
+    pub fn next(there: &Socket, begun: Instant) -> io::Result<Came> {
+        let mut buffer = [0; 2000];
+        let bytes = there.recv(&mut buffer)?;
+        let number = |at: usize| u64::from_be_bytes(buffer[at..at + 8].try_into().unwrap());
+        let at = begun.elapsed();
+        Ok(Came {
+            at,
+            delay: at - Duration::from_nanos(number(0)),
+            voice_before: number(8),
+            is_voice: bytes == VOICE_BYTES,
+        })
+    }
 }
 
 /// How many datagrams of voice came after bulk that was sent later: the machine's other work delays both, so what counts here
 /// is the order alone.
-fn overtaken(came: &[Came]) -> usize {
+pub fn overtaken(came: &[Came]) -> usize {
     let mut passed = 0;
     let late = |one: &&Came| {
         if !one.is_voice {
@@ -155,19 +176,11 @@ fn is_fresh_after_an_outage() -> bool {
     let stop = &AtomicBool::new(false);
     thread::scope(|scope| {
         let _stop = Stop(stop);
-        scope.spawn(move || send_voice_and_bulk(voice, bulk, begun, stop));
-        let mut buffer = [0; 2000];
-        let mut next = || {
-            let (bytes, _) = there.recv_from(&mut buffer).unwrap();
-            let number = |at: usize| u64::from_be_bytes(buffer[at..at + 8].try_into().unwrap());
-            let at = begun.elapsed();
-            Came {
-                at,
-                delay: at - Duration::from_nanos(number(0)),
-                voice_before: number(8),
-                is_voice: bytes == VOICE_BYTES,
-            }
-        };
+        let every = Duration::from_secs(1) / PACKETS_PER_SECOND as u32;
+        scope.spawn(move || {
+            send_voice_and_bulk([voice, bulk], [every, BULK_EVERY], begun, stop);
+        });
+        let next = || Came::next(&there, begun).unwrap();
         while begun.elapsed() < Duration::from_secs(1) {
             next();
         }

@@ -44,7 +44,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// What is on disk so far; None: no file has its beginning yet.
-fn read(folder: &Path) -> Option<Recording> {
+pub fn read(folder: &Path) -> Option<Recording> {
     let contents = files(folder)
         .into_iter()
         .map(|file| fs::read(file).unwrap());

@@ -564,7 +564,7 @@ pub(super) fn carry_marks(
         };
         if l4s.get(flow.class) == Some(&true) && !tcp.ecn {
             let message = format!(
-                "must be no, as packets of flow {} cannot carry a congestion mark; or write ecn = true in the flow",
+                "must be no, as packets of flow {} cannot carry a congestion mark; or write ecn = true in the flow, or give it another class",
                 flow.name
             );
             return Err(places[flow.class].fault_at("l4s", message));

@@ -122,7 +122,7 @@ fn tcp_without_ecn_is_refused_among_l4s_packets() {
     let fault = read("yes", "kind = \"tcp\"").unwrap_err();
     assert_eq!(
         fault.to_string(),
-        "geo.toml:8: class[0].l4s = \"yes\": must be no, as packets of flow load cannot carry a congestion mark; or write ecn = true in the flow"
+        "geo.toml:8: class[0].l4s = \"yes\": must be no, as packets of flow load cannot carry a congestion mark; or write ecn = true in the flow, or give it another class"
     );
     for cc in ["prague", "dctcp"] {
         let fault = read("no", &format!("kind = \"tcp\"\ncc = \"{cc}\"")).unwrap_err();
