@@ -269,7 +269,9 @@ impl Underlays {
         });
         if is_mute && self.probing.at_once {
             self.met = None;
-            self.answers = false;
+            if !std::mem::replace(&mut self.answers, false) {
+                return;
+            }
             for underlay in &mut self.underlays {
                 underlay.good_ns = None;
                 underlay.mended_ns = None;
@@ -722,6 +724,22 @@ mod tests {
         assert!(underlays.answered(140_001 * MS, 0, 140_000 * MS));
         probes(&mut underlays, 140_001, 200_000);
         assert!(!underlays.is_mute());
+    }
+
+    /// That it answered nothing in its first session, either, is no news, so what the system has said before still counts.
+    #[test]
+    fn a_peer_that_was_mute_all_the_time_comes_back_when_a_device_works_again() {
+        let probing = Probing {
+            every_ns: 50 * MS,
+            ..AT_ONCE
+        };
+        let mut underlays = Underlays::new(0, probing, 2);
+        underlays.met(0);
+        assert!(run3(&mut underlays, (0, 11_000)).is_empty());
+        underlays.set_broken(11_000 * MS, 0, true);
+        assert_eq!(run3(&mut underlays, (11_000, 14_000)), [(11_000, 1)]);
+        underlays.set_broken(14_000 * MS, 0, false);
+        assert_eq!(run3(&mut underlays, (14_000, 60_000)), [(24_000, 0)]);
     }
 
     /// Where datagrams are refused nothing is sent for a while; a device without a carrier is not used whatever comes from it.
