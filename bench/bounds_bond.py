@@ -5,22 +5,27 @@
     bench/bounds_bond.py --bonds 2000 --attack 4 --out bounds-bond.jsonl
 
 Each bond has 2 to 4 links with random rates, delays, losses and costs, and one to four classes that use them in
-random ways. One flow is the target of a search; every run checks the bounds of all flows. A line of the file is one
-bond. Bonds that the file has already are left out, so the command may be interrupted and called again. Exit code 1 if
-a bound was exceeded.
+random ways. One flow is the target of a search; every run checks the bounds of all flows. Then the bounds without one
+of the links are searched in the same way: it is down all the time, or left out. A line of the file is one bond. Bonds
+that the file has already are left out, so the command may be interrupted and called again. Exit code 1 if a bound was
+exceeded.
 """
 
 from __future__ import annotations
 
 import collections
+import contextlib
 import random
 import statistics
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bounds_network import campaign, summary
-from linkweir.bounds.attack_bond import Bonds
+from linkweir.bounds.attack_bond import Bonds, left_out, while_down
 from linkweir.bounds.attack_network import climb_network
-from linkweir.bounds.bonds import bounds_of_bonds
+from linkweir.bounds.bonds import BoundsOfBond, bounds_of_bonds
+from linkweir.fault import ScenarioError
 from linkweir.scenarios.scenario import Scenario
 
 POLICIES = ("strict", "strict", "fifo", "pss", "pds")
@@ -110,13 +115,38 @@ def _uses(one: dict[str, Any], name: str) -> bool:
 
 
 def attacked(seed: int, runs: int) -> dict[str, Any]:
-    """What the search found over the bond of this seed."""
+    """What the search found over the bond of this seed, and over the same without one of its links."""
     rng = random.Random(seed)
     scenario, envelopes = draw(rng)
     (found,) = bounds_of_bonds(scenario, envelopes=envelopes)
+    row = {"seed": seed, **_searched(scenario, found, envelopes, rng, (runs, seed))}
+    if found.without:
+        rng = random.Random(f"{seed} without a link")
+        one = rng.choice(found.without)
+        how, left = _without(scenario, one.link, rng)
+        there = {flow["name"] for flow in left.native.tables()["flows"]}
+        envelopes = [text for text in envelopes if text.split("=")[0] in there]
+        found = replace(found, classes=one.classes, promises=one.promises, without=())
+        row["without"] = {"seed": seed, "how": how, **_searched(left, found, envelopes, rng, (runs, seed))}
+    return row
+
+
+def _without(scenario: Scenario, link: str, rng: random.Random) -> tuple[str, Scenario]:
+    """The scenario with a link that is down all the time, or without it if what is reserved fits."""
+    if rng.random() < 0.5:
+        with contextlib.suppress(ScenarioError):
+            return "left out", left_out(scenario, link)
+    return "down", while_down(scenario, link)
+
+
+def _searched(
+    scenario: Scenario, found: BoundsOfBond, envelopes: Sequence[str], rng: random.Random, search: tuple[int, int]
+) -> dict[str, Any]:
+    """What so many runs with this seed found."""
+    runs, seed = search
     network = Bonds(scenario, [found], envelopes)
     bounded = sorted(name for name, way in network.bounds.items() if way.delay_s is not None)
-    row: dict[str, Any] = {"seed": seed, "policy": found.policy, "flows": len(network.bounds), "bounded": len(bounded)}
+    row: dict[str, Any] = {"policy": found.policy, "flows": len(network.bounds), "bounded": len(bounded)}
     if not bounded:
         return {**row, "runs": 0, "broken": []}
     target = rng.choice(bounded)
@@ -135,7 +165,17 @@ def attacked(seed: int, runs: int) -> dict[str, Any]:
 
 
 def show(lines: list[dict[str, Any]]) -> int:
-    """Prints the tightness by policy and use of the links."""
+    """Prints the tightness by policy and use of the links, with all links and without one."""
+    code = _show(lines)
+    left = [line["without"] for line in lines if "without" in line]
+    if left:
+        down = sum(line["how"] == "down" for line in left)
+        print(f"\nwithout one link, which is down in {down} bonds and left out of {len(left) - down}:")
+        code = max(code, _show(left))
+    return code
+
+
+def _show(lines: list[dict[str, Any]]) -> int:
     groups = collections.defaultdict(list)
     for line in lines:
         if line["runs"]:

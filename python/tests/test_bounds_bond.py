@@ -21,7 +21,7 @@ from linkweir.bounds.attack_network import climb_network
 from linkweir.bounds.bonds import BoundsOfBond, bounds_of_bonds
 from linkweir.bounds.curve import Curve, longest_wait, longest_wait_at, minimum, rate_latency, token_bucket
 from linkweir.bounds.network import network_bounds
-from linkweir.commands.bounds_bond import sentences
+from linkweir.commands.bounds_bond import outside, sentences
 from linkweir.commands.cli import app
 from linkweir.fault import ScenarioError
 from linkweir.runs.simulate import run
@@ -264,8 +264,10 @@ def test_promises_are_those_that_the_links_can_carry() -> None:
 def test_no_run_exceeds_a_bound(first: int, bonds: int) -> None:
     attacked = bounds_bond.attacked
     rows = [attacked(seed, 4) for seed in range(first, first + bonds)]
-    assert [sentence for row in rows for sentence in row["broken"]] == []
-    assert max(row["tightness"] for row in rows if row["runs"]) > 0.95
+    left = [row["without"] for row in rows if "without" in row]
+    assert [sentence for row in [*rows, *left] for sentence in row["broken"]] == []
+    for some in (rows, [row for row in left if row["how"] == "down"], [row for row in left if row["how"] != "down"]):
+        assert max(row["tightness"] for row in some if row["runs"]) > 0.95
 
 
 @pytest.mark.parametrize(("first", "bonds"), [(501, 30), pytest.param(20_001, 500, marks=pytest.mark.long)])
@@ -414,4 +416,6 @@ def test_what_comes_from_another_link_needs_an_envelope() -> None:
     scenario = Scenario.from_dict(keys)
     (bound,) = bounded(scenario).classes
     assert bound.why_none == "no bound: flow f0 comes from another link; give --envelope x.a=BURST:RATE"
+    assert outside(scenario) == ["before is not bounded here, as it is in no bond"]
+    assert outside(bond([TEN, TEN], [{"name": "a", "paths": "stripe", "packet": "1000B"}])) == []
     assert bounded(scenario, "x.a=8kB:1Mbit").classes[0].delay_s == Fraction(4, 1000)

@@ -20,7 +20,7 @@ from command import linkweir
 
 from linkweir import run
 from linkweir.fault import PlanError
-from linkweir.replays.paths import compare_paths
+from linkweir.replays.paths import compare_paths, nominal_bps
 from linkweir.replays.recording import Recording
 from linkweir.replays.replay import compare, prepare
 
@@ -273,6 +273,53 @@ def test_a_path_that_was_dead_all_the_time_is_dead_in_the_replay(tmp_path: Path)
     made = prepare(listed, tmp_path, without=["lte"])
     assert made.keys["bond"][0]["class"][0]["paths"] == "best"
     assert prepare(listed, tmp_path).keys["bond"][0]["class"][0]["paths"] == ["lte"]
+
+
+def test_a_nominal_rate_that_is_not_recorded_is_assumed_and_said(tmp_path: Path) -> None:
+    """The same one for a link, for a path, and for the policy that gets the sum."""
+    begin = head(1_769_824_800, ["all"])
+    one = peer(0, "ship")
+    text = one[8:].replace(b'nominal = "20Mbit"\n', b"")
+    entries = b"".join((b"\x00\x01" if at else capacity(5_000_000)) + cell(0, 5, 1500, sent=4) for at in range(100))
+    part = Recording("link", [begin + block(text) + counts(0, entries)]).part()
+    made = prepare(part, tmp_path)
+    assert made.keys["link"]["nominal"] == "20Mbit"
+    assert "the recording has no nominal rate of the link to ship; 20Mbit is assumed" in made.notes
+    assert not any("assumed" in note for note in prepare(part, tmp_path, rate="5Mbit").notes)
+    without = peer(0, "ship", OF_THE_PATHS.replace('nominal = "2Mbit"\n', ""))
+    part = Recording("path", [over_paths().replace(peer(0, "ship", OF_THE_PATHS), without)]).part()
+    assert nominal_bps(part.recorded_paths) == 24e6
+    made = prepare(part, tmp_path)
+    assert [link["nominal"] for link in made.keys["link"]] == ["4Mbit", "20Mbit"]
+    assert "lte: the recording has no nominal rate; 20Mbit is assumed" in made.notes
+    strange = peer(0, "ship", OF_THE_PATHS.replace('nominal = "2Mbit"', "nominal = 5"))
+    part = Recording("strange", [over_paths().replace(peer(0, "ship", OF_THE_PATHS), strange)]).part()
+    with pytest.raises(PlanError, match="the recording has nominal = 5, which is no rate"):
+        prepare(part, tmp_path, policy="strict")
+
+
+@pytest.mark.parametrize("name", [r"lt\u001b[2Je", r"lte\nlinkweir: all is well", r"lt\u009be"])
+def test_names_that_control_a_terminal_are_refused_and_escaped(name: str, tmp_path: Path) -> None:
+    """Those of paths, classes, peers and the device."""
+    good = over_paths()
+    length = int.from_bytes(good[8:12], "little")
+    settings, rest = good[16 : 16 + length], good[16 + length :]
+    of_peer = peer(0, "ship", OF_THE_PATHS)
+    files = [
+        good.replace(of_peer, peer(0, "ship", OF_THE_PATHS.replace("lte", name))),
+        good.replace(of_peer, peer(0, name, OF_THE_PATHS)),
+        WITH_PATHS + block(settings.replace(b'name = "all"', f'name = "{name}"'.encode())) + rest,
+        WITH_PATHS + block(settings.replace(b"packets = false", f'device = "{name}"'.encode())) + rest,
+    ]
+    for content in files:
+        path = tmp_path / "strange.lwrec"
+        path.write_bytes(content)
+        done = linkweir("replay", path, "--out", tmp_path / "out")
+        assert done.returncode == 2
+        assert "no gateway writes names with control characters" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        assert "\x1b" not in done.stderr
+        assert "\x9b" not in done.stderr
 
 
 def test_closed_sources_react_to_the_paths(tmp_path: Path) -> None:

@@ -188,6 +188,18 @@ impl<'s, 'i> Entry<'s, 'i> {
             .ok_or_else(|| self.fault(format!("must be a string, not {}", kind_of(self.value))))
     }
 
+    /// A name, which is printed in lines and tables: text that is not empty and has no control characters.
+    pub fn name(&self) -> Result<&'s str, Fault> {
+        let name = self.text()?;
+        if name.is_empty() {
+            return Err(self.fault("must not be empty"));
+        }
+        if name.contains(char::is_control) {
+            return Err(self.fault("must be one line without control characters"));
+        }
+        Ok(name)
+    }
+
     /// A truth value.
     pub fn flag(&self) -> Result<bool, Fault> {
         self.value.as_bool().ok_or_else(|| {

@@ -254,6 +254,20 @@ impl Track {
         self.sum_from(Instant::at(from_ns), until_ns)
     }
 
+    /// For how long the signal is 0 from one time to another, ns.
+    pub fn empty_ns(&mut self, from_ns: u64, until_ns: u64) -> u64 {
+        let (mut at_ns, mut empty_ns) = (from_ns, 0);
+        while at_ns < until_ns {
+            self.seek(at_ns);
+            let end_ns = self.piece.until_ns.min(until_ns);
+            if self.piece.slope_per_ns == 0.0 && self.piece.value <= 0.0 {
+                empty_ns += end_ns - at_ns;
+            }
+            at_ns = end_ns;
+        }
+        empty_ns
+    }
+
     /// As [`Track::sum`], from within a nanosecond.
     pub fn sum_from(&mut self, from: Instant, until_ns: u64) -> f64 {
         let mut at = from;

@@ -371,6 +371,12 @@ fn paths_are_several_and_classes_say_how_they_use_them() {
             "\"a-name-of-seventee\"",
             "has 18 bytes; the name of a path has at most 16",
         ),
+        (
+            "\"lte\"",
+            "\"l\\u001bte\"",
+            "name = \"l\\u001bte\": must be one word",
+        ),
+        ("\"lte\"", "\"lte\\nup\"", "must be one word"),
         ("wwan0", "eth1", "is the same path as starlink"),
         (
             "\"wwan0\"",

@@ -3,7 +3,7 @@
 //! another, and the interface below may be measured. Reports and measurements expire after `stale`, and then `floor` holds.
 
 use crate::feedback::Steer;
-use crate::pace::Pace;
+use crate::pace::{Outages, Pace};
 use crate::setup::Capacity;
 
 /// Whether a rate differs from a known one by more than 1 %. Smaller changes are not passed on to the
@@ -118,6 +118,12 @@ impl KnownCapacity {
         self.below.map(|(bps, _)| bps)
     }
 
+    /// Times without capacity, configured and reported.
+    pub(crate) fn outages(&mut self, now_ns: u64) -> Outages {
+        self.expire(now_ns);
+        self.pace.outages(now_ns)
+    }
+
     /// The rate at which packets leave now, bit/s.
     pub(crate) fn rate_bps(&mut self, now_ns: u64) -> u64 {
         self.expire(now_ns);
@@ -154,7 +160,8 @@ impl KnownCapacity {
         if restarts {
             // The packet on the link gets 1 ms to finish: at the old rate it might take for ever.
             let free_ns = self.pace.free_ns();
-            self.pace = Pace::new(&new.offered, now_ns.max(free_ns.min(now_ns + 1_000_000)));
+            let at_ns = now_ns.max(free_ns.min(now_ns + 1_000_000));
+            self.pace.restart(now_ns, &new.offered, at_ns);
             self.estimated_bps = None;
             let stale_ns = new.stale_ns.filter(|_| !self.measured);
             self.until_ns = stale_ns.map(|ns| now_ns + ns);

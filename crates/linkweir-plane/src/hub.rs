@@ -224,9 +224,10 @@ impl Hub {
         Next::At(expiry_ns)
     }
 
-    /// Applies a new rate of the channel to a peer: its packet in service ends no later than if it began now. A known difference
-    /// from the pace of a link, where what is not yet carried takes its time at the new rate: here a lower rate does not prolong
-    /// the packet, and at a higher one all of it counts.
+    /// Applies a new rate of the channel to a peer: its packet in service ends no later than if it began now. A lower rate does not
+    /// prolong it, because a modem codes a whole frame for the channel that it knows when the frame begins; the simulator's beam
+    /// (`engine/carrier.rs`) keeps that rate, too. The pace of a link is another rule: there what is not yet carried takes its
+    /// time at the new rate.
     pub fn channel_changed(&mut self, now_ns: u64, at: usize, link: &mut Link) {
         let rate_bps = link.channel_bps(now_ns);
         if let Some((_, bytes)) = self.in_service.filter(|(of, _)| *of == at && rate_bps > 0) {

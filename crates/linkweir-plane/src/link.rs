@@ -18,7 +18,7 @@ use crate::capacity::{differs, KnownCapacity};
 use crate::classify::Label;
 use crate::deciding::{Deciding, Out};
 use crate::feedback::Steer;
-use crate::pace::MOST_OCCUPIED_NS;
+use crate::pace::{Outages, MOST_OCCUPIED_NS};
 use crate::paths::{Carried, Over, Paths, State};
 use crate::recorder::{self, Tap};
 use crate::reservation::Reservation;
@@ -606,6 +606,12 @@ impl Link {
             let capacity = &mut paths.capacities[path];
             (capacity.capacity_bps(now_ns), capacity.has_expired(now_ns))
         })
+    }
+
+    /// Times in which a path had no capacity, as it was configured or reported.
+    pub fn path_outages(&mut self, now_ns: u64, path: usize) -> Outages {
+        let path = self.paths.as_mut().map(|paths| &mut paths.capacities[path]);
+        path.map_or_else(Outages::default, |path| path.outages(now_ns))
     }
 
     /// As [`Link::set_capacity`], of a path.

@@ -128,6 +128,20 @@ pub struct Pace {
     outage_ns: Option<u64>,
     /// Bits of messages sent in this outage, which wait in the link's queue.
     held_bits: f64,
+    /// For how long the capacity was 0 until a time, and this time, ns.
+    empty_ns: u64,
+    seen_ns: u64,
+}
+
+/// Times without capacity, as far as they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outages {
+    /// Their sum so far, ns.
+    pub sum_ns: u64,
+    /// Whether there is no capacity now.
+    pub lasts: bool,
+    /// When there is some again, ns; none: that is not known.
+    pub ends_ns: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -204,6 +218,43 @@ impl Pace {
             stuck_bits: 0.0,
             outage_ns: None,
             held_bits: 0.0,
+            empty_ns: 0,
+            seen_ns: now_ns,
+        }
+    }
+
+    /// Begins anew with another capacity, whose time 0 is `at_ns`. What was without capacity before still counts.
+    pub fn restart(&mut self, now_ns: u64, capacity: &Capacity, at_ns: u64) {
+        let empty_ns = self.look(now_ns);
+        *self = Pace {
+            empty_ns,
+            ..Pace::new(capacity, at_ns)
+        };
+    }
+
+    /// Adds up for how long the capacity was 0 so far, ns. Between instants at which packets may leave there is no outage.
+    fn look(&mut self, now_ns: u64) -> u64 {
+        if let Offered::Rate(rate) = &mut self.offered {
+            let since = |ns: u64| ns.saturating_sub(self.origin_ns);
+            self.empty_ns += rate.empty_ns(since(self.seen_ns), since(now_ns));
+        }
+        self.seen_ns = self.seen_ns.max(now_ns);
+        self.empty_ns
+    }
+
+    /// Times without capacity, configured and reported.
+    pub fn outages(&mut self, now_ns: u64) -> Outages {
+        let sum_ns = self.look(now_ns);
+        let lasts = self.rate_bps(now_ns) == 0;
+        let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
+        let ends = match &mut self.offered {
+            Offered::Rate(rate) if lasts => rate.reaches(now, 0.0, NEVER_NS),
+            _ => None,
+        };
+        Outages {
+            sum_ns,
+            lasts,
+            ends_ns: ends.map(|end| self.origin_ns + end.ns),
         }
     }
 
@@ -329,6 +380,7 @@ impl Pace {
     /// Sets the capacity to `bps`. What is left of the packets under way is carried at the new rate. Of opportunities that is not
     /// known: there the last packet ends when it would have, or sooner if all of it takes less time at the new rate.
     pub fn set_rate(&mut self, now_ns: u64, bps: u64) {
+        self.look(now_ns);
         let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
         let left_bits = self.left_bits(now) + self.release_bits(now_ns, bps);
         if self.rate_bps(now_ns) == 0 {
@@ -355,6 +407,7 @@ impl Pace {
     /// Follows an estimate of the capacity, `bps`. It says nothing of what is under way, so that ends when it would have, or
     /// sooner if the last packet, begun now, would.
     pub fn steer(&mut self, now_ns: u64, bps: u64) {
+        self.look(now_ns);
         let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
         self.release_bits(now_ns, bps);
         if self.rate_bps(now_ns) == 0 {
@@ -692,6 +745,41 @@ mod tests {
         pace.begin(START_NS + half, 1000);
         pace.set_rate(START_NS + MS, 8_000_000);
         is_free_at(&pace, START_NS + MS + 3 * half + MS);
+    }
+
+    #[test]
+    fn configured_and_reported_outages_add_up() {
+        // 8 Mbit/s for 20 ms, nothing for 80 ms, and again.
+        let steps = Signal::Steps {
+            points: vec![(0, 8e6), (20 * MS, 0.0)].into(),
+            end: linkweir_config::signal::End::Loop {
+                period_ns: 100 * MS,
+            },
+        };
+        let mut pace = Pace::new(&Capacity::Rate(steps.clone()), START_NS);
+        let at = |ms: u64| START_NS + ms * MS;
+        let so_far = |sum_ms: u64, ends_ms: Option<u64>| Outages {
+            sum_ns: sum_ms * MS,
+            lasts: ends_ms.is_some(),
+            ends_ns: ends_ms.map(at),
+        };
+        assert_eq!(pace.outages(at(10)), so_far(0, None));
+        assert_eq!(pace.outages(at(50)), so_far(30, Some(100)));
+        assert_eq!(pace.outages(at(310)), so_far(240, None));
+        // From 315 ms on a report holds, which says 0 from 400 to 430 ms.
+        pace.set_rate(at(315), 1_000_000);
+        pace.set_rate(at(400), 0);
+        let Outages {
+            sum_ns,
+            lasts,
+            ends_ns,
+        } = pace.outages(at(420));
+        assert_eq!((sum_ns, lasts, ends_ns), (260 * MS, true, None));
+        pace.steer(at(430), 1_000_000);
+        assert_eq!(pace.outages(at(500)), so_far(270, None));
+        // A reload brings the configured capacity back.
+        pace.restart(at(500), &Capacity::Rate(steps), at(500));
+        assert_eq!(pace.outages(at(600)), so_far(350, None));
     }
 
     #[test]

@@ -19,6 +19,8 @@
 
 use std::collections::VecDeque;
 
+use crate::pace::Outages;
+
 /// Most probes of a way that are remembered without an answer.
 const UNANSWERED: usize = 64;
 /// Ways that are not in use are probed so many times more seldom, as they may cost money, and paths that carry nothing.
@@ -42,6 +44,15 @@ pub struct Probing {
     pub at_once: bool,
 }
 
+/// A probe without an answer.
+#[derive(Clone, Copy, Debug)]
+struct Unanswered {
+    /// When it was sent, ns.
+    sent_ns: u64,
+    /// For how long its way had had no capacity by then, ns.
+    empty_ns: u64,
+}
+
 /// What is known of a way.
 #[derive(Clone, Debug, Default)]
 struct Underlay {
@@ -49,11 +60,11 @@ struct Underlay {
     leads_nowhere: bool,
     /// When the next probe is due, ns.
     probe_ns: u64,
-    /// When the probes were sent that have no answer, ns, the earliest first.
-    unanswered: VecDeque<u64>,
-    /// Since when it is known to have no capacity, ns, and for how long it had none since the first of these probes, ns.
-    empty_ns: Option<u64>,
-    excused_ns: u64,
+    /// The probes that have no answer, the earliest first.
+    unanswered: VecDeque<Unanswered>,
+    /// For how long it had no capacity so far, ns, and the same without an outage that lasts.
+    empty_ns: u64,
+    over_ns: u64,
     /// Since when it answers, ns.
     good_ns: Option<u64>,
     rtt_ns: Option<u64>,
@@ -75,8 +86,9 @@ impl Underlay {
     /// When it fails if there is no further answer, ns.
     fn fails_ns(&self, probing: &Probing) -> Option<u64> {
         let patience_ns = probing.failover_ns.max(2 * self.rtt_ns.unwrap_or_default());
-        let patience_ns = patience_ns + self.excused_ns;
-        self.unanswered.front().map(|sent_ns| sent_ns + patience_ns)
+        let first = self.unanswered.front()?;
+        let excused_ns = self.over_ns.saturating_sub(first.empty_ns);
+        Some(first.sent_ns + patience_ns + excused_ns)
     }
 }
 
@@ -217,7 +229,6 @@ impl Underlays {
             underlay.good_ns = None;
             underlay.mended_ns = None;
             underlay.unanswered.clear();
-            underlay.excused_ns = 0;
         } else if is_news {
             underlay.mended_ns = Some(now_ns);
             underlay.probe_ns = now_ns;
@@ -225,18 +236,15 @@ impl Underlays {
         is_news
     }
 
-    /// Sets whether a way has capacity. Probes sent while it has none wait, so that time does not count as silence. When it has
-    /// some again, one is sent as soon as the time between two probes allows.
-    pub fn set_capacity(&mut self, now_ns: u64, at: usize, has_some: bool) {
+    /// Sets in which times a way had no capacity. Probes sent meanwhile wait, so an outage that is over does not count as silence.
+    /// When there is capacity again, one is sent as soon as the time between two probes allows.
+    pub fn set_outages(&mut self, now_ns: u64, at: usize, outages: Outages) {
         let Some(underlay) = self.underlays.get_mut(at) else {
             return;
         };
-        if !has_some {
-            underlay.empty_ns.get_or_insert(now_ns);
-        } else if let Some(since_ns) = underlay.empty_ns.take() {
-            if let Some(sent_ns) = underlay.unanswered.front() {
-                underlay.excused_ns += now_ns.saturating_sub(since_ns.max(*sent_ns));
-            }
+        underlay.empty_ns = outages.sum_ns;
+        if !outages.lasts && underlay.over_ns != outages.sum_ns {
+            underlay.over_ns = outages.sum_ns;
             // Capacities may be told in quick succession.
             let soonest_ns = now_ns.max(underlay.probed_ns + self.probing.every_ns);
             underlay.probe_ns = underlay.probe_ns.min(soonest_ns);
@@ -261,7 +269,9 @@ impl Underlays {
         });
         if is_mute && self.probing.at_once {
             self.met = None;
-            self.answers = false;
+            if !std::mem::replace(&mut self.answers, false) {
+                return;
+            }
             for underlay in &mut self.underlays {
                 underlay.good_ns = None;
                 underlay.mended_ns = None;
@@ -384,7 +394,10 @@ impl Underlays {
             // The earliest says since when there is no answer.
             underlay.unanswered.pop_back();
         }
-        underlay.unanswered.push_back(now_ns);
+        underlay.unanswered.push_back(Unanswered {
+            sent_ns: now_ns,
+            empty_ns: underlay.empty_ns,
+        });
         Some(at)
     }
 
@@ -393,12 +406,12 @@ impl Underlays {
         let Some(underlay) = self.underlays.get_mut(at) else {
             return false;
         };
-        if !underlay.unanswered.contains(&sent_ns) {
+        let is_known = |probe: &Unanswered| probe.sent_ns == sent_ns;
+        if !underlay.unanswered.iter().any(is_known) {
             return false;
         }
         // An answer to a later probe shows that an earlier one was lost by chance.
-        underlay.unanswered.retain(|other_ns| *other_ns > sent_ns);
-        underlay.excused_ns = 0;
+        underlay.unanswered.retain(|other| other.sent_ns > sent_ns);
         underlay.rtt_ns = Some(now_ns.saturating_sub(sent_ns));
         underlay.answers += 1;
         underlay.arrived_ns = sent_ns;
@@ -713,6 +726,22 @@ mod tests {
         assert!(!underlays.is_mute());
     }
 
+    /// That it answered nothing in its first session, either, is no news, so what the system has said before still counts.
+    #[test]
+    fn a_peer_that_was_mute_all_the_time_comes_back_when_a_device_works_again() {
+        let probing = Probing {
+            every_ns: 50 * MS,
+            ..AT_ONCE
+        };
+        let mut underlays = Underlays::new(0, probing, 2);
+        underlays.met(0);
+        assert!(run3(&mut underlays, (0, 11_000)).is_empty());
+        underlays.set_broken(11_000 * MS, 0, true);
+        assert_eq!(run3(&mut underlays, (11_000, 14_000)), [(11_000, 1)]);
+        underlays.set_broken(14_000 * MS, 0, false);
+        assert_eq!(run3(&mut underlays, (14_000, 60_000)), [(24_000, 0)]);
+    }
+
     /// Where datagrams are refused nothing is sent for a while; a device without a carrier is not used whatever comes from it.
     #[test]
     fn the_word_of_a_mute_peer_counts_more_than_a_refusal_and_less_than_a_carrier() {
@@ -809,9 +838,12 @@ mod tests {
         let mut underlays = Underlays::new(0, at_once, 1);
         let mut waiting: VecDeque<u64> = VecDeque::new();
         let mut coming: VecDeque<(u64, u64)> = VecDeque::new();
+        let mut outages = Outages::default();
         for ms in 0..2000 {
             let now_ns = ms * MS;
-            underlays.set_capacity(now_ns, 0, !has_none(ms));
+            outages.sum_ns += u64::from(outages.lasts) * MS;
+            outages.lasts = has_none(ms);
+            underlays.set_outages(now_ns, 0, outages);
             underlays.carries(0);
             if carries(ms) {
                 coming.extend(waiting.drain(..).map(|sent_ns| (now_ns + 60 * MS, sent_ns)));
@@ -840,6 +872,28 @@ mod tests {
         assert!((1100..1250).contains(&found_ms), "{found_ms}");
     }
 
+    /// A reload takes place in an outage, and the ways are listed anew.
+    #[test]
+    fn an_outage_in_which_ways_are_listed_anew_is_not_taken_for_silence() {
+        let mut before = Underlays::new(0, AT_ONCE, 1);
+        assert_eq!(before.probe(0), Some(0));
+        assert!(before.answered(0, 0, 0));
+        let outage = |sum_ms: u64, lasts: bool| Outages {
+            sum_ns: sum_ms * MS,
+            lasts,
+            ends_ns: None,
+        };
+        before.set_outages(1000 * MS, 0, outage(0, true));
+        let mut underlays = Underlays::new(1100 * MS, AT_ONCE, 1);
+        underlays.inherit(1100 * MS, &before, Some(0));
+        underlays.set_outages(1100 * MS, 0, outage(100, true));
+        assert_eq!(underlays.probe(1100 * MS), Some(0));
+        underlays.set_outages(3000 * MS, 0, outage(2000, false));
+        // What has no answer is silence since the end of the outage.
+        let fails_ns = underlays.underlays[0].fails_ns(&AT_ONCE);
+        assert_eq!(fails_ns, Some((3000 + 800) * MS));
+    }
+
     #[test]
     fn capacities_told_in_quick_succession_cause_no_more_probes() {
         let mut underlays = Underlays::new(0, AT_ONCE, 1);
@@ -847,9 +901,13 @@ mod tests {
         assert!(underlays.answered(0, 0, 0));
         assert_eq!(underlays.probe(0), Some(0));
         let mut probes = 0;
+        let mut outages = Outages::default();
         for now_ns in (1..=1000).map(|ms| ms * MS) {
-            underlays.set_capacity(now_ns, 0, false);
-            underlays.set_capacity(now_ns, 0, true);
+            for lasts in [true, false] {
+                outages.sum_ns += 1;
+                outages.lasts = lasts;
+                underlays.set_outages(now_ns, 0, outages);
+            }
             while underlays.probe(now_ns).is_some() {
                 probes += 1;
             }

@@ -422,6 +422,7 @@ fn faults_name_the_key_and_the_cure() {
         ("[\"starlink\", \"lte\"]", "[\"lte\", \"lte\"]", "is a member already"),
         ("[\"starlink\", \"lte\"]", "[\"lte\"]", "is missing"),
         ("name = \"boat\"", "name = \"lte\"", "a link or another bond has this name; rename one"),
+        ("name = \"boat\"", "name = \"bo\\nat\"", "must be one line without control characters"),
         ("delay = \"30ms\"", "delay = \"30ms\"\nring = 2", "must be 1 in a bond"),
         ("delay = \"30ms\"", "delay = \"30ms\"\noverhead = \"40B\"", "must be as of"),
         ("delay = \"30ms\"", "delay = \"30ms\"\nscheduler = { policy = \"fifo\" }", "a link of a bond has no scheduler of its own"),

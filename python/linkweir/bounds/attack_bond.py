@@ -12,6 +12,9 @@ from linkweir.bounds.bonds import BoundsOfBond, bounds_of_bonds
 from linkweir.bounds.network import WayBound
 from linkweir.scenarios.scenario import Scenario
 
+_NEVER = "1000000s"
+"""Behind the end of all runs: a rate must be above 0 at some time."""
+
 
 def of_flows(scenario: Scenario, found: Sequence[BoundsOfBond]) -> list[WayBound]:
     """The bounds of flows that pass a bond and nothing else: those of their classes."""
@@ -24,6 +27,30 @@ def of_flows(scenario: Scenario, found: Sequence[BoundsOfBond]) -> list[WayBound
         for name, at in alone.items()
         if at in bounds
     ]
+
+
+def while_down(scenario: Scenario, link: str) -> Scenario:
+    """The scenario with a link of a bond that is down from beginning to end. Its files are left behind."""
+    keys = scenario.native.written()
+    for one in keys["link"]:
+        if one["name"] == link:
+            one["rate"] = {"steps": [["0s", "0bit"], [_NEVER, "1kbit"]]}
+    return Scenario.from_dict(keys)
+
+
+def left_out(scenario: Scenario, link: str) -> Scenario:
+    """The scenario without a link of a bond, and without flows that may use no other. Its files are left behind."""
+    keys = scenario.native.written()
+    keys["link"] = [one for one in keys["link"] if one["name"] != link]
+    for bond in keys["bond"]:
+        bond["links"] = [name for name in bond["links"] if name != link]
+        for one in bond["class"]:
+            if isinstance(one.get("paths"), list):
+                one["paths"] = [name for name in one["paths"] if name != link]
+        lost = {one["name"] for one in bond["class"] if one.get("paths") == []}
+        bond["class"] = [one for one in bond["class"] if one["name"] not in lost]
+        keys["flow"] = [flow for flow in keys["flow"] if bond["name"] not in flow["path"] or flow["class"] not in lost]
+    return Scenario.from_dict(keys)
 
 
 class Bonds(Network):

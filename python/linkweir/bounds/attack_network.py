@@ -96,7 +96,10 @@ class Network:
     def measure(self, case: Case) -> dict[str, float]:
         """The longest delay of each flow, s, from the arrival at its first queue to the receiver."""
         with scratch() as folder:
-            rows = run(Scenario.from_dict(self.candidate(case, folder))).flows.to_pydict()
+            keys = self.candidate(case, folder)
+            if not keys["flow"]:  # all would begin behind the end
+                return {}
+            rows = run(Scenario.from_dict(keys)).flows.to_pydict()
             return {name: delay or 0.0 for name, delay in zip(rows["flow"], rows["delay_max_s"], strict=True)}
 
     def exceeded(self, delays: Mapping[str, float]) -> list[str]:

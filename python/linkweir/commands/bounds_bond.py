@@ -44,12 +44,14 @@ class OfBonds:
             if number:
                 console.print()
             _show(console, bond, several=len(self.found) > 1)
+        for sentence in outside(self.scenario):
+            console.print(sentence, highlight=False, markup=False)
 
     def write_page(self, path: Path) -> None:
         """Writes the page with the same tables and the curves of all classes."""
         tables = [(bond, rows(bond), left(bond)) for bond in self.found]
         said = [sentence for bond in self.found for sentence in sentences(bond.classes)]
-        write_whole(path, bond_page(self.scenario, HEADINGS, tables, said))
+        write_whole(path, bond_page(self.scenario, HEADINGS, tables, [*said, *outside(self.scenario)]))
 
     def attack(self, runs: int, out: Path) -> list[dict[str, Any]]:
         """The worst cases that a search finds, for each flow."""
@@ -112,6 +114,19 @@ def _show(console: Console, bond: BoundsOfBond, *, several: bool) -> None:
         console.print()
         headings, found = left(bond)
         console.print(_table(headings, found))
+
+
+def outside(scenario: Scenario) -> list[str]:
+    """A sentence about links of no bond, if there are any."""
+    keys = scenario.native.written()
+    members = {name for bond in keys["bond"] for name in bond["links"]}
+    names = [one["name"] for one in keys["link"] if one["name"] not in members]
+    what = (
+        "is not bounded here, as it is in no bond"
+        if len(names) == 1
+        else "are not bounded here, as they are in no bond"
+    )
+    return [f"{', '.join(names)} {what}"] if names else []
 
 
 def sentences(classes: Sequence[BondBound]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from linkweir import _native
 from linkweir.deploy.paths import DETECT, OF_A_CLASS, ROOM
 from linkweir.fault import PlanError
-from linkweir.replays.recording import Part, RecordedPath
+from linkweir.replays.recording import NOMINAL, Part, RecordedPath, nominal_of
 from linkweir.runs.result import Result
 from linkweir.sweeps.keys import Key, nearest
 
@@ -55,11 +55,8 @@ def chosen(part: Part, without: Sequence[str]) -> list[RecordedPath]:
 
 
 def nominal_bps(paths: Sequence[RecordedPath]) -> float:
-    """The sum of the configured capacities; 0 where a stranger's file gives none."""
-    try:
-        return sum(_native.quantity(path.settings.get("nominal", "0bit"), "rate") for path in paths)
-    except (TypeError, ValueError):
-        return 0.0
+    """The sum of the nominal rates."""
+    return sum(_native.quantity(nominal_of(path.settings), "rate") for path in paths)
 
 
 def bond_name(part: Part) -> str:
@@ -116,6 +113,9 @@ def notes(part: Part, paths: Sequence[RecordedPath]) -> Iterator[str]:
     silent = [path.name for path in paths if not any(bps for _, bps, _ in path.states)]
     if silent:
         yield f"{', '.join(silent)} carried nothing in this time, and does not here"
+    unknown = [path.name for path in paths if "nominal" not in path.settings]
+    if unknown:
+        yield f"{', '.join(unknown)}: the recording has no nominal rate; {NOMINAL} is assumed"
     left_out = [name for name in part.paths if all(path.name != name for path in paths)]
     if left_out:
         yield f"left out: {', '.join(left_out)}"
@@ -152,6 +152,7 @@ def _link(number: int, path: RecordedPath, duration_s: float, folder: Path) -> d
         link["delay"] = f"{delays.pop():.9f}s"
     # What answers take: half the round trip that was measured last.
     link["return_delay"] = f"{states[-1][2]:.9f}s"
-    for key, otherwise in (("nominal", "20Mbit"), ("follow", True), ("cost", 0)):
+    link["nominal"] = nominal_of(path.settings)
+    for key, otherwise in (("follow", True), ("cost", 0)):
         link[key] = path.settings.get(key, otherwise)
     return link

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -28,6 +29,8 @@ BIN_NS = 10_000_000
 MOST_PATHS = 8
 """Most paths to a peer."""
 ENDING = ".lwrec"
+NOMINAL = "20Mbit"
+"""The nominal rate of a link or path of which a recording does not say what was configured."""
 _NS = 1_000_000_000
 _OWN_KEYS = ("origin_unix_ns", "version", "packets", "addresses")
 """Keys of settings that say nothing about how packets were treated."""
@@ -88,6 +91,9 @@ class Recording:
             raise PlanError(f"{name}: {fault}; give files that a gateway with [record] wrote") from fault
         self._knows_paths: dict[str, list[bool]] = {}
         self.sections = [_section(*found) for found in self._native.sections]
+        for text in (text for section in self.sections for text in _names(section)):
+            if any(unicodedata.category(letter) == "Cc" for letter in text):
+                raise PlanError(f"{name}: has the name {text!r}; no gateway writes names with control characters")
         devices = sorted({str(one.settings["device"]) for one in self.sections if "device" in one.settings})
         if len(devices) > 1:
             listed = f"{', '.join(devices[:-1])} and {devices[-1]}"
@@ -341,6 +347,29 @@ def _peer_of(section: _Section, name: str) -> Mapping[str, Any]:
 def _names_of_paths(peer: Mapping[str, Any]) -> list[str]:
     found = peer.get("paths", [])
     return [str(name) for name in found[:MOST_PATHS]] if isinstance(found, list) else []
+
+
+def nominal_of(settings: Mapping[str, Any]) -> str:
+    """What was configured as the nominal rate of a link or path, or `NOMINAL`.
+
+    Raises:
+        PlanError: a stranger's file has something else there.
+    """
+    given = settings.get("nominal", NOMINAL)
+    try:
+        _native.quantity(given, "rate")
+    except (TypeError, ValueError) as fault:
+        raise PlanError(f"the recording has nominal = {given!r}, which is no rate") from fault
+    return str(given)
+
+
+def _names(section: _Section) -> Iterator[str]:
+    """The names in it, of whatever type a stranger's file has there."""
+    classes = section.settings.get("class")
+    tables = [one for one in classes if isinstance(one, dict)] if isinstance(classes, list) else []
+    yield from (str(one.get("name")) for one in [*tables, *section.peers])
+    yield from (path for one in section.peers for path in _names_of_paths(one))
+    yield str(section.settings.get("device"))
 
 
 def _is_whole(settings: Mapping[str, Any]) -> bool:

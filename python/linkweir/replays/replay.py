@@ -20,7 +20,7 @@ from linkweir.comparison import fitting
 from linkweir.deploy.paths import OF_A_CLASS
 from linkweir.fault import PlanError
 from linkweir.replays import paths as bonds
-from linkweir.replays.recording import Part, Sums
+from linkweir.replays.recording import NOMINAL, Part, Sums, nominal_of
 from linkweir.runs.result import Result
 from linkweir.scenarios.scenario import Scenario
 from linkweir.sweeps import keys
@@ -144,6 +144,8 @@ def prepare(
         link = {"nominal": f"{bonds.nominal_bps(paths):.0f}bit"}
     written = _written(part, totals, sums, interval_s, with_tcp, rtt, folder, link)
     notes = [*part.notes(), *(bonds.notes(part, paths) if paths else ())]
+    if not paths and rate is None and "nominal" not in part.link:
+        notes.append(f"the recording has no nominal rate of the link to {part.peer}; {NOMINAL} is assumed")
     if part.paths and over_one:
         notes.append(f"{part.peer} had several paths, {', '.join(part.paths)}; here it has one link")
     if policy is not None:
@@ -257,7 +259,8 @@ def _written(
         raise PlanError(f"{part.recording.name}: no packets came in this time")
     link = _capacity(part, folder) if other is None else dict(other)
     link["follow"] = bool(part.link.get("follow", True))
-    link.setdefault("nominal", part.link.get("nominal", "20Mbit"))
+    if "nominal" not in link:
+        link["nominal"] = nominal_of(part.link)
     if with_tcp:
         link["delay"] = _native.show(_native.quantity(rtt, "time") / 2, "time")
     return {
@@ -318,7 +321,7 @@ def _fitted(written: dict[str, Any], policy: str) -> tuple[dict[str, Any], tuple
     if policy not in known:
         listed = ", ".join(fitting.listed_policies())
         raise PlanError(f"no policy is called {policy}; there are {listed}{keys.nearest(policy, known)}")
-    nominal_bps = _native.quantity(written["link"].get("nominal", "0bit"), "rate")
+    nominal_bps = _native.quantity(written["link"]["nominal"], "rate")
     found = fitting.fit(written, policy, nominal_bps)
     there = {
         key: value

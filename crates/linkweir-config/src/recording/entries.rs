@@ -218,6 +218,12 @@ impl Writer {
         self.first_bin
     }
 
+    /// The bin of its last entry.
+    #[must_use]
+    pub fn bin(&self) -> u64 {
+        self.bin
+    }
+
     /// Its length so far, bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {

@@ -5,6 +5,7 @@ use super::bins::{BIN_NS, SIZES};
 use super::entries::{Entry, Sizes};
 use super::frames::{self, Block};
 use super::settings::classes_of;
+use crate::fault::shorten;
 
 /// Most packets that a recording is made into: 16 bytes of memory each.
 pub const MOST_PKTS: usize = 200_000_000;
@@ -90,7 +91,8 @@ pub fn packets_of(bytes: &[u8], class: &str) -> Result<Vec<(u64, u32)>, String> 
     match settings[..] {
         [] => return Err(frames::unread(bytes)),
         [text] if number.is_none() => {
-            let names = classes_of(text).join(", ");
+            let names: Vec<String> = classes_of(text).iter().map(|name| shorten(name)).collect();
+            let names = names.join(", ");
             return Err(format!("has no class {class}; it has {names}"));
         }
         [_] if peers <= 1 => {}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What the texts of settings and peers say.
 
+use std::ops::Range;
+
 use linkweir_core::MOST_PATHS;
 use toml::de::{DeTable, DeValue};
 
@@ -30,17 +32,24 @@ pub(super) fn flag_of(text: &str, key: &str) -> bool {
     value_of(text, key).as_deref() == Some("true")
 }
 
-/// The settings without the keys of the format, which are its first lines.
-pub(super) fn configured(settings: &str) -> &str {
+/// The settings without the keys of the format, wherever a writer has put them.
+pub(super) fn configured(settings: &str) -> String {
     const OWN: [&str; 4] = ["origin_unix_ns", "bin_ns", "sizes_bytes", "packets"];
-    let mut rest = settings;
-    while let Some((line, after)) = rest.split_once('\n') {
-        if !OWN.iter().any(|key| line.starts_with(key)) {
-            break;
-        }
-        rest = after;
+    let settings = settings.trim_start_matches('\u{feff}');
+    let Ok(table) = DeTable::parse(settings) else {
+        return settings.to_string();
+    };
+    let found = OWN.iter().filter_map(|key| {
+        let (key, value) = table.get_ref().get_key_value(*key)?;
+        Some(key.span().start..value.span().end)
+    });
+    let mut places: Vec<Range<usize>> = found.collect();
+    places.sort_by_key(|place| place.start);
+    let mut rest = settings.to_string();
+    for place in places.into_iter().rev() {
+        rest.replace_range(place, "");
     }
-    rest
+    rest.trim_start_matches('\n').to_string()
 }
 
 /// The names of the paths to a peer, in order; none if one is used at a time. A gateway has [`MOST_PATHS`] at most; what a

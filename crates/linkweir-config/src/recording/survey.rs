@@ -369,7 +369,7 @@ impl Recording {
             settings.version,
             settings.origin_unix_ns.saturating_add(began_ns),
             flag_of(&settings.settings, "packets"),
-            configured(&settings.settings),
+            &configured(&settings.settings),
         );
         cut.extend(frames::peer(0, text));
         let with_paths = settings.version == Version::Two;
@@ -379,8 +379,11 @@ impl Recording {
                 return;
             };
             let bin = after_ns / BIN_NS;
+            // Blocks that a stranger wrote may be in any order; of changes a late one is in order.
+            let is_change = matches!(entry, Entry::Capacity { .. } | Entry::Path { .. });
             let full = |block: &Writer| {
-                block.bytes() >= BLOCK_BYTES || bin >= block.first_bin() + BLOCK_BINS
+                let goes_back = !is_change && bin < block.bin();
+                goes_back || block.bytes() >= BLOCK_BYTES || bin >= block.first_bin() + BLOCK_BINS
             };
             if block.as_ref().is_some_and(full) {
                 if let Some(block) = block.take() {

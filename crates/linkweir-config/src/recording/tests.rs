@@ -491,3 +491,58 @@ fn files_of_one_run_and_of_two_are_on_one_clock() {
         "has no class video; it has voice, rest"
     );
 }
+
+#[test]
+fn names_in_messages_do_not_control_a_terminal() {
+    let strange = "[[class]]\nname = \"a\\u001b[2J\"\n[[class]]\nname = \"b\\nc\"\n";
+    let bytes = settings(Version::One, 0, false, strange);
+    let message = packets_of(&bytes, "video").unwrap_err();
+    assert_eq!(message, "has no class video; it has a\\u{1b}[2J, b...");
+}
+
+#[test]
+fn a_cut_has_all_classes_wherever_the_settings_have_the_keys_of_the_format() {
+    let written = format!(
+        "device = \"lw0\"\npackets_seen = 3\nbin_ns = {BIN_NS} # of the format\norigin_unix_ns = 7\n\
+         sizes_bytes = [\n  1,\n  64,\n]\npackets = false\n{CONFIGURED}"
+    );
+    let mut body = vec![1];
+    body.extend(written.as_bytes());
+    let mut bytes = settings(Version::One, 0, false, "")[..MAGIC_BYTES].to_vec();
+    bytes.extend(frame(&body));
+    bytes.extend(peer(7, "name = \"ship\""));
+    let mut block = Writer::new(0);
+    block.cell(0, 7, 1, &cell(&[(1, 100)], (1, 100)));
+    bytes.extend(frame(&block.into_body()));
+    let recording = Recording::new(vec![bytes]).unwrap();
+    let cut = recording.cut("ship", 0, recording.span_ns()).unwrap();
+    assert_eq!(packets_of(&cut, "rest").unwrap(), [(BIN_NS / 2, 100)]);
+    let cut = Recording::new(vec![cut]).unwrap();
+    let text = &cut.sections[0].settings;
+    assert_eq!(text.matches("bin_ns").count(), 1, "{text}");
+    assert!(
+        text.contains("device = \"lw0\"\npackets_seen = 3\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_cut_of_blocks_that_are_not_in_order_has_all_of_them() {
+    let mut bytes = settings(Version::One, 0, false, CONFIGURED);
+    bytes.extend(peer(7, "name = \"ship\""));
+    let mut later = Writer::new(50);
+    later.packet(50 * BIN_NS, 7, 0, (100, false));
+    later.cell(99, 7, 0, &cell(&[], (1, 100)));
+    let mut earlier = Writer::new(60);
+    earlier.packet(60 * BIN_NS, 7, 0, (200, false));
+    for block in [later, earlier] {
+        bytes.extend(frame(&block.into_body()));
+    }
+    let recording = Recording::new(vec![bytes]).unwrap();
+    assert_eq!(recording.damages, []);
+    let cut = recording.cut("ship", 0, recording.span_ns()).unwrap();
+    let found = Recording::new(vec![cut.clone()]).unwrap();
+    assert_eq!(found.damages, []);
+    let packets = packets_of(&cut, "voice").unwrap();
+    assert_eq!(packets, [(0, 100), (10 * BIN_NS, 200)]);
+}

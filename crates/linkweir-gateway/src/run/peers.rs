@@ -205,11 +205,8 @@ impl Peers {
     /// Sets the capacity of a path to a peer, as reported at the control socket.
     pub(super) fn set_path_capacity(&mut self, now_ns: u64, at: usize, path: usize, bps: u64) {
         self.wakes.wake(at);
-        let station = &mut self.stations[at];
-        station.link.set_path_capacity(now_ns, path, bps);
-        if let Some(underlays) = &mut station.underlays {
-            underlays.choice.set_capacity(now_ns, path, bps > 0);
-        }
+        let link = &mut self.stations[at].link;
+        link.set_path_capacity(now_ns, path, bps);
     }
 
     /// Sets the pace towards a peer, and the capacity that its reports show.

@@ -32,6 +32,16 @@ impl Peers {
             return None;
         }
         let agreed = station.link.is_agreed();
+        let paths = station
+            .bond
+            .as_ref()
+            .map_or(0, |_| config.peers[at].paths.len());
+        let mut outage_ends_ns = u64::MAX;
+        for way in 0..paths {
+            let outages = station.link.path_outages(now_ns, way);
+            outage_ends_ns = outage_ends_ns.min(outages.ends_ns.unwrap_or(u64::MAX));
+            underlays.choice.set_outages(now_ns, way, outages);
+        }
         while let Some(way) = is_open.then(|| underlays.choice.probe(now_ns)).flatten() {
             // Without an answer another way is used.
             if underlays.is_looped(way, &self.own) {
@@ -111,7 +121,7 @@ impl Peers {
             }
         }
         let underlays = station.underlays.as_ref().filter(|_| is_open);
-        underlays.map(|underlays| underlays.choice.due_ns())
+        underlays.map(|underlays| underlays.choice.due_ns().min(outage_ends_ns))
     }
 }
 

@@ -42,10 +42,7 @@ pub(super) fn tables<'s, 'i>(
     let mut bonds = Vec::new();
     for mut section in top.tables(keys::top::BOND.name, limits::LINKS)? {
         let entry = section.entry_of(&NAME)?;
-        let name = entry.text()?;
-        if name.is_empty() {
-            return Err(entry.fault("must not be empty"));
-        }
+        let name = entry.name()?;
         if !names.insert(name) {
             return Err(entry.fault("a link or another bond has this name; rename one"));
         }

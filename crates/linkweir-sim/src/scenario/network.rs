@@ -71,10 +71,7 @@ pub(super) fn tables<'i>(
     let mut numbers = BTreeMap::new();
     for (at, section) in sections.iter_mut().enumerate() {
         let entry = section.entry_of(&NAME)?;
-        let name = entry.text()?;
-        if name.is_empty() {
-            return Err(entry.fault("must not be empty"));
-        }
+        let name = entry.name()?;
         if numbers.insert(name, at).is_some() {
             return Err(entry.fault("two links have this name; rename one"));
         }

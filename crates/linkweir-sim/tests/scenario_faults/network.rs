@@ -223,6 +223,11 @@ fn names_of_links_differ() {
         r#"18: link[1].name = "": must not be empty"#,
     );
     is(
+        r#"name = "beam1""#,
+        r#"name = "beam\u001b[2J\nall is well""#,
+        r#"18: link[1].name = "beam\u001b[2J\nall is well": must be one line without control characters"#,
+    );
+    is(
         "name = \"beam1\"\n",
         "",
         r#"17: link[1].name: is missing; write name = "feeder""#,

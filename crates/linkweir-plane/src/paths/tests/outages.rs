@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Outages of a tenth of a second that are told, as of a handover.
 
+use linkweir_config::signal::{Capacity, End, Signal};
+
 use super::*;
+use crate::underlays::{Probing, Underlays};
 
 fn from_zero(count: u32) -> Vec<u32> {
     (0..count).collect()
@@ -56,4 +59,50 @@ fn copies_survive_an_outage_of_their_path() {
     bonded.run_to(S);
     assert_eq!(bonded.numbers(0), from_zero(5));
     assert_eq!(bonded.sent[&(0, 0)].0 + bonded.sent[&(1, 0)].0, 10);
+}
+
+/// Those of a trace in the configuration, of which nothing is told: probes wait for their end.
+#[test]
+fn a_configured_outage_is_not_taken_for_silence() {
+    let links = classes([Uses::Best, Uses::Stripe, Uses::Stripe], false);
+    let mut paths = setups([8_000_000; 2]);
+    paths[0].capacity.offered = Capacity::Rate(Signal::Steps {
+        points: vec![(0, 8e6), (810 * MS, 0.0)].into(),
+        end: End::Loop { period_ns: S },
+    });
+    let setup = LinkSetup {
+        paths: &paths,
+        ..links.of_peer(0)
+    };
+    let mut link = Link::new(0, setup).unwrap();
+    let probing = Probing {
+        every_ns: 50 * MS,
+        failover_ns: 200 * MS,
+        failback_ns: 10_000 * MS,
+        at_once: true,
+    };
+    let mut choice = Underlays::new(0, probing, 1);
+    let mut waiting: Vec<u64> = Vec::new();
+    let mut coming: Vec<(u64, u64)> = Vec::new();
+    for ms in 0..5000 {
+        let now_ns = ms * MS;
+        let outages = link.path_outages(now_ns, 0);
+        assert_eq!(outages.lasts, ms % 1000 >= 810);
+        choice.set_outages(now_ns, 0, outages);
+        choice.carries(0);
+        if !outages.lasts {
+            coming.extend(waiting.drain(..).map(|sent_ns| (now_ns + 60 * MS, sent_ns)));
+        }
+        coming.retain(|(at_ns, sent_ns)| {
+            if *at_ns <= now_ns {
+                choice.answered(now_ns, 0, *sent_ns);
+            }
+            *at_ns > now_ns
+        });
+        choice.decide(now_ns);
+        assert!(ms < 500 || choice.is_good(0), "{ms} ms");
+        while choice.probe(now_ns).is_some() {
+            waiting.push(now_ns);
+        }
+    }
 }
