@@ -608,6 +608,15 @@ impl Link {
         })
     }
 
+    /// Whether a path was reported to have no capacity, and has had none since then.
+    pub fn path_is_out(&mut self, now_ns: u64, path: usize) -> bool {
+        self.paths.as_mut().is_some_and(|paths| {
+            let capacity = &mut paths.capacities[path];
+            capacity.expire(now_ns);
+            capacity.pace.is_out()
+        })
+    }
+
     /// As [`Link::set_capacity`], of a path.
     pub fn set_path_capacity(&mut self, now_ns: u64, path: usize, bps: u64) {
         self.change_path(now_ns, path, |capacity| capacity.report(now_ns, bps));

@@ -292,6 +292,12 @@ impl Pace {
         }
     }
 
+    /// Whether the capacity was reported to be 0, and is since then.
+    #[must_use]
+    pub fn is_out(&self) -> bool {
+        self.outage_ns.is_some()
+    }
+
     /// Bits of messages held in an outage that occupy the link from now on, at a rate of `bps`.
     fn release_bits(&mut self, now_ns: u64, bps: u64) -> f64 {
         if bps == 0 {

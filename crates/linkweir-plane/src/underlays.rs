@@ -19,6 +19,8 @@
 
 use std::collections::VecDeque;
 
+use crate::pace::MOST_OCCUPIED_NS;
+
 /// Most probes of a way that are remembered without an answer.
 const UNANSWERED: usize = 64;
 /// Ways that are not in use are probed so many times more seldom, as they may cost money, and paths that carry nothing.
@@ -51,8 +53,10 @@ struct Underlay {
     probe_ns: u64,
     /// When the probes were sent that have no answer, ns, the earliest first.
     unanswered: VecDeque<u64>,
-    /// Since when it is known to have no capacity, ns, and for how long it had none since the first of these probes, ns.
+    /// Since when it is known to have no capacity, ns, when it last had some again, ns, and for how long it had none since the first
+    /// of these probes, ns.
     empty_ns: Option<u64>,
+    filled_ns: u64,
     excused_ns: u64,
     /// Since when it answers, ns.
     good_ns: Option<u64>,
@@ -225,8 +229,8 @@ impl Underlays {
         is_news
     }
 
-    /// Sets whether a way has capacity. Probes sent while it has none wait, so that time does not count as silence. When it has
-    /// some again, one is sent as soon as the time between two probes allows.
+    /// Sets whether a way has capacity. While it has none no probes are sent, as they would wait, and that time does not count as
+    /// silence. When it has some again, one is sent as soon as the time between two probes allows.
     pub fn set_capacity(&mut self, now_ns: u64, at: usize, has_some: bool) {
         let Some(underlay) = self.underlays.get_mut(at) else {
             return;
@@ -234,6 +238,7 @@ impl Underlays {
         if !has_some {
             underlay.empty_ns.get_or_insert(now_ns);
         } else if let Some(since_ns) = underlay.empty_ns.take() {
+            underlay.filled_ns = now_ns;
             if let Some(sent_ns) = underlay.unanswered.front() {
                 underlay.excused_ns += now_ns.saturating_sub(since_ns.max(*sent_ns));
             }
@@ -241,6 +246,22 @@ impl Underlays {
             let soonest_ns = now_ns.max(underlay.probed_ns + self.probing.every_ns);
             underlay.probe_ns = underlay.probe_ns.min(soonest_ns);
         }
+    }
+
+    /// Whether a probe that was sent over a way at this time, and is answered now, may have waited because the way had no capacity.
+    /// Then its round trip says nothing of the way.
+    #[must_use]
+    pub fn may_have_waited(&self, at: usize, sent_ns: u64) -> bool {
+        let underlay = self.underlays.get(at);
+        underlay.is_some_and(|underlay| sent_ns < underlay.filled_ns)
+    }
+
+    /// Whether a probe of the peer that came over a way is answered there. After so long without capacity it is not: what is sent
+    /// waits in the queue below, takes its time of the way afterwards, and tells the peer nothing by then.
+    #[must_use]
+    pub fn answers_now(&self, now_ns: u64, at: usize) -> bool {
+        let empty_ns = self.underlays.get(at).and_then(|way| way.empty_ns);
+        empty_ns.is_none_or(|since_ns| now_ns < since_ns + MOST_OCCUPIED_NS)
     }
 
     /// Whether the peer answers no probes at all, as far as is known.
@@ -348,6 +369,7 @@ impl Underlays {
         let only = self.only();
         let probed = self.underlays.iter().enumerate();
         let probed = probed.filter(|(at, _)| only.is_none_or(|only| only == *at));
+        let probed = probed.filter(|(_, underlay)| underlay.empty_ns.is_none());
         let probes = probed.map(|(_, underlay)| underlay.probe_ns);
         let fails = self
             .underlays
@@ -361,7 +383,10 @@ impl Underlays {
 
     /// The next way to which a probe is to be sent now; it counts as sent.
     pub fn probe(&mut self, now_ns: u64) -> Option<usize> {
-        let is_due = |at: &usize| self.underlays[*at].probe_ns <= now_ns;
+        let is_due = |at: &usize| {
+            let underlay = &self.underlays[*at];
+            underlay.probe_ns <= now_ns && underlay.empty_ns.is_none()
+        };
         let at = match self.only() {
             Some(only) => Some(only).filter(is_due)?,
             None => (0..self.underlays.len()).find(is_due)?,
@@ -399,7 +424,9 @@ impl Underlays {
         // An answer to a later probe shows that an earlier one was lost by chance.
         underlay.unanswered.retain(|other_ns| *other_ns > sent_ns);
         underlay.excused_ns = 0;
-        underlay.rtt_ns = Some(now_ns.saturating_sub(sent_ns));
+        if sent_ns >= underlay.filled_ns {
+            underlay.rtt_ns = Some(now_ns.saturating_sub(sent_ns));
+        }
         underlay.answers += 1;
         underlay.arrived_ns = sent_ns;
         underlay.is_broken = false;
@@ -838,6 +865,70 @@ mod tests {
         assert_eq!(found_dead(|ms| !outage(ms), outage), None);
         let found_ms = found_dead(|ms| !outage(ms), |_| false).unwrap();
         assert!((1100..1250).contains(&found_ms), "{found_ms}");
+    }
+
+    /// Nor is a long one: what was sent before it is answered in it, and nothing is sent until it ends.
+    #[test]
+    fn a_path_is_as_good_after_a_long_outage_that_is_told_as_before() {
+        let outage = |ms: u64| (1000..1900).contains(&ms);
+        assert_eq!(found_dead(|ms| !outage(ms), outage), None);
+        // Unless it had fallen silent before.
+        let found_ms = found_dead(|ms| ms < 900, outage).unwrap();
+        assert!((1050..1150).contains(&found_ms), "{found_ms}");
+    }
+
+    /// A path that answers, of 60 ms.
+    fn answering() -> Underlays {
+        let mut underlays = Underlays::new(0, AT_ONCE, 1);
+        assert_eq!(underlays.probe(0), Some(0));
+        assert!(underlays.answered(60 * MS, 0, 0));
+        while underlays.probe(900 * MS).is_some() {}
+        underlays
+    }
+
+    #[test]
+    fn nothing_is_probed_while_it_is_told_to_have_no_capacity() {
+        let mut underlays = answering();
+        underlays.set_capacity(1000 * MS, 0, false);
+        underlays.probe_all(1000 * MS);
+        for now_ns in (1000..50_000).map(|ms| ms * MS) {
+            assert_eq!(underlays.probe(now_ns), None);
+            underlays.decide(now_ns);
+            assert!(underlays.due_ns() > now_ns);
+        }
+        underlays.set_capacity(50_000 * MS, 0, true);
+        assert_eq!(underlays.probe(50_000 * MS), Some(0));
+    }
+
+    /// The last probe before an outage of 49 s comes through after it.
+    #[test]
+    fn a_round_trip_across_an_outage_does_not_count() {
+        let mut underlays = answering();
+        underlays.set_capacity(901 * MS, 0, false);
+        underlays.set_capacity(49_901 * MS, 0, true);
+        assert!(underlays.answered(49_961 * MS, 0, 900 * MS));
+        assert!(underlays.may_have_waited(0, 900 * MS));
+        assert_eq!(underlays.answers(0), (2, Some(60 * MS)));
+        assert_eq!(underlays.probe(50_000 * MS), Some(0));
+        assert!(!underlays.may_have_waited(0, 50_000 * MS));
+        assert!(underlays.answered(50_070 * MS, 0, 50_000 * MS));
+        assert_eq!(underlays.answers(0), (3, Some(70 * MS)));
+        // What is answered in an outage has not waited for it.
+        underlays.carries(0);
+        assert_eq!(underlays.probe(51_000 * MS), Some(0));
+        underlays.set_capacity(51_001 * MS, 0, false);
+        assert!(!underlays.may_have_waited(0, 51_000 * MS));
+    }
+
+    #[test]
+    fn the_peer_is_answered_in_the_first_second_of_an_outage_only() {
+        let mut underlays = answering();
+        underlays.set_capacity(1000 * MS, 0, false);
+        for (ms, answers) in [(1000, true), (1999, true), (2000, false), (9000, false)] {
+            assert_eq!(underlays.answers_now(ms * MS, 0), answers, "{ms} ms");
+        }
+        underlays.set_capacity(9000 * MS, 0, true);
+        assert!(underlays.answers_now(9000 * MS, 0));
     }
 
     #[test]

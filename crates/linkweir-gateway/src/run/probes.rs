@@ -31,6 +31,14 @@ impl Peers {
         if !is_open && station.bond.is_none() {
             return None;
         }
+        if station.bond.is_some() {
+            // A report of no capacity may also expire, or give way to a new configuration.
+            for way in 0..config.peers[at].paths.len() {
+                if !station.link.path_is_out(now_ns, way) {
+                    underlays.choice.set_capacity(now_ns, way, true);
+                }
+            }
+        }
         let agreed = station.link.is_agreed();
         while let Some(way) = is_open.then(|| underlays.choice.probe(now_ns)).flatten() {
             // Without an answer another way is used.
