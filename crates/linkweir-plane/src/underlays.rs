@@ -19,7 +19,7 @@
 
 use std::collections::VecDeque;
 
-use crate::pace::Outages;
+use crate::pace::{Outages, MOST_OCCUPIED_NS};
 
 /// Most probes of a way that are remembered without an answer.
 const UNANSWERED: usize = 64;
@@ -65,6 +65,9 @@ struct Underlay {
     /// For how long it had no capacity so far, ns, and the same without an outage that lasts.
     empty_ns: u64,
     over_ns: u64,
+    /// Since when an outage lasts, ns, and when the last one ended, ns.
+    out_ns: Option<u64>,
+    filled_ns: u64,
     /// Since when it answers, ns.
     good_ns: Option<u64>,
     rtt_ns: Option<u64>,
@@ -236,19 +239,38 @@ impl Underlays {
         is_news
     }
 
-    /// Sets in which times a way had no capacity. Probes sent meanwhile wait, so an outage that is over does not count as silence.
-    /// When there is capacity again, one is sent as soon as the time between two probes allows.
+    /// Sets in which times a way had no capacity. In an outage no probes are sent, as they would wait, and one that is over does not
+    /// count as silence. When there is capacity again, one is sent as soon as the time between two probes allows.
     pub fn set_outages(&mut self, now_ns: u64, at: usize, outages: Outages) {
         let Some(underlay) = self.underlays.get_mut(at) else {
             return;
         };
         underlay.empty_ns = outages.sum_ns;
-        if !outages.lasts && underlay.over_ns != outages.sum_ns {
+        if outages.lasts {
+            underlay.out_ns.get_or_insert(now_ns);
+        } else if underlay.out_ns.take().is_some() || underlay.over_ns != outages.sum_ns {
             underlay.over_ns = outages.sum_ns;
+            underlay.filled_ns = now_ns;
             // Capacities may be told in quick succession.
             let soonest_ns = now_ns.max(underlay.probed_ns + self.probing.every_ns);
             underlay.probe_ns = underlay.probe_ns.min(soonest_ns);
         }
+    }
+
+    /// Whether a probe that was sent over a way at this time, and is answered now, may have waited because the way had no capacity.
+    /// Then its round trip says nothing of the way.
+    #[must_use]
+    pub fn may_have_waited(&self, at: usize, sent_ns: u64) -> bool {
+        let underlay = self.underlays.get(at);
+        underlay.is_some_and(|underlay| sent_ns < underlay.filled_ns)
+    }
+
+    /// Whether a probe of the peer that came over a way is answered there. After so long without capacity it is not: what is sent
+    /// waits in the queue below, takes its time of the way afterwards, and tells the peer nothing by then.
+    #[must_use]
+    pub fn answers_now(&self, now_ns: u64, at: usize) -> bool {
+        let out_ns = self.underlays.get(at).and_then(|way| way.out_ns);
+        out_ns.is_none_or(|since_ns| now_ns < since_ns + MOST_OCCUPIED_NS)
     }
 
     /// Whether the peer answers no probes at all, as far as is known.
@@ -358,6 +380,7 @@ impl Underlays {
         let only = self.only();
         let probed = self.underlays.iter().enumerate();
         let probed = probed.filter(|(at, _)| only.is_none_or(|only| only == *at));
+        let probed = probed.filter(|(_, underlay)| underlay.out_ns.is_none());
         let probes = probed.map(|(_, underlay)| underlay.probe_ns);
         let fails = self
             .underlays
@@ -371,7 +394,10 @@ impl Underlays {
 
     /// The next way to which a probe is to be sent now; it counts as sent.
     pub fn probe(&mut self, now_ns: u64) -> Option<usize> {
-        let is_due = |at: &usize| self.underlays[*at].probe_ns <= now_ns;
+        let is_due = |at: &usize| {
+            let underlay = &self.underlays[*at];
+            underlay.probe_ns <= now_ns && underlay.out_ns.is_none()
+        };
         let at = match self.only() {
             Some(only) => Some(only).filter(is_due)?,
             None => (0..self.underlays.len()).find(is_due)?,
@@ -412,7 +438,9 @@ impl Underlays {
         }
         // An answer to a later probe shows that an earlier one was lost by chance.
         underlay.unanswered.retain(|other| other.sent_ns > sent_ns);
-        underlay.rtt_ns = Some(now_ns.saturating_sub(sent_ns));
+        if sent_ns >= underlay.filled_ns {
+            underlay.rtt_ns = Some(now_ns.saturating_sub(sent_ns));
+        }
         underlay.answers += 1;
         underlay.arrived_ns = sent_ns;
         underlay.is_broken = false;
@@ -878,20 +906,88 @@ mod tests {
         let mut before = Underlays::new(0, AT_ONCE, 1);
         assert_eq!(before.probe(0), Some(0));
         assert!(before.answered(0, 0, 0));
-        let outage = |sum_ms: u64, lasts: bool| Outages {
-            sum_ns: sum_ms * MS,
-            lasts,
-            ends_ns: None,
-        };
         before.set_outages(1000 * MS, 0, outage(0, true));
         let mut underlays = Underlays::new(1100 * MS, AT_ONCE, 1);
         underlays.inherit(1100 * MS, &before, Some(0));
         underlays.set_outages(1100 * MS, 0, outage(100, true));
-        assert_eq!(underlays.probe(1100 * MS), Some(0));
+        assert_eq!(underlays.probe(1100 * MS), None);
         underlays.set_outages(3000 * MS, 0, outage(2000, false));
+        assert_eq!(underlays.probe(3000 * MS), Some(0));
         // What has no answer is silence since the end of the outage.
         let fails_ns = underlays.underlays[0].fails_ns(&AT_ONCE);
         assert_eq!(fails_ns, Some((3000 + 800) * MS));
+    }
+
+    fn outage(sum_ms: u64, lasts: bool) -> Outages {
+        Outages {
+            sum_ns: sum_ms * MS,
+            lasts,
+            ends_ns: None,
+        }
+    }
+
+    /// Nor is a long one: what was sent before it is answered in it, and nothing is sent until it ends.
+    #[test]
+    fn a_path_is_as_good_after_a_long_outage_that_is_told_as_before() {
+        let outage = |ms: u64| (1000..1900).contains(&ms);
+        assert_eq!(found_dead(|ms| !outage(ms), outage), None);
+        // Unless it had fallen silent before.
+        let found_ms = found_dead(|ms| ms < 900, outage).unwrap();
+        assert!((1050..1150).contains(&found_ms), "{found_ms}");
+    }
+
+    /// A path that answers, of 60 ms.
+    fn answering() -> Underlays {
+        let mut underlays = Underlays::new(0, AT_ONCE, 1);
+        assert_eq!(underlays.probe(0), Some(0));
+        assert!(underlays.answered(60 * MS, 0, 0));
+        while underlays.probe(900 * MS).is_some() {}
+        underlays
+    }
+
+    #[test]
+    fn nothing_is_probed_while_it_is_told_to_have_no_capacity() {
+        let mut underlays = answering();
+        underlays.set_outages(1000 * MS, 0, outage(0, true));
+        underlays.probe_all(1000 * MS);
+        for now_ns in (1000..50_000).map(|ms| ms * MS) {
+            assert_eq!(underlays.probe(now_ns), None);
+            underlays.decide(now_ns);
+            assert!(underlays.due_ns() > now_ns);
+        }
+        underlays.set_outages(50_000 * MS, 0, outage(49_000, false));
+        assert_eq!(underlays.probe(50_000 * MS), Some(0));
+    }
+
+    /// The last probe before an outage of 49 s comes through after it.
+    #[test]
+    fn a_round_trip_across_an_outage_does_not_count() {
+        let mut underlays = answering();
+        underlays.set_outages(901 * MS, 0, outage(0, true));
+        underlays.set_outages(49_901 * MS, 0, outage(49_000, false));
+        assert!(underlays.answered(49_961 * MS, 0, 900 * MS));
+        assert!(underlays.may_have_waited(0, 900 * MS));
+        assert_eq!(underlays.answers(0), (2, Some(60 * MS)));
+        assert_eq!(underlays.probe(50_000 * MS), Some(0));
+        assert!(!underlays.may_have_waited(0, 50_000 * MS));
+        assert!(underlays.answered(50_070 * MS, 0, 50_000 * MS));
+        assert_eq!(underlays.answers(0), (3, Some(70 * MS)));
+        // What is answered in an outage has not waited for it.
+        underlays.carries(0);
+        assert_eq!(underlays.probe(51_000 * MS), Some(0));
+        underlays.set_outages(51_001 * MS, 0, outage(49_000, true));
+        assert!(!underlays.may_have_waited(0, 51_000 * MS));
+    }
+
+    #[test]
+    fn the_peer_is_answered_in_the_first_second_of_an_outage_only() {
+        let mut underlays = answering();
+        underlays.set_outages(1000 * MS, 0, outage(0, true));
+        for (ms, answers) in [(1000, true), (1999, true), (2000, false), (9000, false)] {
+            assert_eq!(underlays.answers_now(ms * MS, 0), answers, "{ms} ms");
+        }
+        underlays.set_outages(9000 * MS, 0, outage(8000, false));
+        assert!(underlays.answers_now(9000 * MS, 0));
     }
 
     #[test]

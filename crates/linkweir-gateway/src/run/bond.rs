@@ -306,18 +306,20 @@ impl Bond {
         }
     }
 
-    /// An answer to a probe came over a path.
-    pub(super) fn answered(&mut self, now_ns: u64, way: usize, probe: PathProbe) {
-        let rtt_ns = now_ns.saturating_sub(probe.sent_ns);
+    /// An answer to a probe came over a path; its round trip may measure the path, or not, if the probe waited for an outage to end.
+    pub(super) fn answered(&mut self, now_ns: u64, way: usize, probe: PathProbe, measures: bool) {
         let Some(path) = self.paths.get_mut(way) else {
             return;
         };
-        let before_ns = path.rtt_ns.unwrap_or(rtt_ns);
-        let smooth_ns = before_ns - before_ns / 8 + rtt_ns / 8;
-        path.rtt_ns = Some(smooth_ns);
-        let changed_ns = (smooth_ns / 2).abs_diff(path.delay_ns);
-        if path.delay_ns == 0 || changed_ns > DELAY_NS.max(path.delay_ns / 4) {
-            path.delay_ns = smooth_ns / 2;
+        if measures {
+            let rtt_ns = now_ns.saturating_sub(probe.sent_ns);
+            let before_ns = path.rtt_ns.unwrap_or(rtt_ns);
+            let smooth_ns = before_ns - before_ns / 8 + rtt_ns / 8;
+            path.rtt_ns = Some(smooth_ns);
+            let changed_ns = (smooth_ns / 2).abs_diff(path.delay_ns);
+            if path.delay_ns == 0 || changed_ns > DELAY_NS.max(path.delay_ns / 4) {
+                path.delay_ns = smooth_ns / 2;
+            }
         }
         if probe.epoch == self.epoch {
             self.agreed_ns = Some(now_ns);
@@ -543,7 +545,7 @@ mod tests {
         for (path, rtt_ms) in [(0, 20), (1, 620)] {
             let sent_ns = 1000 * MS;
             let sent = probe(&bond, sent_ns, path);
-            bond.answered(sent_ns + rtt_ms * MS, path.into(), sent);
+            bond.answered(sent_ns + rtt_ms * MS, path.into(), sent, true);
         }
         // In 0.6 s, so many a second are the bound.
         let most = TOO_FAR_PKTS * 10 / 6;
@@ -568,10 +570,10 @@ mod tests {
         assert!(!bond.is_agreed(0));
         let mut of_before = probe(&bond, 0, 0);
         of_before.epoch ^= 1;
-        bond.answered(20 * MS, 0, of_before);
+        bond.answered(20 * MS, 0, of_before, true);
         assert!(!bond.is_agreed(20 * MS), "another epoch");
         let sent = probe(&bond, 0, 0);
-        bond.answered(20 * MS, 0, sent);
+        bond.answered(20 * MS, 0, sent, true);
         assert!(bond.is_agreed(20 * MS));
         let end_ns = bond.ends_ns().unwrap();
         assert!(bond.is_agreed(end_ns - 1) && !bond.is_agreed(end_ns));
@@ -589,7 +591,7 @@ mod tests {
             under_way = later;
             for (_, to, is_echo, sent) in come {
                 if is_echo {
-                    ends[to].answered(now_ns, 0, sent);
+                    ends[to].answered(now_ns, 0, sent, true);
                     continue;
                 }
                 if !ends[to].probed(now_ns, 0, (1, sent), |_| {}).is_stale {
@@ -873,11 +875,24 @@ mod tests {
         let mut bond = bond();
         for (path, rtt_ms) in [(0, 20), (1, 620)] {
             let sent = probe(&bond, SECOND_NS, path);
-            bond.answered(SECOND_NS + rtt_ms * MS, path.into(), sent);
+            bond.answered(SECOND_NS + rtt_ms * MS, path.into(), sent, true);
         }
         assert_eq!(bond.longest_rtt_ns(|_| true), 620 * MS);
         assert_eq!(bond.longest_rtt_ns(|way| way != 1), 20 * MS);
         assert_eq!(bond.longest_rtt_ns(|_| false), 0);
+    }
+
+    /// After an outage of 48 s a path would be the one with the longest delay for seconds, and left out as too far.
+    #[test]
+    fn an_answer_that_waited_for_an_outage_says_nothing_of_the_delay() {
+        let mut bond = bond();
+        for (rtt_ms, measures) in [(60, true), (48_000, false)] {
+            let sent = probe(&bond, 0, 0);
+            bond.answered(rtt_ms * MS, 0, sent, measures);
+            assert_eq!(bond.paths[0].delay_ns, 30 * MS);
+        }
+        assert_eq!(bond.longest_rtt_ns(|_| true), 60 * MS);
+        assert!(bond.is_agreed(48_000 * MS), "though the peer has answered");
     }
 
     /// Paths of about the same delay must not take turns at being the first.
@@ -886,7 +901,7 @@ mod tests {
         let mut bond = bond();
         let answer = |bond: &mut Bond, rtt_ms: u64| {
             let sent = probe(bond, 0, 0);
-            bond.answered(rtt_ms * MS, 0, sent);
+            bond.answered(rtt_ms * MS, 0, sent, true);
             bond.paths[0].delay_ns
         };
         assert_eq!(answer(&mut bond, 40), 20 * MS);

@@ -89,6 +89,9 @@ impl Gateway {
             return;
         }
         bond.other_classes = None;
+        if !underlays.choice.answers_now(now_ns, way) {
+            return;
+        }
         let here = (from, to.map(Source::from).unwrap_or_default());
         let (to, from) = underlays.path(way).unwrap_or(here);
         let echo = Message::PathEcho(probe).packet();
@@ -114,7 +117,8 @@ impl Gateway {
         // An answer to what was not asked says nothing.
         if underlays.choice.answered(now_ns, way, probe.sent_ns) {
             station.silence.hear();
-            bond.answered(now_ns, way, probe);
+            let measures = !underlays.choice.may_have_waited(way, probe.sent_ns);
+            bond.answered(now_ns, way, probe, measures);
             if let Some(path) = bond.paths.get_mut(way).filter(|path| path.came.is_none()) {
                 path.came = Some((from, to));
             }

@@ -542,6 +542,33 @@ fn probes_sent_in_an_outage_do_not_add_up() {
     }
 }
 
+/// A report of no capacity ends with the next one, when it expires, or when other settings take its place.
+#[test]
+fn a_reported_outage_ends_with_its_report() {
+    let links = classes([Uses::Stripe, Uses::Stripe, Uses::Stripe], false);
+    let old = setups([8_000_000; 2]);
+    let mut new = old.clone();
+    new[0].capacity.stale_ns = Some(S);
+    new[0].capacity.floor_bps = 64_000;
+    let out = || {
+        let mut bonded = Bonded::new(&links, [8_000_000; 2], [20, 60]);
+        bonded.link.change_paths(0, (&old, &new), &links.classes);
+        bonded.link.set_path_capacity(0, 0, 0);
+        assert!(
+            bonded.link.path_outages(S - 1, 0).lasts && !bonded.link.path_outages(S - 1, 1).lasts
+        );
+        bonded.link
+    };
+    assert!(!out().path_outages(S, 0).lasts, "it expires");
+    let mut told = out();
+    told.set_path_capacity(S - 1, 0, 1000);
+    assert!(!told.path_outages(S - 1, 0).lasts);
+    let mut changed = out();
+    let other = setups([9_000_000, 8_000_000]);
+    changed.change_paths(S - 1, (&new, &other), &links.classes);
+    assert!(!changed.path_outages(S - 1, 0).lasts);
+}
+
 /// A configured outage ends by itself; what is sent in its last second occupies the path then.
 #[test]
 fn probes_sent_in_a_configured_outage_take_their_time_after_it() {
