@@ -29,6 +29,7 @@
 # make fresh   demo, check and deb on fresh Debian 12 and 13 systems, as root (SYSTEMS="debian-13" for one of them)
 # make fresh-release  installs the files in build/release, or RELEASE=DIR, on bare Debian 12 and 13 systems, as root
 # make sites   does what docs/howto/gateway.md says, on two bare Debian systems with a router between them, as root
+# make kernel-wireguard  a gateway with two paths to the kernel's WireGuard, on Debian's kernels in QEMU
 # make tunnel-arm64  a tunnel on Debian's arm64 kernel in QEMU, with the arm64 package in build/release, or RELEASE=DIR
 # make transport  compares the simulator's TCP with the kernel's over about 90 scenarios, in the laboratory, and records it
 # make ns3     build and test the module for ns-3 against 3.37 (Debian 12), 3.44 (PyPI), 3.48 (Debian sid) and 3.48's source tree, as root (NS3=3.44)
@@ -53,7 +54,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml -o -name sources.txt) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long quick lint lint-rust check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport imported agreement coverage robust policy site playground pictures manuals notebooks keys names ns3 ns3-dist bpf
+.PHONY: help demo test test-long quick lint lint-rust check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites kernel-wireguard tunnel-arm64 transport imported agreement coverage robust policy site playground pictures manuals notebooks keys names ns3 ns3-dist bpf
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -243,6 +244,11 @@ fresh-release:
 sites: deb
 	./setup.sh fresh
 	python3 machines/sites.py
+
+kernel-wireguard:
+	./setup.sh build amd64
+	cargo build --locked --release --bin linkweir-gateway
+	python3 machines/kernel_wireguard.py
 
 tunnel-arm64:
 	./setup.sh arm64

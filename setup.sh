@@ -6,7 +6,7 @@
 # As root it installs Debian packages with apt-get; it never calls sudo. Without root it names the packages and the use of
 # each, and fails only if a tool is missing without which the purpose cannot run at all.
 #
-# Purposes: build check test bench site playground deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install kernel-series bpf lab ns3
+# Purposes: build check test bench site playground deb release fresh arm64 amd64 prove fuzz kernel kernel-test kernel-deb kernel-install kernel-series bpf lab ns3
 set -eu
 
 sources=$(dirname "$0")
@@ -239,9 +239,13 @@ probe() {
 			need must qemu-user-static "runs the files for aarch64" have_qemu_user
 			if command -v rustup >/dev/null 2>&1; then rustup --quiet target add aarch64-unknown-linux-gnu || true; fi
 			need must "$(std_package)" "Rust's standard library for aarch64; first dpkg --add-architecture arm64" have_std aarch64-unknown-linux-gnu ;;
-		arm64)
+		arm64 | amd64)
 			need must python3 "runs the machine" command -v python3
-			need must qemu-system-arm "virtual machine" command -v qemu-system-aarch64
+			if [ "$purpose" = arm64 ]; then
+				need must qemu-system-arm "virtual machine" command -v qemu-system-aarch64
+			else
+				need must qemu-system-x86 "virtual machine" command -v qemu-system-x86_64
+			fi
 			need must mmdebstrap "kernel and libraries of the machine" command -v mmdebstrap
 			need must kmod "finds modules" have_sbin depmod
 			need must binutils "finds libraries" command -v objdump
@@ -335,7 +339,7 @@ probe() {
 			need may busybox-static "user space of that kernel" command -v busybox
 			need may dash "shell of that kernel" command -v dash
 			need may iproute2 "tc" have_sbin tc ;;
-		*) echo "setup: unknown purpose '$purpose'; one of: build check test bench site playground deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install kernel-series bpf lab" >&2; exit 2 ;;
+		*) echo "setup: unknown purpose '$purpose'; one of: build check test bench site playground deb release fresh arm64 amd64 prove fuzz kernel kernel-test kernel-deb kernel-install kernel-series bpf lab" >&2; exit 2 ;;
 		esac
 	done
 }

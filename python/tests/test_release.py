@@ -34,7 +34,8 @@ def load(name: str, folder: str = "release") -> ModuleType:
 
 sys.path.append(str(REPOSITORY / "release"))  # where its files look for one another
 release, notices, emulated, build = load("release"), load("notices"), load("emulated"), load("build")
-arm64, tunnel = load("arm64"), load("tunnel_arm64", "machines")
+arm64, tunnel, wireguard = load("arm64"), load("tunnel_arm64", "machines"), load("kernel_wireguard", "machines")
+guest = tunnel.guest
 
 
 def test_the_version_is_in_one_place_and_its_copies_agree() -> None:
@@ -255,10 +256,18 @@ def test_programs_for_two_processors_say_the_same(tmp_path: Path) -> None:
             arm64.same_answers(amd64, SimpleNamespace(package=package(other.split()[-1], program), runner=()))
 
 
+def test_a_machine_makes_as_many_checks_as_are_expected() -> None:
+    for machine in (tunnel, wireguard):
+        text = Path(str(machine.__file__)).with_suffix(".sh").read_text()
+        single = re.findall(r"^(?:says|until_says|end_pings) ", text, re.MULTILINE)
+        both_ways = re.findall(r"^carries ", text, re.MULTILINE)
+        assert len(single) + 2 * len(both_ways) == machine.CHECKS
+
+
 def test_a_machine_is_judged_by_all_its_checks() -> None:
-    checks = len(re.findall(r"^says ", (REPOSITORY / "machines/tunnel_arm64.sh").read_text(), re.MULTILINE))
+    checks = 9
     seen = [*("ok - check" for _ in range(checks)), "ended after 25.12 s"]
-    assert tunnel.judge("\n".join(seen)) == []
+    assert guest.judge("\n".join(seen), checks) == []
     faults = {
         "not ok - the tunnel opens": [*seen, "not ok - the tunnel opens"],
         f"{checks - 1} checks of {checks} held": seen[1:],
@@ -266,7 +275,7 @@ def test_a_machine_is_judged_by_all_its_checks() -> None:
         "kernel log: [    1.0] Kernel panic - not syncing": [*seen, "[    1.0] Kernel panic - not syncing"],
     }
     for fault, lines in faults.items():
-        assert tunnel.judge("\n".join(lines)) == [fault]
+        assert guest.judge("\n".join(lines), checks) == [fault]
 
 
 def test_the_page_explains_every_file_of_the_record() -> None:
