@@ -2,8 +2,9 @@
 """Links that nobody knows, made from seeds, and a tunnel between real gateways over them, in virtual time.
 
 Voice and other traffic pass two gateways over an emulated link whose capacity and delay change by themselves, as those
-of a satellite terminal do. The sender has `feedback = true` and knows no number. Voice is compared packet by packet
-with the same link without other traffic.
+of a satellite terminal do. The sender has `feedback` and knows no number. Voice is compared packet by packet with the
+same link without other traffic. Links of the kind "slots" are those of bench/linkweir-rate with the same seed, so
+that its rules can be compared.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from __future__ import annotations
 import json
 import random
 import re
+import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,6 +43,8 @@ VOICE = {"name": "ef", "class": "ef", "kind": "cbr", "rate": "160kbit", "packet"
 DOWNLOADS = tuple({"name": f"tcp{n}", "class": "rest", "kind": "tcp", "cc": "cubic"} for n in range(4))
 ABOVE = ({"name": "load", "class": "rest", "kind": "cbr", "rate": "24Mbit", "packet": "1400B"},)
 """Constant load above every link."""
+AFTER_CHANGE_S = 2.0
+"""So long after a change of the level voice counts as after it."""
 TODAY, BEFORE = "linkweir-gateway", "gateway-before"
 """Names of the programs of this version and of one before the present rule of feedback."""
 NUMBERS = {
@@ -46,6 +52,7 @@ NUMBERS = {
     BEFORE: 'rate = "10Mbit"\nstale = "10s"\nfloor = "1Mbit"\nfeedback = { ceiling = "40Mbit" }',
 }
 """What a sender of each version is told: in `[link]`, and of its peer. The one before needs numbers."""
+ANTICIPATES = "feedback = { anticipate = true }"
 _CAME = np.dtype([("flow", "<u4"), ("bytes", "<u4"), ("sent_ns", "<u8"), ("came_ns", "<u8")])
 
 
@@ -60,6 +67,9 @@ class Kind:
         load: flows besides voice.
         least_used: part of the capacity that must be used.
         most_later_ms: how much longer voice may take at the 99th percentile.
+        most_other_ms: the same for voice at times other than the 2 s after a change of the level.
+        slots: levels change at times that the seed gives, and each change interrupts the link for 50 to 150 ms.
+        anticipate: the sender anticipates falls of the capacity.
     """
 
     ripple: float
@@ -68,12 +78,16 @@ class Kind:
     load: tuple[Mapping[str, str], ...]
     least_used: float
     most_later_ms: float
+    most_other_ms: float = float("inf")
+    slots: bool = False
+    anticipate: bool = False
 
 
 KINDS = {
     "a": Kind(0.0, 0.0, 0.0, DOWNLOADS, 0.92, 20.0),
     "b": Kind(0.17, 0.0, 0.0, DOWNLOADS, 0.85, 50.0),
     "c": Kind(0.17, 15.0, 0.01, ABOVE, 0.82, 60.0),
+    "slots": Kind(0.17, 0.0, 0.0, DOWNLOADS, 0.90, float("inf"), 20.0, slots=True, anticipate=True),
 }
 
 
@@ -94,7 +108,12 @@ class Steps:
 
 
 def steps_of(kind: Kind, seed: int, end_s: float) -> Steps:
-    """The link of this kind that the seed gives: every 15 s a level and a delay; kinds of one seed share them."""
+    """The link of this kind that the seed gives: every 15 s a level and a delay.
+
+    Kinds of one seed share them, but for "slots", whose links have 600 s, after which nothing changes.
+    """
+    if kind.slots:
+        return _with_slots(seed)
     levels, ripples = random.Random(f"levels {seed}"), random.Random(f"ripples {seed}")
     capacity, delay = [], []
     for level in range(round(end_s / LEVEL_S)):
@@ -107,6 +126,32 @@ def steps_of(kind: Kind, seed: int, end_s: float) -> Steps:
     return Steps(capacity, delay)
 
 
+def linkweir_rate(*arguments: str) -> list[str]:
+    """The lines that bench/linkweir-rate prints."""
+    command = ["cargo", "run", "--locked", "--release", "--quiet", "-p", "linkweir-rate", *arguments]
+    root = Path(__file__).resolve().parents[2]
+    # It fails where `feedback` misses an aim, which is no matter here.
+    return subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines()
+
+
+@lru_cache
+def _with_slots(seed: int) -> Steps:
+    line = linkweir_rate(str(seed), "slots", "steps")[-1]
+    steps = [(from_ns / 1e9, bps, delay_ns / 1e6) for from_ns, bps, delay_ns in json.loads(line)]
+    capacity = [(at_s, round(bps)) for at_s, bps, _ in steps]
+    delay = [(at_s, ms) for n, (at_s, _, ms) in enumerate(steps) if n == 0 or steps[n - 1][2] != ms]
+    return Steps(capacity, delay)
+
+
+def of_autorate(seeds: int) -> list[float]:
+    """How much longer voice takes under a model of cake-autorate's rule, over the links with slots of so many seeds.
+
+    At the 99th percentile, in the 2 s after changes, ms.
+    """
+    rows = linkweir_rate(str(seeds), "slots", "autorate")[2:]
+    return [float(row.split("|")[5]) for row in rows]
+
+
 @dataclass(frozen=True)
 class Outcome:
     """A run.
@@ -116,12 +161,14 @@ class Outcome:
         took_ms: how long each packet of voice took, by its number.
         dropped_pkts: packets for which the link's own queue had no room.
         feedback: what the sender's gateway showed of it at the end.
+        changes_s: when the level of the link changed, after the first packet of voice.
     """
 
     used: float
     took_ms: Mapping[int, float]
     dropped_pkts: int
     feedback: Mapping[str, object]
+    changes_s: list[float]
 
 
 def run(made: Guest, kind: Kind, seed: int, seconds: int, ends: tuple[str, str] = (TODAY, TODAY)) -> Outcome:
@@ -141,7 +188,8 @@ def run(made: Guest, kind: Kind, seed: int, seconds: int, ends: tuple[str, str] 
     steps = steps_of(kind, seed, seconds + AFTER_S)
     job["link.toml"] = _emulated(job["link.toml"].decode(), kind, steps).encode()
     head, rest = job["sender.toml"].decode().split("[link]\n")
-    job["sender.toml"] = f"{head}[link]\n[scheduler]{rest.split('[scheduler]')[1]}{NUMBERS[ends[0]]}\n".encode()
+    told = ANTICIPATES if kind.anticipate else NUMBERS[ends[0]]
+    job["sender.toml"] = f"{head}[link]\n[scheduler]{rest.split('[scheduler]')[1]}{told}\n".encode()
     job["receiver.toml"] += b"report = true\n"
     script = job["run"].decode()
     for end, program in zip(("sender", "receiver"), ends, strict=True):
@@ -159,8 +207,8 @@ def without_load(kind: Kind) -> Kind:
 
 def _emulated(text: str, kind: Kind, steps: Steps) -> str:
     """The emulator's file with the link of the seed towards the receiver."""
-    rates = json.dumps([[f"{at:g}s", f"{bps}bit"] for at, bps in steps.capacity])
-    delays = json.dumps([[f"{at:g}s", f"{round(1e3 * ms)}us"] for at, ms in steps.delay])
+    rates = json.dumps([[f"{round(1e9 * at)}ns", f"{bps}bit"] for at, bps in steps.capacity])
+    delays = json.dumps([[f"{round(1e9 * at)}ns", f"{round(1e3 * ms)}us"] for at, ms in steps.delay])
     there = f"rate = {{ steps = {rates} }}\ndelay = {{ steps = {delays} }}\n"
     there += f'limit = "{QUEUE_PKTS}p"\njitter = "{kind.jitter_ms:g}ms"\nloss = {kind.loss}\n'
     head, rest = text.split("[a_to_b]\n")
@@ -191,10 +239,31 @@ def _outcome(files: Mapping[str, bytes], steps: Steps, seconds: int) -> Outcome:
     took_ms = (voice["came_ns"].astype(np.int64) - voice["sent_ns"].astype(np.int64)) / 1e6
     used = 8 * kept * (sent[seconds] - sent[0]) / steps.bits(offset_s, offset_s + seconds)
     by_number = dict(zip(numbers.tolist(), took_ms.tolist(), strict=True))
-    return Outcome(used, by_number, there["dropped_limit_pkts"], answers[-1]["peers"][0]["feedback"])
+    changes_s = [at_s - offset_s for at_s, _ in steps.delay[1:]]
+    return Outcome(used, by_number, there["dropped_limit_pkts"], answers[-1]["peers"][0]["feedback"], changes_s)
 
 
-def later_ms(loaded: Outcome, empty: Outcome) -> float:
-    """The 99th percentile of how much longer voice took than without other traffic, packet by packet."""
-    both = loaded.took_ms.keys() & empty.took_ms.keys()
-    return float(np.quantile([loaded.took_ms[number] - empty.took_ms[number] for number in both], 0.99))
+@dataclass(frozen=True)
+class Later:
+    """How much longer voice took than without other traffic, packet by packet: the 99th percentile, ms.
+
+    Attributes:
+        all: of all packets.
+        after: of those sent in the 2 s after a change of the link's level.
+        other: of all others.
+    """
+
+    all: float
+    after: float
+    other: float
+
+
+def later_ms(loaded: Outcome, empty: Outcome) -> Later:
+    """Compares a run with the same link without load."""
+    numbers = np.array(sorted(loaded.took_ms.keys() & empty.took_ms.keys()))
+    longer = np.array([loaded.took_ms[number] - empty.took_ms[number] for number in numbers])
+    sent_s = numbers * VOICE_NS / 1e9
+    begun = np.searchsorted(loaded.changes_s, sent_s, side="right")
+    changes_s = np.array([-np.inf, *loaded.changes_s])
+    after = sent_s - changes_s[begun] < AFTER_CHANGE_S
+    return Later(*(float(np.quantile(part, 0.99)) for part in (longer, longer[after], longer[~after])))

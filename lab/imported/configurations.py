@@ -315,7 +315,7 @@ def _bytes_after(packet: Packet, at: int) -> int:
     return int.from_bytes(packet.frame()[head + at : head + at + 2], "big")
 
 
-def _u32(draw: random.Random, one: Filter, odd: bool) -> None:
+def _u32(draw: random.Random, one: Filter, odd: bool, extras: bool) -> None:
     family, version = ("ip", 4) if one.protocol == "ip" else ("ip6", 6)
     words = []
     if draw.random() < 0.6:
@@ -339,7 +339,8 @@ def _u32(draw: random.Random, one: Filter, odd: bool) -> None:
             net = _net(draw, version)
             words.append(f"match {family} {name} {net}")
             one.checks[name] = _in_net(net, end)
-    if odd and draw.random() < 0.5:
+    # A kernel without CONFIG_CLS_U32_MARK takes the filter without a word, and the mark does not count.
+    if odd and draw.random() < 0.5 and extras:
         words.append("match mark 5 0xff")
         one.never = True
     elif odd:
@@ -368,7 +369,7 @@ def filters(draw: random.Random, parent: str, targets: list[str], extras: bool) 
                 _flower(draw, one, odd)
                 one.drops = draw.random() < 0.05
             elif kind == "u32":
-                _u32(draw, one, odd)
+                _u32(draw, one, odd, extras)
             elif kind == "fw":
                 one.words, one.never = f"handle {draw.randint(1, 9)}", True
             if kind == "flower" and any(

@@ -559,6 +559,11 @@ def test_packets_come_to_the_class_of_the_kernel_or_the_import_says_why_not(stor
         assert found.places[next(own, sorted_by.rest)] == wanted, packet
 
 
+def test_configurations_without_extras_compare_nothing_that_the_usual_kernel_ignores() -> None:
+    lines = [line for n in range(5000, 5200) for line in configurations.configuration(n, extras=False).lines()]
+    assert not any("match mark" in line for line in lines)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [8, pytest.param(200, marks=pytest.mark.long)])
 def test_configurations_of_tc_mean_the_same_after_import_and_export_in_a_kernel(count: int) -> None:
