@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from fractions import Fraction
 
+import bonds
 import dualpi2
 import generate
 import pss
@@ -20,8 +21,6 @@ import scalable
 from dataplane import POLICIES, DataPlane, model_of
 from generate import Random
 from vectorfile import replay
-
-import bonds
 
 MBIT = 10**6
 SECOND = 10**9
