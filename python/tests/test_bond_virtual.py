@@ -24,13 +24,13 @@ import bond_virtual
 CUT_S, BACK_S, END_S = TIMES_S = (2, 5, 8)
 LEAST_SHARE = 0.99
 RATES_APART, DELAYS_APART_S = 0.02, 0.005
-OUTAGES_S = range(2, 18)
-TRACES: list[bond_traces.Steps] = [
-    [(0.0, 8_000_000), *(step for at in OUTAGES_S for step in ((float(at), 0), (at + 0.15, 8_000_000)))],
-    [(0.0, 3_000_000), (6.0, 2_500_000), (9.0, 6_000_000)],
-]
-"""Capacities of both links, bit/s, from these times on, s. The first has outages, as LTE has in a drive."""
 TRACE_S = 20
+
+
+def traces(every_s: int, outage_s: float) -> list[bond_traces.Steps]:
+    """Capacities of both links, bit/s, from these times on, s. The first has outages, as LTE has in a drive."""
+    outages = [step for at in range(2, 18, every_s) for step in ((float(at), 0), (at + outage_s, 8_000_000))]
+    return [[(0.0, 8_000_000), *outages], [(0.0, 3_000_000), (6.0, 2_500_000), (9.0, 6_000_000)]]
 
 
 # --- Without a kernel -------------------------------------------------------------------------------------------------
@@ -98,11 +98,16 @@ def test_a_cut_costs_copies_nothing_and_a_reserved_rate_one_of_a_hundred(
     assert missed == 0, (how, said, bond.lost_text(found.device_dropped_pkts, found.shown))
 
 
+# One is shorter than the time after which probes without an answer show that a path is dead, and one is longer.
 @pytest.mark.long
-def test_the_simulator_says_what_gateways_do_over_links_that_change(made: Guest, tmp_path: Path) -> None:
-    flows = bond_traces.flows_for(sum(bond_traces.mean_bps(steps, TRACE_S) for steps in TRACES))
-    wanted = bond_traces.simulated(TRACES, flows, TRACE_S, tmp_path)
-    ran = bond_virtual.run(made, bond_traces.virtual(TRACES, flows, TRACE_S))
+@pytest.mark.parametrize(("every_s", "outage_s"), [(1, 0.15), (2, 0.6)])
+def test_the_simulator_says_what_gateways_do_over_links_that_change(
+    made: Guest, tmp_path: Path, every_s: int, outage_s: float
+) -> None:
+    steps = traces(every_s, outage_s)
+    flows = bond_traces.flows_for(sum(bond_traces.mean_bps(link, TRACE_S) for link in steps))
+    wanted = bond_traces.simulated(steps, flows, TRACE_S, tmp_path)
+    ran = bond_virtual.run(made, bond_traces.virtual(steps, flows, TRACE_S))
     found = bond_traces.figures_of(ran, flows, TRACE_S)
     for flow in flows:
         (simulated_bps, simulated_s), (gateway_bps, gateway_s) = wanted[flow.name], found[flow.name]
