@@ -86,9 +86,7 @@ def replay(
     described = trace_keys(trace_key, trace)
     recording = Recording.load(files)
     if recording.damage:
-        say(
-            f"linkweir: {recording.name}: {recording.damage}"
-        )  # they are of less time than the file
+        say(f"linkweir: {recording.name}: {recording.damage}")  # they are of less time than the file
     part = recording.part(peer, start, stop)
     name = re.sub(r"[^A-Za-z0-9._-]", "_", f"replay-{part.peer}")
     directory = free_directory(name) if out is None else out
