@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sys
 import time
 import zlib
@@ -472,6 +473,23 @@ def test_several_peers_runs_and_damages_are_named(tmp_path: Path) -> None:
     assert any("settings changed after 100 s" in note for note in notes)
     assert any("damaged" in note for note in notes)
     assert recording.part("boat").duration_s == pytest.approx(100.01)
+
+
+def test_damage_inside_a_recording_says_first_which_time_can_be_read(tmp_path: Path) -> None:
+    path = simple(tmp_path)
+    content = bytearray(path.read_bytes())
+    at = 2 * len(content) // 3 - 100  # in the second of three seconds
+    content[at : at + 200] = bytes(200)
+    path.write_bytes(content)
+    recording = Recording.load([path])
+    assert recording.damage is not None
+    assert re.fullmatch(
+        r"only 02:00:00-02:00:0[12] UTC of it can be read: \d+ bytes are damaged or incomplete", recording.damage
+    )
+    done = linkweir("replay", path, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(f"linkweir: {path}: {recording.damage}\n")
+    assert recording.damage in list(recording.part().notes())
 
 
 def test_a_file_that_was_just_begun_spoils_no_folder(tmp_path: Path) -> None:

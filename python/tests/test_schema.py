@@ -403,7 +403,8 @@ GATEWAY_BEYOND = [
     *BEYOND,
     r"must be (an address|a port|the name of a network|a key|a code point)|must have a port|IPv[46]",
     r"only one class takes what no other does",
-    r"is missing|one class must take|matches no packet|needs (stale|floor|a rate)|is not a file|is empty",
+    r"is missing|one class must take|matches no packet|needs (stale|floor|a rate|a capacity)|is not a file|is empty",
+    r"is used by no peer",
     r"lies in|is that of peer|has \S+ already|may hold|and link.across|measures one interface|must be one of",
 ]
 BEYOND_THE_GATEWAYS = re.compile("|".join(f"(?:{pattern})" for pattern in GATEWAY_BEYOND))

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use linkweir_config::keys::gateway::QUEUE;
 use linkweir_config::matching::{self, Rule, Rules};
+use linkweir_config::parameters::{self, Nominal};
 use linkweir_config::reader::{Section, Source};
 use linkweir_config::units::Kind;
-use linkweir_config::{parameters, queue, Fault};
+use linkweir_config::{queue, Fault};
 use linkweir_core::{PolicyInfo, MAX_RATE_BPS, MIN_RATE_BPS, UNSET};
 
 use crate::layout::{join, MOST_MARKS, MOST_RULES, RULE_WORDS};
@@ -129,7 +130,8 @@ impl Settings {
         let link_bps = rate_bps.unwrap_or(written);
         let places: Vec<&Section<'_, '_>> = sections.iter().collect();
         let most_bps = best_bps.max(written).max(link_bps);
-        parameters::check(info, most_bps, &params, &qparams, &scheduler, &places)?;
+        let nominal = Nominal::of_link(most_bps);
+        parameters::check(info, &nominal, &params, &qparams, &scheduler, &places)?;
         let (class_of, rest) = by_code_point(&rules);
         let rules = flat(&rules, &places)?;
         Ok(Settings {

@@ -5,7 +5,7 @@
 use linkweir_core::PolicyInfo;
 
 use crate::fault::Fault;
-use crate::parameters;
+use crate::parameters::{self, Nominal};
 use crate::reader::{Entry, Section, Written};
 
 /// The policy across users as the link or the scheduler has it.
@@ -98,7 +98,7 @@ impl<'s, 'i> Across<'s, 'i> {
             .collect();
         parameters::check(
             self.info,
-            link_bps,
+            &Nominal::of_link(link_bps),
             &self.params,
             &rows,
             &self.section,

@@ -66,21 +66,41 @@ fn given(entry: &Entry<'_, '_>, param: &'static Param) -> Result<u64, Fault> {
     }
 }
 
-/// Asks the core whether values fit together; `link_bps` is the key `link.nominal`. Its faults come back at the table of the
+/// The capacity for which parameters are checked.
+pub struct Nominal {
+    /// The capacity, bit/s.
+    pub bps: u64,
+    /// What it is and which key changes it, for messages.
+    pub told: String,
+}
+
+impl Nominal {
+    /// The key `link.nominal`.
+    #[must_use]
+    pub fn of_link(bps: u64) -> Nominal {
+        let shown = units::show_whole(bps, Kind::Rate);
+        Nominal {
+            bps,
+            told: format!("link.nominal = \"{shown}\", the mean capacity unless you give it"),
+        }
+    }
+}
+
+/// Asks the core whether values fit together. Its faults come back at the table of the
 /// policy (`section`) or of the class they are about.
 ///
 /// # Errors
 /// A setting that the core refuses, as a fault.
 pub fn check(
     info: &'static PolicyInfo,
-    link_bps: u64,
+    nominal: &Nominal,
     params: &[u64],
     qparams: &[u64],
     section: &Section<'_, '_>,
     classes: &[&Section<'_, '_>],
 ) -> Result<(), Fault> {
     let check = |view: &View<'_>| linkweir_core::check(info, view, params, qparams);
-    check_with(check, info.name, link_bps, section, classes)
+    check_with(check, info.name, nominal, section, classes)
 }
 
 /// As [`check`], for a policy called `name` that answers by itself whether it accepts values for the queues of a view.
@@ -89,14 +109,14 @@ pub fn check(
 pub fn check_with(
     check: impl FnOnce(&View<'_>) -> Result<(), linkweir_core::Fault>,
     name: &str,
-    link_bps: u64,
+    nominal: &Nominal,
     section: &Section<'_, '_>,
     classes: &[&Section<'_, '_>],
 ) -> Result<(), Fault> {
     let queues = vec![Queue::default(); classes.len()];
     let view = View {
         now_ns: 0,
-        link_bps,
+        link_bps: nominal.bps,
         queues: &queues,
     };
     check(&view).map_err(|fault| {
@@ -104,15 +124,12 @@ pub fn check_with(
             .queue
             .and_then(|q| classes.get(q).copied())
             .unwrap_or(section);
-        let nominal = if fault.cure.contains("link") {
-            format!(
-                ", link.nominal = \"{}\", the mean capacity unless you give it",
-                units::show_whole(link_bps, Kind::Rate)
-            )
+        let told = if fault.cure.contains("link") {
+            format!(", {}", nominal.told)
         } else {
             String::new()
         };
-        let message = format!("{} ({name}{nominal})", fault.cure);
+        let message = format!("{} ({name}{told})", fault.cure);
         match fault.param {
             Some(param) => place.fault_at(param, message),
             None => place.fault(message),

@@ -2,7 +2,7 @@
 //! What a class may hold, and whether its flows are isolated: the keys `limit`, `limit_bytes`, `max_age`, `full`, `least`,
 //! `flows` and `l4s_step` of scenarios and of gateways.
 
-use linkweir_core::{Full, Isolation, Limit, TimeLimit};
+use linkweir_core::{Full, Isolation, Limit, PolicyInfo, TimeLimit, UNSET};
 
 use crate::fault::Fault;
 use crate::keys::form::{Ppm, Whole, Words};
@@ -135,6 +135,81 @@ pub fn read(
         },
         least_ppm: least_ppm.map_or(0, |ppm| u32::try_from(ppm).unwrap_or(MOST_LEAST_PPM)),
     })
+}
+
+/// What a policy reserves for a class: a rate, in turns of so many packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reserved {
+    /// bit/s.
+    pub rate_bps: u64,
+    /// Packets that the class sends back to back.
+    pub burst_pkts: u64,
+    /// The largest packet.
+    pub packet_bits: u64,
+}
+
+impl Reserved {
+    /// What a policy with such parameters of a class reserves for it on a link that carries `link_bps`, if that is a part of the
+    /// link and its turns follow from `burst`. Only pss has reservations; they are read by the names of its parameters.
+    #[must_use]
+    pub fn of(info: &PolicyInfo, row: &[u64], link_bps: u64) -> Option<Reserved> {
+        let value = |name: &str| row.get(info.qparam(name)?).copied();
+        let share = u128::from(link_bps) * u128::from(value("share")?) / 1_000_000;
+        let rate_bps = value("rate")?.max(share as u64);
+        let by_hand = [value("lr")?, value("lm")?] != [UNSET; 2];
+        let is_part = (1..link_bps).contains(&rate_bps);
+        (is_part && !by_hand).then_some(Reserved {
+            rate_bps,
+            burst_pkts: value("burst")?,
+            packet_bits: value("mtu")?.saturating_mul(8),
+        })
+    }
+}
+
+/// Packets of a turn that L4S flows inside the class bear, and the packets that one may wait for unmarked (docs/records/l4s.md,
+/// "Inside a class").
+const L4S_BURST_PKTS: u64 = 2;
+const L4S_STEP_PKTS: u64 = 2;
+/// Steps are proposed in tenths of a millisecond.
+const L4S_ROUND_NS: u64 = 100_000;
+
+/// What starves L4S flows in a class with this reservation, with the cure: while the class waits for its next turn, or for the
+/// packets before, its L4S packets wait for longer than their step, so that all are marked.
+#[must_use]
+pub fn starves_l4s(flows: Isolation, reserved: &Reserved) -> Option<String> {
+    let Isolation::DualPi2 { step_ns } = flows else {
+        return None;
+    };
+    let step_ns = step_ns.unwrap_or(DEFAULT_STEP_NS);
+    let bits = u128::from(L4S_STEP_PKTS * reserved.packet_bits);
+    let needed_ns = (bits * 1_000_000_000).div_ceil(u128::from(reserved.rate_bps.max(1)));
+    let needed_ns = u64::try_from(needed_ns).unwrap_or(u64::MAX);
+    let needed_ns = needed_ns.min(STEP_NS.1);
+    let bursts = reserved.burst_pkts > L4S_BURST_PKTS;
+    let marks = step_ns < needed_ns;
+    if !bursts && !marks {
+        return None;
+    }
+    let rounded_ns = needed_ns.div_ceil(L4S_ROUND_NS) * L4S_ROUND_NS;
+    let step = format!(
+        "l4s_step = \"{}\"",
+        units::show_whole(rounded_ns, Kind::Time)
+    );
+    let burst = format!("burst = \"{L4S_BURST_PKTS}p\"");
+    let cure = match (bursts, marks) {
+        (true, true) => format!("{burst} and {step}"),
+        (true, false) => burst,
+        _ => step,
+    };
+    let (pkts, rate) = (
+        reserved.burst_pkts,
+        units::show_whole(reserved.rate_bps, Kind::Rate),
+    );
+    let step = units::show_whole(step_ns, Kind::Time);
+    Some(format!(
+        "in turns of {pkts} packets at {rate}, its L4S packets wait for longer than l4s_step = \"{step}\" and are all marked, so \
+         that they get little of the class; write {cure}"
+    ))
 }
 
 /// Reads how the flows of a class are isolated from each other, below a policy of this name; `nests` says whether its queues

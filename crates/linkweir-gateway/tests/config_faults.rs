@@ -398,7 +398,7 @@ fn paths_are_several_and_classes_say_how_they_use_them() {
             "command = [\"sh\"]\nrate = \"1Mbit\"",
             "exclude each other",
         ),
-        ("cost = 10", "cost = 1000001", "0 .. 1000000"),
+        ("cost = 10", "cost = 1000000001", "0 .. 1000000000"),
         ("cost = 10", "costs = 10", "unknown key; did you mean cost?"),
         (
             "feedback = { ceiling = \"30Mbit\" }\nfloor = \"1Mbit\"\n",
@@ -410,19 +410,42 @@ fn paths_are_several_and_classes_say_how_they_use_them() {
             "\"spil\"",
             "must be one of best, all, spill, stripe",
         ),
-        ("\"spill\"", "[\"wifi\"]", "peer \"base\" has no path wifi"),
+        (
+            "\"spill\"",
+            "\"lte\"",
+            "must be one of best, all, spill, stripe, or a list of names, like [\"lte\"]",
+        ),
+        (
+            "\"spill\"",
+            "[\"wifi\"]",
+            "peer \"base\" has no path wifi; it has starlink, lte",
+        ),
+        (
+            "\"spill\"",
+            "[\"best\"]",
+            "peer \"base\" has no path best; it has starlink, lte; did you mean paths = \"best\", without a list?",
+        ),
         ("\"spill\"", "[\"lte\", \"lte\"]", "is there twice"),
         (
             "\"spill\"",
             "\"spill\"\nresend = true",
-            "needs reorder, so that the far end can drop what had arrived",
+            "needs reorder, so that the far end can drop what had arrived; write reorder = \"375ms\"",
         ),
         (
             "paths = \"all\"",
             "paths = \"all\"\nresend = true",
             "is not for paths = \"all\"",
         ),
-        ("reorder = \"400ms\"", "reorder = \"3s\"", "1ms .. 2s"),
+        (
+            "reorder = \"400ms\"",
+            "reorder = \"3s\"",
+            "must be 1ms .. 2s, or \"none\"",
+        ),
+        (
+            "[[peer.path]]",
+            "[[peer.paths]]",
+            "peer[0].paths: unknown key; did you mean path?",
+        ),
         (
             "0.0.0.0:51820",
             "192.0.2.9:51820",
@@ -521,9 +544,121 @@ fn paths_are_several_and_classes_say_how_they_use_them() {
     let without = format!("{}\nrate = \"1Mbit\"", &text[..at]);
     let fault = parse(&without).unwrap_err().to_string();
     assert!(
-        fault.contains("paths = \"all\": is only for peers with [[peer.path]]"),
+        fault.ends_with("paths = \"all\": is only for peers with [[peer.path]]; leave it out, or give a peer [[peer.path]]"),
         "{fault}"
     );
+}
+
+const BOAT: &str = include_str!("../configs/boat.toml");
+
+/// A list of several names is `stripe` over these, so packets get numbers by the same default; over one path none overtakes.
+#[test]
+fn packets_over_several_named_paths_are_numbered() {
+    let of = |names: &str| {
+        let config = parse(&BOAT.replace("\"spill\"", names)).unwrap();
+        config.classes[2].reorder_ns
+    };
+    assert_eq!(of("\"stripe\""), Some(50_000_000));
+    assert_eq!(of("[\"starlink\", \"lte\"]"), Some(50_000_000));
+    assert_eq!(of("[\"lte\"]"), None);
+    assert_eq!(of("[\"starlink\", \"lte\"]\nreorder = \"none\""), Some(0));
+}
+
+/// Who follows the cure of `resend` without `reorder` is not warned next.
+#[test]
+fn the_reorder_that_resend_asks_for_is_long_enough() {
+    for (probe, cure) in [
+        ("", "375ms"),
+        (
+            "probe = { every = \"100ms\", failover = \"500ms\" }\n",
+            "900ms",
+        ),
+    ] {
+        let text = BOAT.replacen("[[peer.path]]", &format!("{probe}[[peer.path]]"), 1);
+        let fault = parse(&text.replace("\"spill\"", "\"spill\"\nresend = true"));
+        let fault = fault.unwrap_err().to_string();
+        let cure = format!("reorder = \"{cure}\"");
+        assert!(fault.ends_with(&format!("write {cure}")), "{fault}");
+        let text = text.replace("reorder = \"400ms\"", "reorder = \"2s\"");
+        let cured = format!("\"spill\"\nresend = true\n{cure}");
+        let warnings = parse(&text.replace("\"spill\"", &cured))
+            .unwrap()
+            .warnings();
+        assert!(warnings.is_empty(), "{warnings:?}");
+    }
+}
+
+/// With feedback the policy begins with what each path begins with, and `[link]` has no part in it.
+#[test]
+fn a_reservation_beyond_the_paths_first_rates_says_where_these_are() {
+    let text = BOAT.replace("rate = \"4Mbit\" ", "rate = \"25Mbit\"");
+    let fault = parse(&text).unwrap_err().to_string();
+    let cure = "peer base begins with 20Mbit: starlink with 10Mbit, lte with 10Mbit; write rate or nominal in its [[peer.path]])";
+    assert!(fault.ends_with(cure), "{fault}");
+    let cured = text.replace("cost = ", "nominal = \"30Mbit\"\ncost = ");
+    assert!(parse(&cured).is_ok());
+}
+
+/// A capacity that nothing uses is not silently ignored.
+#[test]
+fn a_capacity_of_a_link_whose_peers_have_paths_is_refused() {
+    for key in [
+        "rate = \"200Mbit\"",
+        "feedback = true",
+        "nominal = \"70Mbit\"",
+    ] {
+        let fault = parse(&BOAT.replace("[link]", &format!("[link]\n{key}")));
+        let fault = fault.unwrap_err().to_string();
+        let expected = format!(
+            "link.{key}: is used by no peer: each [[peer.path]] has its own; move it there"
+        );
+        assert!(fault.ends_with(&expected), "{fault}");
+    }
+    let direct = "[[peer]]\nname = \"van\"\npublic_key = \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\"\nallowed_ips = \"10.78.0.0/24\"\n";
+    let two = BOAT.replace("[link]", "[link]\nrate = \"200Mbit\"");
+    assert!(parse(&format!("{two}{direct}")).is_ok());
+}
+
+#[test]
+fn a_floor_without_a_capacity_says_what_it_needs() {
+    let without = |feedback: &str| {
+        let text = BOAT.replace("feedback = { ceiling = \"30Mbit\" }", feedback);
+        parse(&text).unwrap_err().to_string()
+    };
+    for feedback in ["", "feedback = false"] {
+        let fault = without(feedback);
+        let expected = "peer[0].path[1].floor = \"1Mbit\": needs a capacity; write rate, trace or feedback next to it";
+        assert!(fault.ends_with(expected), "{fault}");
+    }
+}
+
+/// docs/records/l4s.md, "Inside a class": turns of 20 packets, and a step below the time of two packets, starve L4S flows.
+#[test]
+fn a_reservation_that_starves_l4s_is_named_with_the_cure() {
+    let warned = |rate: &str, keys: &str| {
+        let rates = format!("rate = \"{rate}\"\nflows = \"dualpi2\"\n{keys}");
+        let text = changed("rate = \"20Mbit\"", "rate = \"100Mbit\"");
+        let text = text.replacen("rate = \"5Mbit\"", &rates, 1);
+        parse(&text).unwrap().warnings()
+    };
+    assert_eq!(
+        warned("40Mbit", ""),
+        ["class af: in turns of 20 packets at 40Mbit, its L4S packets wait for longer than l4s_step = \"1ms\" and are all marked, \
+          so that they get little of the class; write burst = \"2p\""]
+    );
+    assert!(warned("40Mbit", "burst = \"2p\"").is_empty());
+    // Two packets of 1514 bytes take 2.019 ms at 12 Mbit/s.
+    let slow = warned("12Mbit", "");
+    assert!(
+        slow[0].ends_with("; write burst = \"2p\" and l4s_step = \"2.1ms\""),
+        "{slow:?}"
+    );
+    let step = warned("12Mbit", "burst = \"2p\"");
+    assert!(
+        step[0].ends_with("; write l4s_step = \"2.1ms\""),
+        "{step:?}"
+    );
+    assert!(warned("12Mbit", "burst = \"2p\"\nl4s_step = \"2.1ms\"").is_empty());
 }
 
 #[test]

@@ -84,7 +84,10 @@ def replay(
     if not 0 <= _checked("--rtt", rtt, "time") <= _LONGEST_S:
         raise typer.BadParameter(f"{rtt}: must be 0s .. {_LONGEST_S}s", param_hint="--rtt")
     described = trace_keys(trace_key, trace)
-    part = Recording.load(files).part(peer, start, stop)
+    recording = Recording.load(files)
+    if recording.damage:
+        say(f"linkweir: {recording.name}: {recording.damage}")  # they are of less time than the file
+    part = recording.part(peer, start, stop)
     name = re.sub(r"[^A-Za-z0-9._-]", "_", f"replay-{part.peer}")
     directory = free_directory(name) if out is None else out
     with scratch() as folder:

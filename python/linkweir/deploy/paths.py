@@ -23,7 +23,7 @@ NAME_BYTES = 16
 """Most bytes of a path's name."""
 USUAL_WAIT = "50ms"
 _USUAL_ORDER = {"all": "none", "stripe": USUAL_WAIT}
-"""What a gateway does without `reorder`; packets of other classes get no numbers."""
+"""What a gateway does without `reorder` where `paths` is one of these words."""
 _CAPACITY = ("rate", "nominal", "follow")
 NUMBER_BYTES = 12
 """What the number of a packet takes."""
@@ -61,7 +61,7 @@ def paths_of(
         device: what stands for the device of each path.
 
     Raises:
-        ScenarioError: a name or a cost has no place in the gateway.
+        ScenarioError: a name has no place in the gateway.
     """
     paths: list[dict[str, Any]] = []
     notes: list[str] = []
@@ -73,9 +73,6 @@ def paths_of(
             raise unfit(f"link[{number}].name", member["name"], message)
         if any(path["name"] == name for path in paths):
             raise unfit(f"link[{number}].name", member["name"], f"is {name} in the gateway as another link; rename it")
-        _, most_cost = _span("path", "cost")
-        if member["cost"] > most_cost:
-            raise unfit(f"link[{number}].cost", member["cost"], f"must be at most {most_cost} in the gateway")
         where = {} if endpoint is None else {"endpoint": endpoint, "device": device}
         fixed = "rate" in member and not left_out.varies(member)
         rate = {"rate": member["rate"] if fixed else member["nominal"], "nominal": member["nominal"]}
@@ -128,7 +125,7 @@ def class_of(number: int, entry: Mapping[str, Any]) -> dict[str, Any]:
         if not least <= _ns(reorder) <= most:
             span = f"{_native.show(least / 1e9, 'time')} .. {_native.show(most / 1e9, 'time')}"
             raise unfit(f"bond[0].class[{number}].reorder", reorder, f"must be {span} in the gateway, or none")
-    usual = "none" if isinstance(uses, list) else _USUAL_ORDER.get(uses, "none")
+    usual = _usual_order(uses) or "none"
     if resend or not _is_same(reorder, usual):
         found["reorder"] = reorder
     if resend:
@@ -138,7 +135,14 @@ def class_of(number: int, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_numbered(entry: Mapping[str, Any]) -> bool:
     """Whether a gateway numbers the packets of a class, as its table says."""
-    return "reorder" in entry or entry.get("paths") in list(_USUAL_ORDER)
+    return "reorder" in entry or _usual_order(entry.get("paths")) is not None
+
+
+def _usual_order(uses: Any) -> str | None:
+    """What a gateway does without `reorder`; None: packets of the class get no numbers."""
+    if isinstance(uses, list):
+        return USUAL_WAIT if len(uses) > 1 else None  # over one path no packet overtakes another
+    return _USUAL_ORDER.get(uses)
 
 
 def _span(table: str, key: str) -> tuple[int, int]:
@@ -188,6 +192,6 @@ def class_from(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A class of a gateway with paths as the class of a bond."""
     uses = entry.get("paths", "best")
     found = dict(entry)
-    if "reorder" not in entry and uses not in ("all", "stripe"):
+    if "reorder" not in entry and _usual_order(uses) is None:
         found["reorder"] = "none"  # it has no numbers
     return found

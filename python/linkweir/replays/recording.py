@@ -34,6 +34,8 @@ NOMINAL = "20Mbit"
 _NS = 1_000_000_000
 _OWN_KEYS = ("origin_unix_ns", "version", "packets", "addresses")
 """Keys of settings that say nothing about how packets were treated."""
+_SPANS = 4
+"""Most times that a message about damage lists."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,21 @@ class Recording:
     def damaged_bytes(self) -> int:
         """Bytes that could not be read, as of a block that was being written when the gateway was killed."""
         return sum(length for _, _, length in self._native.damages)
+
+    @property
+    def damage(self) -> str | None:
+        """What of it can be read, where some of it cannot; None: all."""
+        if not self.damaged_bytes:
+            return None
+        spans: list[tuple[int, int]] = []
+        for section in self.sections:
+            if spans and spans[-1][1] >= section.from_ns:
+                spans[-1] = (spans[-1][0], max(spans[-1][1], section.to_ns))
+            elif section.to_ns > section.from_ns:
+                spans.append((section.from_ns, section.to_ns))
+        times = [tuple(f"{_utc(self._unix(ns)):%H:%M:%S}" for ns in span) for span in spans]
+        shown = ", ".join("-".join(one) for one in times[:_SPANS]) + (", ..." if len(times) > _SPANS else "")
+        return f"only {shown} UTC of it can be read: {self.damaged_bytes} bytes are damaged or incomplete"
 
     @cached_property
     def peers(self) -> dict[str, Sums]:
@@ -317,8 +334,8 @@ class Part:
         if gaps:
             lost_s = sum(min(end, to_ns) - max(begin, from_ns) for begin, end in gaps) / _NS
             yield f"{lost_s:.3g} s are missing in it, because the disk was too slow or full"
-        if self.recording.damaged_bytes:
-            yield f"{self.recording.damaged_bytes} bytes of it are damaged or incomplete and were left out"
+        if self.recording.damage:
+            yield self.recording.damage
         changed = [one for one in self._later if _treatment(one.settings) != _treatment(self.settings)]
         if changed:
             after_s = (changed[0].from_ns - from_ns) / _NS

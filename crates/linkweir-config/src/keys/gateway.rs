@@ -2,6 +2,7 @@
 //! The keys of the gateway's configuration. They are here and not in the gateway, because the Python package makes the schema
 //! for editors of them and does not contain the gateway.
 
+use crate::bond;
 use crate::keys;
 use crate::limits;
 use crate::queue::{self, Length};
@@ -150,9 +151,9 @@ keys! {
             "[isolates the flows](#flows-inside-a-class) of the class from each other, below what the policy gives the class";
         L4S_STEP "l4s_step": Whole { kind: Kind::Time, min: queue::STEP_NS.0, max: queue::STEP_NS.1 }, otherwise("1ms with dualpi2"), WITH_ANOTHER,
             "[how long](#flows-inside-a-class) an L4S packet may wait unmarked";
-        CLASS_PATHS "paths": Special { shape: Shape::WordsOrNames(&USES) }, otherwise("`\"best\"`"), WITH_ANOTHER,
+        CLASS_PATHS "paths": Special { shape: Shape::WordsOrNames(&bond::USES) }, otherwise("`\"best\"`"), WITH_ANOTHER,
             "[which paths](#several-paths-at-once) the class uses to a peer that has several", values "`best`, `all`, `spill`, `stripe`, or names of paths";
-        REORDER "reorder": Special { shape: Shape::TimeOr("none", 2e9) }, otherwise("`\"50ms\"` with `stripe`, `\"none\"` with `all`; otherwise packets are not numbered"), WITH_ANOTHER,
+        REORDER "reorder": Special { shape: Shape::TimeOr("none", 2e9) }, otherwise("`\"50ms\"` with `stripe` or several names, `\"none\"` with `all`; otherwise packets are not numbered"), WITH_ANOTHER,
             "packets of the class are numbered, and the far end puts them in order and drops duplicates; a packet waits there for earlier ones for at most this long, or with `\"none\"` not at all", values "1ms .. 2s, or none";
         RESEND "resend": Flag {}, usual(false), WITH_ANOTHER,
             "whether packets that a path had when it died are sent again over others";
@@ -222,9 +223,6 @@ keys! {
     }
 }
 
-/// How a class uses the paths to a peer, if it does not name them.
-pub const USES: [&str; 4] = ["best", "all", "spill", "stripe"];
-
 keys! {
     /// A path to a peer, one of several that are used at once.
     PATH "path" {
@@ -236,8 +234,8 @@ keys! {
             "device through which datagrams are sent, whatever the routes say";
         PATH_SOURCE "source": Special { shape: Shape::Word }, otherwise("the system's choice"), WITH_ANOTHER,
             "address of this end from which datagrams are sent", values "an address";
-        PATH_COST "cost": Number { min: 0, max: 1_000_000 }, usual(1), WITH_ANOTHER,
-            "cost of the path for `spill`, in any unit: less is used first";
+        PATH_COST "cost": Number { min: 0, max: 1_000_000_000 }, usual(1), WITH_ANOTHER,
+            "cost for `spill`, in any unit: less first";
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
 use linkweir_config::keys::gateway::{
-    ANTICIPATE, CEILING, COMMAND, DELAY, FEEDBACK_OF, FLOOR, FOLLOW, NOMINAL, STALE, TRACE,
+    ANTICIPATE, CEILING, COMMAND, DELAY, FEEDBACK_OF, FLOOR, FOLLOW, NOMINAL, RATE, STALE, TRACE,
 };
 use linkweir_config::keys::Form;
 use linkweir_config::link::{self, Given, Source};
@@ -61,7 +61,9 @@ pub(super) fn read(
             );
         }
         return match nominal.or(follow).or(stale).or(floor).or(feedback) {
-            Some(entry) => Err(entry.fault("is only for a table with rate or trace")),
+            Some(entry) => {
+                Err(entry.fault("needs a capacity; write rate, trace or feedback next to it"))
+            }
             None => Ok(None),
         };
     };
@@ -101,6 +103,24 @@ pub(super) fn read(
         floor_bps,
         feedback,
     }))
+}
+
+/// Refuses a table with a key of a capacity.
+pub(super) fn refuse(section: &Section<'_, '_>, message: &str) -> Result<(), Fault> {
+    let keys = [
+        RATE.name,
+        TRACE.name,
+        COMMAND.name,
+        FEEDBACK_OF.name,
+        NOMINAL.name,
+        FOLLOW.name,
+        STALE.name,
+        FLOOR.name,
+    ];
+    match keys.into_iter().find_map(|key| section.stray(key)) {
+        Some(entry) => Err(entry.fault(message)),
+        None => Ok(()),
+    }
 }
 
 /// Refuses a trace with columns that only the emulator takes.

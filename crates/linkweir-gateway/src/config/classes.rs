@@ -19,11 +19,13 @@ const VOICE_AGE_PKTS: u64 = 2;
 /// The code point of voice, expedited forwarding (RFC 3246).
 const EF: u8 = 46;
 
-/// Reads all classes; also returns the rows of policy parameters. The largest packet occupies the slowest link for `full_ns`.
+/// Reads all classes; also returns the rows of policy parameters. The largest packet occupies the slowest link for `full_ns`;
+/// `resend_ns` is the `reorder` that `resend` needs, where some peer has paths.
 pub(super) fn read(
     sections: &mut [Section<'_, '_>],
     info: &'static PolicyInfo,
     full_ns: u64,
+    resend_ns: Option<u64>,
 ) -> Result<(Vec<Class>, Rules, Vec<u64>), Fault> {
     let mut classes: Vec<Class> = Vec::new();
     let mut qparams = Vec::new();
@@ -71,7 +73,7 @@ pub(super) fn read(
         };
         let limit = queue::read(section, &QUEUE, defaults)?;
         let flows = queue::isolation(section, &QUEUE, info.name, info.nests())?;
-        let (uses, reorder_ns, resend) = peer_paths::uses(section)?;
+        let (uses, reorder_ns, resend) = peer_paths::uses(section, resend_ns)?;
         classes.push(Class {
             name,
             limit,

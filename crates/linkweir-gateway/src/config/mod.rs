@@ -250,7 +250,8 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     };
     let full_bytes = wire.packet_bytes(own.mtu as usize);
     let full_ns = wire.packet_ns(own.mtu as usize, peers::slowest_bps(&peers));
-    let (mut classes, rules, qparams) = classes::read(&mut sections, info, full_ns)?;
+    let (mut classes, rules, qparams) =
+        classes::read(&mut sections, info, full_ns, peer_paths::resend_ns(&peers))?;
     let uses: Vec<_> = classes.iter().map(|class| class.uses.clone()).collect();
     let with_paths: Vec<_> = peers
         .iter()
@@ -279,8 +280,8 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     }
     let places: Vec<&Section<'_, '_>> = sections.iter().collect();
     for peer in &peers {
-        let link_bps = peer.capacity.nominal_bps;
-        parameters::check(info, link_bps, &params, &qparams, &scheduler, &places)?;
+        let nominal = peer_paths::nominal(peer);
+        parameters::check(info, &nominal, &params, &qparams, &scheduler, &places)?;
     }
     let across = link.across.as_ref();
     let across = across
@@ -444,6 +445,12 @@ struct Shared<'s, 'i> {
 impl<'s, 'i> Shared<'s, 'i> {
     fn read(top: &mut Section<'s, 'i>, told: &mut Vec<String>) -> Result<Shared<'s, 'i>, Fault> {
         let mut link = top.need_table(rows::LINK.path, "rate = \"20Mbit\"")?;
+        if peer_paths::are_everywhere(top, PEERS) && link.stray(rows::ACROSS.name).is_none() {
+            capacity::refuse(
+                &link,
+                "is used by no peer: each [[peer.path]] has its own; move it there",
+            )?;
+        }
         let capacity = capacity::read(&mut link, told)?;
         let overhead_bytes = link.take(&rows::OVERHEAD)?;
         let mpu_bytes = link.take(&rows::MPU)?;

@@ -5,12 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use linkweir_config::keys::gateway::{
     CLASS_PATHS, ENDPOINT, PATHS, PATH_COST, PATH_DEVICE, PATH_ENDPOINT, PATH_NAME, PATH_SOURCE,
-    PROBE_MTU, RATE, REORDER, RESEND, UNDERLAYS, USES,
+    PROBE_MTU, RATE, REORDER, RESEND, UNDERLAYS,
 };
+use linkweir_config::parameters::Nominal;
 use linkweir_config::reader::{Entry, Section};
 use linkweir_config::signal::{self, Signal};
-use linkweir_config::units::Kind;
-use linkweir_config::Fault;
+use linkweir_config::units::{self, Kind};
+use linkweir_config::{bond, Fault};
 use linkweir_core::MOST_PATHS;
 use linkweir_plane::feedback::PathName;
 use linkweir_plane::late_paths::MOST_REORDER_NS;
@@ -19,7 +20,9 @@ use linkweir_plane::setup::{Capacity, PathSetup, Uses};
 use super::capacity;
 use super::mode::Mode;
 use super::names::{device, endpoint, word};
+use super::peers::Peer;
 use super::underlays::Underlay;
+use super::warnings;
 
 /// Keys of a peer that a peer with paths has in each of these, or not at all.
 const EXCLUDED: [&str; 3] = [ENDPOINT.name, UNDERLAYS.name, PROBE_MTU.name];
@@ -161,8 +164,12 @@ pub(super) fn sum(paths: &[PathSetup]) -> Capacity {
 /// they are not numbered.
 type UsesOfClass = (Uses, Option<u64>, bool);
 
-/// Reads how a class uses the paths.
-pub(super) fn uses(class: &mut Section<'_, '_>) -> Result<UsesOfClass, Fault> {
+/// Reads how a class uses the paths. `resend_ns` is the least `reorder` with which packets that are sent again come in time;
+/// none: no peer has paths.
+pub(super) fn uses(
+    class: &mut Section<'_, '_>,
+    resend_ns: Option<u64>,
+) -> Result<UsesOfClass, Fault> {
     let uses = match class.find(CLASS_PATHS.name) {
         None => Uses::Best,
         Some(entry) if entry.is_list() => {
@@ -176,7 +183,7 @@ pub(super) fn uses(class: &mut Section<'_, '_>) -> Result<UsesOfClass, Fault> {
             }
             Uses::Named(names)
         }
-        Some(entry) => match entry.choice(&USES)? {
+        Some(entry) => match bond::uses(&entry)? {
             0 => Uses::Best,
             1 => Uses::All,
             2 => Uses::Spill,
@@ -185,31 +192,78 @@ pub(super) fn uses(class: &mut Section<'_, '_>) -> Result<UsesOfClass, Fault> {
     };
     let given = match class.find(REORDER.name) {
         None => None,
-        Some(entry) if entry.text() == Ok("none") => Some(0),
-        Some(entry) => Some(entry.whole(Kind::Time, REORDER_NS)?),
+        Some(entry) => Some(bond::reorder(&entry, REORDER_NS)?.unwrap_or(0)),
     };
-    let usual_ns = || linkweir_config::bond::reorder_ns(uses == Uses::All).unwrap_or(0);
-    let numbered = matches!(uses, Uses::All | Uses::Stripe);
+    let usual_ns = || bond::reorder_ns(uses == Uses::All).unwrap_or(0);
+    let numbered = match &uses {
+        Uses::All | Uses::Stripe => true,
+        Uses::Named(names) => names.len() > 1,
+        Uses::Best | Uses::Spill => false,
+    };
     let reorder_ns = given.or_else(|| numbered.then(usual_ns));
     let resend = class.take(&RESEND)?;
-    if resend && (reorder_ns.is_none() || uses == Uses::All) {
-        let message = match uses {
-            Uses::All => "is not for paths = \"all\", of which the other paths have a copy",
-            _ => "needs reorder, so that the far end can drop what had arrived; write reorder = \"200ms\"",
-        };
+    if resend && uses == Uses::All {
+        let message = "is not for paths = \"all\", of which the other paths have a copy";
+        return Err(class.fault_at(RESEND.name, message));
+    }
+    if let (true, None, Some(resend_ns)) = (resend, reorder_ns, resend_ns) {
+        let message = format!(
+            "needs reorder, so that the far end can drop what had arrived; write reorder = \"{}\"",
+            warnings::millis(resend_ns)
+        );
         return Err(class.fault_at(RESEND.name, message));
     }
     Ok((uses, reorder_ns, resend))
 }
 
-/// Whether some peer has paths, so that packets may get numbers.
-pub(super) fn are_given(top: &Section<'_, '_>, peers: usize) -> bool {
+/// The least `reorder` with which packets that are sent again come in time to all peers; none: no peer has paths.
+pub(super) fn resend_ns(peers: &[Peer]) -> Option<u64> {
+    let probing = peers.iter().filter_map(|peer| peer.probing);
+    let at_once = probing.filter(|probing| probing.at_once);
+    let longest =
+        at_once.map(|probing| warnings::with_turns(probing.every_ns + probing.failover_ns));
+    longest.max().map(|ns| ns.min(REORDER_NS.1))
+}
+
+/// The capacity that the policy of a peer with paths begins with.
+pub(super) fn nominal(peer: &Peer) -> Nominal {
+    let bps = peer.capacity.nominal_bps;
+    if peer.paths.is_empty() {
+        return Nominal::of_link(bps);
+    }
+    let shown = |bps| units::show_whole(bps, Kind::Rate);
+    let each = peer.paths.iter();
+    let each = each.map(|path| format!("{} with {}", path.name, shown(path.capacity.nominal_bps)));
+    Nominal {
+        bps,
+        told: format!(
+            "peer {} begins with {}: {}; write rate or nominal in its [[peer.path]]",
+            peer.name,
+            shown(bps),
+            each.collect::<Vec<_>>().join(", ")
+        ),
+    }
+}
+
+/// Whether each peer has paths.
+fn have_paths(top: &Section<'_, '_>, peers: usize) -> Vec<bool> {
     let listed = top.stray("peer").and_then(|entry| entry.list(peers).ok());
-    let mut listed = listed.into_iter().flatten();
-    listed.any(|peer| {
+    let has = |peer: Entry<'_, '_>| {
         peer.table()
             .is_some_and(|peer| peer.stray(PATHS.name).is_some())
-    })
+    };
+    listed.into_iter().flatten().map(has).collect()
+}
+
+/// Whether some peer has paths, so that packets may get numbers.
+pub(super) fn are_given(top: &Section<'_, '_>, peers: usize) -> bool {
+    have_paths(top, peers).contains(&true)
+}
+
+/// Whether all peers have paths, so that none uses the capacity of `[link]`.
+pub(super) fn are_everywhere(top: &Section<'_, '_>, peers: usize) -> bool {
+    let have = have_paths(top, peers);
+    !have.is_empty() && !have.contains(&false)
 }
 
 /// Refuses classes that use paths where no peer has any, and names that some peer with paths has not. `peers` are those with
@@ -223,7 +277,9 @@ pub(super) fn known(
         if peers.is_empty() {
             let given = [CLASS_PATHS.name, REORDER.name, RESEND.name];
             match given.into_iter().find_map(|key| section.stray(key)) {
-                Some(entry) => return Err(entry.fault("is only for peers with [[peer.path]]")),
+                Some(entry) => return Err(entry.fault(
+                    "is only for peers with [[peer.path]]; leave it out, or give a peer [[peer.path]]",
+                )),
                 None => continue,
             }
         }
@@ -234,10 +290,15 @@ pub(super) fn known(
             let mut lacking = peers
                 .iter()
                 .filter(|(_, paths)| paths.iter().all(|path| path.name != *name));
-            if let Some((peer, _)) = lacking.next() {
+            if let Some((peer, paths)) = lacking.next() {
+                let there: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
                 return Err(section.fault_at(
                     CLASS_PATHS.name,
-                    format!("peer \"{peer}\" has no path {name}; name one of its paths"),
+                    format!(
+                        "peer \"{peer}\" has no path {name}; it has {}{}",
+                        there.join(", "),
+                        bond::meant(name)
+                    ),
                 ));
             }
         }

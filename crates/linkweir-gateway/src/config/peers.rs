@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use ipnet::IpNet;
 use linkweir_config::across::OfUser;
 use linkweir_config::keys::gateway::{
-    ALLOWED_IPS, ENDPOINT, KEEPALIVE, PATHS, PEER_NAME, PRESHARED_KEY_FILE, PROBE_MTU, PUBLIC_KEY,
-    RATE, REPORT, UNDERLAYS,
+    ACROSS, ALLOWED_IPS, ENDPOINT, KEEPALIVE, PATHS, PEER_NAME, PRESHARED_KEY_FILE, PROBE_MTU,
+    PUBLIC_KEY, RATE, REPORT, UNDERLAYS,
 };
 use linkweir_config::keys::Form;
 use linkweir_config::matching::nets;
@@ -150,6 +150,8 @@ pub(super) fn read<'s, 'i>(
             (Some(capacity), _) => capacity,
             (None, Some(capacity)) => capacity.clone(),
             (None, None) => {
+                section.expect(&[ACROSS.name]);
+                section.known()?; // a misspelt key may be what is missing
                 return Err(section.missing(
                     RATE.name,
                     "is missing here and in [link]; write rate = \"20Mbit\" in one of them",

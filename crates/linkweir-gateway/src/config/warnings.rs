@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Settings that are valid and do not do on a slow link what they seem to: `check`, `up` and `show` name them with the cure.
 
+use linkweir_config::queue::{self, Reserved};
 use linkweir_config::units::{self, Kind};
 use linkweir_plane::reservation::Reservation;
 
 use super::peer_paths::REORDER_NS;
 use super::{Config, Peer};
-use linkweir_plane::setup::Class;
+use linkweir_plane::setup::{Class, Scheduler};
 
 /// Gaps between the turns of a class that are not worth a word, ns.
 const GAP_NS: u64 = 1_000_000_000;
@@ -24,6 +25,7 @@ impl Config {
             [
                 self.too_young(at, peer, link_bps),
                 self.far_apart(at, peer, link_bps),
+                self.starves_l4s(at, link_bps),
             ]
         });
         all.flatten().collect()
@@ -131,6 +133,16 @@ impl Config {
         })
     }
 
+    /// Flows of L4S below a reservation whose turns or packets take longer than these flows may wait unmarked.
+    fn starves_l4s(&self, class: usize, link_bps: u64) -> Option<String> {
+        let Class { name, flows, .. } = &self.classes[class];
+        let Scheduler { info, qparams, .. } = &self.scheduler;
+        let row = qparams.get(class * info.qparams.len()..)?;
+        let reserved = Reserved::of(info, row, link_bps)?;
+        let cure = queue::starves_l4s((*flows)?, &reserved)?;
+        Some(format!("class {name}: {cure}"))
+    }
+
     /// A reserved rate that comes in turns with long gaps between them.
     fn far_apart(&self, class: usize, peer: &str, link_bps: u64) -> Option<String> {
         let reservation = Reservation::of(&self.scheduler, class)?;
@@ -160,12 +172,12 @@ impl Config {
 }
 
 /// How long packets wait for repetitions that begin after a time, ns.
-fn with_turns(ns: u64) -> u64 {
+pub(super) fn with_turns(ns: u64) -> u64 {
     ns.saturating_mul(TURNS.0) / TURNS.1
 }
 
 /// A time in whole milliseconds, rounded up, as configurations have it.
-fn millis(ns: u64) -> String {
+pub(super) fn millis(ns: u64) -> String {
     let ns = ns.div_ceil(1_000_000).saturating_mul(1_000_000);
     units::show_whole(ns, Kind::Time)
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use linkweir_config::bond::USES;
 use linkweir_config::reader::{nearest, quote, Entry, Section, Value, Written};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::values;
@@ -166,24 +167,24 @@ pub(super) fn classes(
     Ok(())
 }
 
-const WORDS: [(&str, Paths); 4] = [
-    ("best", Paths::Best),
-    ("all", Paths::All),
-    ("spill", Paths::Spill),
-    ("stripe", Paths::Stripe),
-];
+/// The words of [`linkweir_config::bond::USES`], in that order.
+const WORDS: [Paths; 4] = [Paths::Best, Paths::All, Paths::Spill, Paths::Stripe];
 
 fn class(section: &mut Section<'_, '_>, names: &[&str]) -> Result<Bonded, Fault> {
     let paths = match section.find(PATHS.name) {
         None => {
-            section.write(PATHS.name, WORDS[0].0);
-            WORDS[0].1
+            section.write(PATHS.name, USES[0]);
+            WORDS[0]
         }
         Some(entry) if entry.is_list() => {
             let mut named = 0;
             let mut written = Vec::new();
             for link in entry.list(MOST_PATHS)? {
-                let at = number_of(&link, names)?;
+                let at = number_of(&link, names).map_err(|mut fault| {
+                    let meant = link.text().map(linkweir_config::bond::meant);
+                    fault.message.push_str(&meant.unwrap_or_default());
+                    fault
+                })?;
                 if named & 1 << at != 0 {
                     return Err(link.fault("is there twice; leave one out"));
                 }
@@ -194,15 +195,14 @@ fn class(section: &mut Section<'_, '_>, names: &[&str]) -> Result<Bonded, Fault>
             Paths::Named(named)
         }
         Some(entry) => {
-            let (word, paths) = WORDS[entry.choice(&WORDS.map(|(word, _)| word))?];
-            section.write(PATHS.name, word);
-            paths
+            let at = linkweir_config::bond::uses(&entry)?;
+            section.write(PATHS.name, USES[at]);
+            WORDS[at]
         }
     };
     let reorder_ns = match section.find(REORDER.name) {
         None => linkweir_config::bond::reorder_ns(paths == Paths::All),
-        Some(entry) if entry.text() == Ok("none") => None,
-        Some(entry) => Some(entry.whole(Kind::Time, (0, limits::DELAY_NS))?),
+        Some(entry) => linkweir_config::bond::reorder(&entry, (0, limits::DELAY_NS))?,
     };
     section.write(
         REORDER.name,
@@ -220,6 +220,20 @@ fn class(section: &mut Section<'_, '_>, names: &[&str]) -> Result<Bonded, Fault>
         reorder_ns,
         resend,
     })
+}
+
+/// Refuses, in a class of one link, keys that only classes of bonds have, unless the policy has parameters of these names.
+pub(super) fn refuse_keys(sections: &[Section<'_, '_>], chosen: &Chosen) -> Result<(), Fault> {
+    if chosen.brought.is_some() {
+        return Ok(());
+    }
+    for section in sections {
+        let keys = [PATHS.name, REORDER.name, RESEND.name];
+        if let Some(entry) = keys.into_iter().find_map(|key| section.stray(key)) {
+            return Err(entry.fault("belongs in [[bond.class]]; leave it out here"));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a policy that cannot serve several paths.

@@ -301,7 +301,10 @@ pub(super) fn read<'s, 'i>(
             members.push(Some(member(section, full, &mut context)?));
         } else {
             if let Some(entry) = section.find(COST.name) {
-                return Err(entry.fault("is for a link of a bond, and no [[bond]] has this one among its links; leave it out"));
+                return Err(entry.fault(format!(
+                    "is for a link of a bond, and no [[bond]] has this one among its links; add {} to links of a [[bond]], or leave it out",
+                    quote(&full.name)
+                )));
             }
             links.push(Queued::read(section, None, &mut context)?);
             places.push((full.name.clone(), "link"));

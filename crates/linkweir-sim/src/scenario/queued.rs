@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A link with the scheduler in front of it and its classes, as they were read.
 
-use linkweir_config::queue;
-use linkweir_config::reader::{Section, Value, Written};
+use linkweir_config::queue::{self, Reserved};
+use linkweir_config::reader::{quote, Section, Value, Written};
 use linkweir_config::Fault;
 
 use crate::experiment::{
@@ -108,6 +108,8 @@ impl<'s, 'i> Queued<'s, 'i> {
         if let Some(bond) = &mut link.bond {
             bond::policy(&scheduler, &policy)?;
             bond::classes(bond, &mut class_sections, &classes.owners)?;
+        } else {
+            bond::refuse_keys(&class_sections, &policy)?;
         }
         let across = AcrossUsers::read(&mut scheduler, &policy, &mut class_sections)?;
         let users = first_classes(&users_of(&classes.classes)).len();
@@ -119,6 +121,10 @@ impl<'s, 'i> Queued<'s, 'i> {
             Ok((across, meant))
         });
         let across = across.transpose()?;
+        if across.is_none() {
+            let starved = classes.starved(&policy, link.nominal_bps);
+            context.told.notes.extend(starved);
+        }
         Ok(Queued {
             link,
             classes,
@@ -220,6 +226,25 @@ impl<'s> Classes<'s> {
     /// The table of each class, of all tables.
     fn places<'a, 't, 'i>(&self, sections: &'a [Section<'t, 'i>]) -> Vec<&'a Section<'t, 'i>> {
         self.owners.iter().map(|at| &sections[*at]).collect()
+    }
+
+    /// The classes in which L4S flows starve, a sentence for each table.
+    fn starved(&self, policy: &scheduler::Chosen, link_bps: u64) -> Vec<String> {
+        let Some(info) = policy.of_the_core().filter(|info| !info.qparams.is_empty()) else {
+            return Vec::new();
+        };
+        let rows = self.qparams.chunks(info.qparams.len());
+        let mut notes: Vec<(usize, String)> = Vec::new();
+        for ((class, row), owner) in self.classes.iter().zip(rows).zip(&self.owners) {
+            let reserved = Reserved::of(info, row, link_bps);
+            let cure = reserved.and_then(|reserved| queue::starves_l4s(class.flows?, &reserved));
+            if let Some(cure) =
+                cure.filter(|_| notes.last().is_none_or(|(other, _)| other != owner))
+            {
+                notes.push((*owner, format!("class {}: {cure}", quote(&class.name))));
+            }
+        }
+        notes.into_iter().map(|(_, note)| note).collect()
     }
 
     fn read(

@@ -81,6 +81,16 @@ impl<'a> Places<'a> {
         let numbers = all.iter().map(|place| place.name).zip(0..).collect();
         Places { all, numbers }
     }
+
+    /// The name of the bond that a link of this name is in.
+    fn bond_of(&self, member: &str) -> Option<&'a str> {
+        let has = |place: &&Place<'_>| {
+            let bond = place.link.bond.iter();
+            let mut members = bond.flat_map(|bond| &bond.members);
+            members.any(|other| other.name == member)
+        };
+        self.all.iter().find(has).map(|place| place.name)
+    }
 }
 
 /// A link of a network as flows see it.
@@ -288,6 +298,12 @@ fn links(entry: &Entry<'_, '_>, places: &Places<'_>) -> Result<Vec<usize>, Fault
     for item in entry.list(usize::MAX)? {
         let wanted = item.text()?;
         let Some(&at) = places.numbers.get(wanted) else {
+            if let Some(bond) = places.bond_of(wanted) {
+                return Err(item.fault(format!(
+                    "is a link of bond {0}; flows name the bond: write [{0}]",
+                    quote(bond)
+                )));
+            }
             let cure = others(wanted, places.all.iter().map(|place| place.name));
             return Err(item.fault(format!("no link has this name; {cure}")));
         };

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use linkweir_config::matching::{self, Rule};
+use linkweir_config::parameters::Nominal;
 use linkweir_config::reader::{Section, Value};
-use linkweir_config::units::Kind;
+use linkweir_config::units::{self, Kind};
 use linkweir_config::{parameters, queue, Fault};
 use linkweir_core::{Declaration, PolicyInfo, View};
 
@@ -270,13 +271,13 @@ pub(super) fn check(
     section: &Section<'_, '_>,
     places: &[&Section<'_, '_>],
 ) -> Result<(), Fault> {
-    let link_bps = link.nominal_bps;
+    let nominal = &nominal(link);
     let Scheduler {
         params, qparams, ..
     } = scheduler;
     if let Some(Brought(maker)) = &chosen.brought {
         let check = |view: &View<'_>| maker.check(view, params, qparams);
-        return parameters::check_with(check, chosen.name, link_bps, section, places);
+        return parameters::check_with(check, chosen.name, nominal, section, places);
     }
     let Some(info) = chosen.info else {
         return if link.satellite.is_some() || !chosen.own.is_some_and(Own::needs_satellite) {
@@ -289,7 +290,26 @@ pub(super) fn check(
     if scheduler.across.is_some() {
         return users::check_inside(info, scheduler, (classes, link), section, places);
     }
-    parameters::check(info, link_bps, params, qparams, section, places)
+    parameters::check(info, nominal, params, qparams, section, places)
+}
+
+/// The capacity that the policy is given first.
+pub(super) fn nominal(link: &Link) -> Nominal {
+    let bps = link.nominal_bps;
+    let Some(bond) = &link.bond else {
+        return Nominal::of_link(bps);
+    };
+    let shown = |bps| units::show_whole(bps, Kind::Rate);
+    let each = bond.members.iter();
+    let each = each.map(|member| format!("{} {}", member.name, shown(member.link.nominal_bps)));
+    Nominal {
+        bps,
+        told: format!(
+            "the nominal rates of its links are together {}: {}",
+            shown(bps),
+            each.collect::<Vec<_>>().join(", ")
+        ),
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use linkweir_config::parameters;
+use linkweir_config::parameters::{self, Nominal};
 use linkweir_config::reader::{quote, Section, Value};
 use linkweir_config::units::Kind;
 use linkweir_config::Fault;
@@ -132,7 +132,14 @@ pub(super) fn check_inside(
         let rows: Vec<u64> = rows.copied().collect();
         let places: Vec<&Section<'_, '_>> = own.iter().map(|at| places[*at]).collect();
         let params = &scheduler.params;
-        parameters::check(info, link.nominal_bps, params, &rows, section, &places)?;
+        parameters::check(
+            info,
+            &Nominal::of_link(link.nominal_bps),
+            params,
+            &rows,
+            section,
+            &places,
+        )?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 mod applications;
 mod beam;
+mod bonds;
 mod constellation;
 mod files;
 mod network;
