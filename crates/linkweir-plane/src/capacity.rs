@@ -118,10 +118,13 @@ impl KnownCapacity {
         self.below.map(|(bps, _)| bps)
     }
 
-    /// Times without capacity, configured and reported.
+    /// Times without capacity, configured and reported. One that was reported may end when the report expires.
     pub(crate) fn outages(&mut self, now_ns: u64) -> Outages {
         self.expire(now_ns);
-        self.pace.outages(now_ns)
+        let outages = self.pace.outages(now_ns);
+        let expires_ns = self.until_ns.filter(|_| outages.lasts);
+        let ends_ns = outages.ends_ns.into_iter().chain(expires_ns).min();
+        Outages { ends_ns, ..outages }
     }
 
     /// The rate at which packets leave now, bit/s.

@@ -610,7 +610,8 @@ impl Link {
 
     /// Times in which a path had no capacity, as it was configured or reported.
     pub fn path_outages(&mut self, now_ns: u64, path: usize) -> Outages {
-        let path = self.paths.as_mut().map(|paths| &mut paths.capacities[path]);
+        let paths = self.paths.as_mut();
+        let path = paths.and_then(|paths| paths.capacities.get_mut(path));
         path.map_or_else(Outages::default, |path| path.outages(now_ns))
     }
 

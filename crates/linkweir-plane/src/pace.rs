@@ -22,6 +22,8 @@ const SHORTER: f64 = 0.01;
 /// Messages that are in no queue, such as probes, occupy the link so far ahead at most, ns, and in an outage only those sent so
 /// long after its begin or before its end count. They may be more than a slow link carries.
 pub const MOST_OCCUPIED_NS: u64 = 1_000_000_000;
+/// How far back outages are added up where nobody has looked, ns.
+const MOST_LOOKED_NS: u64 = 600_000_000_000;
 /// Later than anything that happens, ns.
 const NEVER_NS: u64 = u64::MAX / 4;
 
@@ -128,9 +130,9 @@ pub struct Pace {
     outage_ns: Option<u64>,
     /// Bits of messages sent in this outage, which wait in the link's queue.
     held_bits: f64,
-    /// For how long the capacity was 0 until a time, and this time, ns.
+    /// For how long the capacity was 0 until a time, and this time, ns; none: nobody has asked yet.
     empty_ns: u64,
-    seen_ns: u64,
+    seen_ns: Option<u64>,
 }
 
 /// Times without capacity, as far as they are known.
@@ -219,7 +221,7 @@ impl Pace {
             outage_ns: None,
             held_bits: 0.0,
             empty_ns: 0,
-            seen_ns: now_ns,
+            seen_ns: None,
         }
     }
 
@@ -228,23 +230,30 @@ impl Pace {
         let empty_ns = self.look(now_ns);
         *self = Pace {
             empty_ns,
+            seen_ns: self.seen_ns,
             ..Pace::new(capacity, at_ns)
         };
     }
 
-    /// Adds up for how long the capacity was 0 so far, ns. Between instants at which packets may leave there is no outage.
+    /// Adds up for how long the capacity was 0 since somebody asked first, ns. Between instants at which packets may leave there is
+    /// no outage. What was not looked at for long is left out, as each piece of a rate is gone through.
     fn look(&mut self, now_ns: u64) -> u64 {
+        let Some(seen_ns) = self.seen_ns.filter(|seen_ns| *seen_ns < now_ns) else {
+            return self.empty_ns;
+        };
         if let Offered::Rate(rate) = &mut self.offered {
             let since = |ns: u64| ns.saturating_sub(self.origin_ns);
-            self.empty_ns += rate.empty_ns(since(self.seen_ns), since(now_ns));
+            let from_ns = seen_ns.max(now_ns.saturating_sub(MOST_LOOKED_NS));
+            self.empty_ns += rate.empty_ns(since(from_ns), since(now_ns));
         }
-        self.seen_ns = self.seen_ns.max(now_ns);
+        self.seen_ns = Some(now_ns);
         self.empty_ns
     }
 
     /// Times without capacity, configured and reported.
     pub fn outages(&mut self, now_ns: u64) -> Outages {
         let sum_ns = self.look(now_ns);
+        self.seen_ns.get_or_insert(now_ns);
         let lasts = self.rate_bps(now_ns) == 0;
         let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
         let ends = match &mut self.offered {
@@ -254,7 +263,10 @@ impl Pace {
         Outages {
             sum_ns,
             lasts,
-            ends_ns: ends.map(|end| self.origin_ns + end.ns),
+            // A rate may be above 0 and not carry a bit.
+            ends_ns: ends
+                .map(|end| self.origin_ns + end.ns)
+                .filter(|ns| *ns > now_ns),
         }
     }
 

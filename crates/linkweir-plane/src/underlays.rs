@@ -65,12 +65,14 @@ struct Underlay {
     /// For how long it had no capacity so far, ns, and the same without an outage that lasts.
     empty_ns: u64,
     over_ns: u64,
-    /// Since when an outage lasts, ns, and when the last one ended, ns.
+    /// Since when an outage lasts in which it is spared, ns, and when the last one ended, ns.
     out_ns: Option<u64>,
     filled_ns: u64,
     /// Since when it answers, ns.
     good_ns: Option<u64>,
     rtt_ns: Option<u64>,
+    /// The round trip of the last answer, ns, unless the probe may have waited for capacity.
+    measured_ns: Option<u64>,
     answers: u64,
     /// When the last probe was sent that was answered, ns.
     arrived_ns: u64,
@@ -88,8 +90,15 @@ struct Underlay {
 impl Underlay {
     /// When it fails if there is no further answer, ns.
     fn fails_ns(&self, probing: &Probing) -> Option<u64> {
-        let patience_ns = probing.failover_ns.max(2 * self.rtt_ns.unwrap_or_default());
+        let rtt_ns = self.rtt_ns.unwrap_or_default();
+        let patience_ns = probing.failover_ns.max(2 * rtt_ns);
         let first = self.unanswered.front()?;
+        if self
+            .out_ns
+            .is_some_and(|out_ns| first.sent_ns + rtt_ns >= out_ns)
+        {
+            return None; // it may wait, or its answer, until the outage ends
+        }
         let excused_ns = self.over_ns.saturating_sub(first.empty_ns);
         Some(first.sent_ns + patience_ns + excused_ns)
     }
@@ -154,6 +163,12 @@ impl Underlays {
             answers, rtt_ns, ..
         } = self.underlays[underlay];
         (answers, rtt_ns)
+    }
+
+    /// The round trip that the last answer over a way has measured, ns; none: the probe may have waited for capacity.
+    #[must_use]
+    pub fn measured_ns(&self, underlay: usize) -> Option<u64> {
+        self.underlays[underlay].measured_ns
     }
 
     /// When the last probe was sent over a way that was answered, ns; 0: none was.
@@ -239,30 +254,27 @@ impl Underlays {
         is_news
     }
 
-    /// Sets in which times a way had no capacity. In an outage no probes are sent, as they would wait, and one that is over does not
-    /// count as silence. When there is capacity again, one is sent as soon as the time between two probes allows.
-    pub fn set_outages(&mut self, now_ns: u64, at: usize, outages: Outages) {
+    /// Sets in which times a way had no capacity. An outage that is over does not count as silence. Where the way is `spared`, as others
+    /// carry its packets, no probes are sent in one, as they would wait. When there is capacity again, one is sent as soon as the time
+    /// between two probes allows.
+    pub fn set_outages(&mut self, now_ns: u64, at: usize, outages: Outages, spared: bool) {
         let Some(underlay) = self.underlays.get_mut(at) else {
             return;
         };
         underlay.empty_ns = outages.sum_ns;
         if outages.lasts {
-            underlay.out_ns.get_or_insert(now_ns);
+            let since_ns = underlay.out_ns.unwrap_or(now_ns);
+            underlay.out_ns = spared.then_some(since_ns);
         } else if underlay.out_ns.take().is_some() || underlay.over_ns != outages.sum_ns {
             underlay.over_ns = outages.sum_ns;
             underlay.filled_ns = now_ns;
+            if underlay.good_ns.is_some() && !underlay.is_used && underlay.unanswered.is_empty() {
+                return; // it carries nothing
+            }
             // Capacities may be told in quick succession.
             let soonest_ns = now_ns.max(underlay.probed_ns + self.probing.every_ns);
             underlay.probe_ns = underlay.probe_ns.min(soonest_ns);
         }
-    }
-
-    /// Whether a probe that was sent over a way at this time, and is answered now, may have waited because the way had no capacity.
-    /// Then its round trip says nothing of the way.
-    #[must_use]
-    pub fn may_have_waited(&self, at: usize, sent_ns: u64) -> bool {
-        let underlay = self.underlays.get(at);
-        underlay.is_some_and(|underlay| sent_ns < underlay.filled_ns)
     }
 
     /// Whether a probe of the peer that came over a way is answered there. After so long without capacity it is not: what is sent
@@ -432,15 +444,25 @@ impl Underlays {
         let Some(underlay) = self.underlays.get_mut(at) else {
             return false;
         };
-        let is_known = |probe: &Unanswered| probe.sent_ns == sent_ns;
-        if !underlay.unanswered.iter().any(is_known) {
+        let is_known = |probe: &&Unanswered| probe.sent_ns == sent_ns;
+        let Some(probe) = underlay.unanswered.iter().find(is_known).copied() else {
             return false;
-        }
+        };
         // An answer to a later probe shows that an earlier one was lost by chance.
         underlay.unanswered.retain(|other| other.sent_ns > sent_ns);
-        if sent_ns >= underlay.filled_ns {
-            underlay.rtt_ns = Some(now_ns.saturating_sub(sent_ns));
-        }
+        // What may have waited for capacity says only how long the round trip is at least, which is better than nothing.
+        let took_ns = now_ns.saturating_sub(sent_ns);
+        let waited_ns = underlay.empty_ns.saturating_sub(probe.empty_ns);
+        let is_long = |rtt_ns: u64| took_ns > 2 * rtt_ns;
+        let may_have_waited =
+            sent_ns < underlay.filled_ns || waited_ns > 0 && underlay.rtt_ns.is_none_or(is_long);
+        underlay.measured_ns = if may_have_waited {
+            let least_ns = took_ns.saturating_sub(waited_ns);
+            Some(least_ns).filter(|_| underlay.rtt_ns.is_none())
+        } else {
+            Some(took_ns)
+        };
+        underlay.rtt_ns = underlay.measured_ns.or(underlay.rtt_ns);
         underlay.answers += 1;
         underlay.arrived_ns = sent_ns;
         underlay.is_broken = false;
@@ -871,7 +893,7 @@ mod tests {
             let now_ns = ms * MS;
             outages.sum_ns += u64::from(outages.lasts) * MS;
             outages.lasts = has_none(ms);
-            underlays.set_outages(now_ns, 0, outages);
+            underlays.set_outages(now_ns, 0, outages, true);
             underlays.carries(0);
             if carries(ms) {
                 coming.extend(waiting.drain(..).map(|sent_ns| (now_ns + 60 * MS, sent_ns)));
@@ -891,11 +913,15 @@ mod tests {
         None
     }
 
-    /// Probes that waited for the end of an outage of 190 ms have their answers 250 ms after they were sent.
+    /// A probe that waited for the end of an outage of 190 ms has its answer 250 ms after it was sent, if the outage began just
+    /// after that.
     #[test]
     fn an_outage_that_is_told_is_not_taken_for_silence() {
+        for begin in 1000..1050 {
+            let outage = |ms: u64| (begin..begin + 190).contains(&ms);
+            assert_eq!(found_dead(|ms| !outage(ms), outage), None, "{begin}");
+        }
         let outage = |ms: u64| (1000..1190).contains(&ms);
-        assert_eq!(found_dead(|ms| !outage(ms), outage), None);
         let found_ms = found_dead(|ms| !outage(ms), |_| false).unwrap();
         assert!((1100..1250).contains(&found_ms), "{found_ms}");
     }
@@ -906,12 +932,12 @@ mod tests {
         let mut before = Underlays::new(0, AT_ONCE, 1);
         assert_eq!(before.probe(0), Some(0));
         assert!(before.answered(0, 0, 0));
-        before.set_outages(1000 * MS, 0, outage(0, true));
+        before.set_outages(1000 * MS, 0, outage(0, true), true);
         let mut underlays = Underlays::new(1100 * MS, AT_ONCE, 1);
         underlays.inherit(1100 * MS, &before, Some(0));
-        underlays.set_outages(1100 * MS, 0, outage(100, true));
+        underlays.set_outages(1100 * MS, 0, outage(100, true), true);
         assert_eq!(underlays.probe(1100 * MS), None);
-        underlays.set_outages(3000 * MS, 0, outage(2000, false));
+        underlays.set_outages(3000 * MS, 0, outage(2000, false), true);
         assert_eq!(underlays.probe(3000 * MS), Some(0));
         // What has no answer is silence since the end of the outage.
         let fails_ns = underlays.underlays[0].fails_ns(&AT_ONCE);
@@ -926,11 +952,14 @@ mod tests {
         }
     }
 
-    /// Nor is a long one: what was sent before it is answered in it, and nothing is sent until it ends.
+    /// Nor is a long one: what was sent before it is answered in it, or may wait for its end, and nothing is sent in it.
     #[test]
     fn a_path_is_as_good_after_a_long_outage_that_is_told_as_before() {
+        for begin in 1000..1050 {
+            let outage = |ms: u64| (begin..begin + 900).contains(&ms);
+            assert_eq!(found_dead(|ms| !outage(ms), outage), None, "{begin}");
+        }
         let outage = |ms: u64| (1000..1900).contains(&ms);
-        assert_eq!(found_dead(|ms| !outage(ms), outage), None);
         // Unless it had fallen silent before.
         let found_ms = found_dead(|ms| ms < 900, outage).unwrap();
         assert!((1050..1150).contains(&found_ms), "{found_ms}");
@@ -948,14 +977,14 @@ mod tests {
     #[test]
     fn nothing_is_probed_while_it_is_told_to_have_no_capacity() {
         let mut underlays = answering();
-        underlays.set_outages(1000 * MS, 0, outage(0, true));
+        underlays.set_outages(1000 * MS, 0, outage(0, true), true);
         underlays.probe_all(1000 * MS);
         for now_ns in (1000..50_000).map(|ms| ms * MS) {
             assert_eq!(underlays.probe(now_ns), None);
             underlays.decide(now_ns);
             assert!(underlays.due_ns() > now_ns);
         }
-        underlays.set_outages(50_000 * MS, 0, outage(49_000, false));
+        underlays.set_outages(50_000 * MS, 0, outage(49_000, false), true);
         assert_eq!(underlays.probe(50_000 * MS), Some(0));
     }
 
@@ -963,30 +992,79 @@ mod tests {
     #[test]
     fn a_round_trip_across_an_outage_does_not_count() {
         let mut underlays = answering();
-        underlays.set_outages(901 * MS, 0, outage(0, true));
-        underlays.set_outages(49_901 * MS, 0, outage(49_000, false));
+        underlays.set_outages(901 * MS, 0, outage(0, true), true);
+        underlays.set_outages(49_901 * MS, 0, outage(49_000, false), true);
         assert!(underlays.answered(49_961 * MS, 0, 900 * MS));
-        assert!(underlays.may_have_waited(0, 900 * MS));
+        assert_eq!(underlays.measured_ns(0), None);
         assert_eq!(underlays.answers(0), (2, Some(60 * MS)));
         assert_eq!(underlays.probe(50_000 * MS), Some(0));
-        assert!(!underlays.may_have_waited(0, 50_000 * MS));
         assert!(underlays.answered(50_070 * MS, 0, 50_000 * MS));
         assert_eq!(underlays.answers(0), (3, Some(70 * MS)));
-        // What is answered in an outage has not waited for it.
+        assert_eq!(underlays.measured_ns(0), Some(70 * MS));
+        // What is answered in an outage within about a round trip has not waited for it.
         underlays.carries(0);
         assert_eq!(underlays.probe(51_000 * MS), Some(0));
-        underlays.set_outages(51_001 * MS, 0, outage(49_000, true));
-        assert!(!underlays.may_have_waited(0, 51_000 * MS));
+        underlays.set_outages(51_001 * MS, 0, outage(49_000, true), true);
+        underlays.set_outages(51_080 * MS, 0, outage(49_079, true), true);
+        assert!(underlays.answered(51_080 * MS, 0, 51_000 * MS));
+        assert_eq!(underlays.measured_ns(0), Some(80 * MS));
+    }
+
+    /// The end of an outage may be known later than the answer that it held.
+    #[test]
+    fn an_answer_that_comes_before_its_outage_is_known_to_be_over_does_not_count() {
+        let mut underlays = answering();
+        underlays.set_outages(901 * MS, 0, outage(0, true), true);
+        underlays.set_outages(49_961 * MS, 0, outage(49_060, true), true);
+        assert!(underlays.answered(49_961 * MS, 0, 900 * MS));
+        assert_eq!(underlays.answers(0), (2, Some(60 * MS)));
+    }
+
+    /// Every probe waits: the round trip is at least what is left without the outages.
+    #[test]
+    fn a_way_that_is_out_within_each_round_trip_is_measured_all_the_same() {
+        let mut underlays = Underlays::new(0, AT_ONCE, 1);
+        assert_eq!(underlays.probe(0), Some(0));
+        for at_ms in [100, 200, 300, 400, 500, 600] {
+            let sum_ms = at_ms / 10;
+            underlays.set_outages((at_ms - 10) * MS, 0, outage(sum_ms - 10, true), true);
+            underlays.set_outages(at_ms * MS, 0, outage(sum_ms, false), true);
+        }
+        assert!(underlays.answered(600 * MS, 0, 0));
+        assert_eq!(underlays.answers(0), (1, Some(540 * MS)));
+        assert_eq!(underlays.measured_ns(0), Some(540 * MS));
+    }
+
+    /// Nothing else carries what a mute peer gets, or one with which this end has not agreed.
+    #[test]
+    fn a_way_of_a_mute_peer_is_left_in_an_outage() {
+        let mut underlays = Underlays::new(0, AT_ONCE, 2);
+        let silent = |now_ns: u64, underlays: &mut Underlays| {
+            underlays.set_outages(now_ns, 0, outage(now_ns / MS, true), false);
+            underlays.probe(now_ns)
+        };
+        assert_eq!(silent(0, &mut underlays), Some(0));
+        let mut probes = (1..20_000).filter(|ms| silent(ms * MS, &mut underlays).is_some());
+        assert!(probes.next().is_some());
+        assert!(underlays.fell_silent().is_some_and(|change| change.to == 1));
+        // One that answers, but not as one of several.
+        let mut underlays = answering();
+        for ms in 901..3000 {
+            underlays.set_outages(ms * MS, 0, outage(ms - 900, true), false);
+            underlays.probe(ms * MS);
+            underlays.decide(ms * MS);
+        }
+        assert!(!underlays.is_good(0));
     }
 
     #[test]
     fn the_peer_is_answered_in_the_first_second_of_an_outage_only() {
         let mut underlays = answering();
-        underlays.set_outages(1000 * MS, 0, outage(0, true));
+        underlays.set_outages(1000 * MS, 0, outage(0, true), true);
         for (ms, answers) in [(1000, true), (1999, true), (2000, false), (9000, false)] {
             assert_eq!(underlays.answers_now(ms * MS, 0), answers, "{ms} ms");
         }
-        underlays.set_outages(9000 * MS, 0, outage(8000, false));
+        underlays.set_outages(9000 * MS, 0, outage(8000, false), true);
         assert!(underlays.answers_now(9000 * MS, 0));
     }
 
@@ -1002,7 +1080,7 @@ mod tests {
             for lasts in [true, false] {
                 outages.sum_ns += 1;
                 outages.lasts = lasts;
-                underlays.set_outages(now_ns, 0, outages);
+                underlays.set_outages(now_ns, 0, outages, true);
             }
             while underlays.probe(now_ns).is_some() {
                 probes += 1;

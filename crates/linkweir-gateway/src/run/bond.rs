@@ -306,13 +306,19 @@ impl Bond {
         }
     }
 
-    /// An answer to a probe came over a path; its round trip may measure the path, or not, if the probe waited for an outage to end.
-    pub(super) fn answered(&mut self, now_ns: u64, way: usize, probe: PathProbe, measures: bool) {
+    /// An answer to a probe came over a path; `rtt_ns` is the round trip that it measures, if the probe did not wait for an outage to
+    /// end.
+    pub(super) fn answered(
+        &mut self,
+        now_ns: u64,
+        way: usize,
+        probe: PathProbe,
+        rtt_ns: Option<u64>,
+    ) {
         let Some(path) = self.paths.get_mut(way) else {
             return;
         };
-        if measures {
-            let rtt_ns = now_ns.saturating_sub(probe.sent_ns);
+        if let Some(rtt_ns) = rtt_ns {
             let before_ns = path.rtt_ns.unwrap_or(rtt_ns);
             let smooth_ns = before_ns - before_ns / 8 + rtt_ns / 8;
             path.rtt_ns = Some(smooth_ns);
@@ -545,7 +551,7 @@ mod tests {
         for (path, rtt_ms) in [(0, 20), (1, 620)] {
             let sent_ns = 1000 * MS;
             let sent = probe(&bond, sent_ns, path);
-            bond.answered(sent_ns + rtt_ms * MS, path.into(), sent, true);
+            bond.answered(sent_ns + rtt_ms * MS, path.into(), sent, Some(rtt_ms * MS));
         }
         // In 0.6 s, so many a second are the bound.
         let most = TOO_FAR_PKTS * 10 / 6;
@@ -570,10 +576,10 @@ mod tests {
         assert!(!bond.is_agreed(0));
         let mut of_before = probe(&bond, 0, 0);
         of_before.epoch ^= 1;
-        bond.answered(20 * MS, 0, of_before, true);
+        bond.answered(20 * MS, 0, of_before, Some(20 * MS));
         assert!(!bond.is_agreed(20 * MS), "another epoch");
         let sent = probe(&bond, 0, 0);
-        bond.answered(20 * MS, 0, sent, true);
+        bond.answered(20 * MS, 0, sent, Some(20 * MS));
         assert!(bond.is_agreed(20 * MS));
         let end_ns = bond.ends_ns().unwrap();
         assert!(bond.is_agreed(end_ns - 1) && !bond.is_agreed(end_ns));
@@ -591,7 +597,7 @@ mod tests {
             under_way = later;
             for (_, to, is_echo, sent) in come {
                 if is_echo {
-                    ends[to].answered(now_ns, 0, sent, true);
+                    ends[to].answered(now_ns, 0, sent, Some(now_ns - sent.sent_ns));
                     continue;
                 }
                 if !ends[to].probed(now_ns, 0, (1, sent), |_| {}).is_stale {
@@ -875,7 +881,12 @@ mod tests {
         let mut bond = bond();
         for (path, rtt_ms) in [(0, 20), (1, 620)] {
             let sent = probe(&bond, SECOND_NS, path);
-            bond.answered(SECOND_NS + rtt_ms * MS, path.into(), sent, true);
+            bond.answered(
+                SECOND_NS + rtt_ms * MS,
+                path.into(),
+                sent,
+                Some(rtt_ms * MS),
+            );
         }
         assert_eq!(bond.longest_rtt_ns(|_| true), 620 * MS);
         assert_eq!(bond.longest_rtt_ns(|way| way != 1), 20 * MS);
@@ -888,7 +899,7 @@ mod tests {
         let mut bond = bond();
         for (rtt_ms, measures) in [(60, true), (48_000, false)] {
             let sent = probe(&bond, 0, 0);
-            bond.answered(rtt_ms * MS, 0, sent, measures);
+            bond.answered(rtt_ms * MS, 0, sent, Some(rtt_ms * MS).filter(|_| measures));
             assert_eq!(bond.paths[0].delay_ns, 30 * MS);
         }
         assert_eq!(bond.longest_rtt_ns(|_| true), 60 * MS);
@@ -901,7 +912,7 @@ mod tests {
         let mut bond = bond();
         let answer = |bond: &mut Bond, rtt_ms: u64| {
             let sent = probe(bond, 0, 0);
-            bond.answered(rtt_ms * MS, 0, sent, true);
+            bond.answered(rtt_ms * MS, 0, sent, Some(rtt_ms * MS));
             bond.paths[0].delay_ns
         };
         assert_eq!(answer(&mut bond, 40), 20 * MS);

@@ -14,6 +14,7 @@ use linkweir_plane::paths::{differs, Over};
 use linkweir_plane::restoring::{Dropped, Held, WINDOW};
 
 use super::bond::{PathOf, PROMISES_NS, TOO_FAR_PKTS};
+use super::probes::see_outages;
 use super::station::{count, Station};
 use super::Gateway;
 use crate::linux::journal::{tell, Event};
@@ -89,6 +90,7 @@ impl Gateway {
             return;
         }
         bond.other_classes = None;
+        see_outages(now_ns, way, &mut underlays.choice, link);
         if !underlays.choice.answers_now(now_ns, way) {
             return;
         }
@@ -115,10 +117,10 @@ impl Gateway {
         };
         let way = usize::from(probe.path);
         // An answer to what was not asked says nothing.
+        see_outages(now_ns, way, &mut underlays.choice, &mut station.link);
         if underlays.choice.answered(now_ns, way, probe.sent_ns) {
             station.silence.hear();
-            let measures = !underlays.choice.may_have_waited(way, probe.sent_ns);
-            bond.answered(now_ns, way, probe, measures);
+            bond.answered(now_ns, way, probe, underlays.choice.measured_ns(way));
             if let Some(path) = bond.paths.get_mut(way).filter(|path| path.came.is_none()) {
                 path.came = Some((from, to));
             }

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 
 use linkweir_plane::bytes::outbox::Source;
 use linkweir_plane::feedback::{Message, Probe, MESSAGE_BYTES};
-use linkweir_plane::underlays::Change;
+use linkweir_plane::link::Link;
+use linkweir_plane::pace::Outages;
+use linkweir_plane::underlays::{Change, Underlays};
 
 use super::peers::Peers;
 use super::Gateway;
@@ -38,9 +40,8 @@ impl Peers {
             .map_or(0, |_| config.peers[at].paths.len());
         let mut outage_ends_ns = u64::MAX;
         for way in 0..paths {
-            let outages = station.link.path_outages(now_ns, way);
+            let outages = see_outages(now_ns, way, &mut underlays.choice, &mut station.link);
             outage_ends_ns = outage_ends_ns.min(outages.ends_ns.unwrap_or(u64::MAX));
-            underlays.choice.set_outages(now_ns, way, outages);
         }
         while let Some(way) = is_open.then(|| underlays.choice.probe(now_ns)).flatten() {
             // Without an answer another way is used.
@@ -123,6 +124,18 @@ impl Peers {
         let underlays = station.underlays.as_ref().filter(|_| is_open);
         underlays.map(|underlays| underlays.choice.due_ns().min(outage_ends_ns))
     }
+}
+
+/// Lets what is known of the ways to a peer with paths know in which times one of these had no capacity.
+pub(super) fn see_outages(
+    now_ns: u64,
+    way: usize,
+    choice: &mut Underlays,
+    link: &mut Link,
+) -> Outages {
+    let outages = link.path_outages(now_ns, way);
+    choice.set_outages(now_ns, way, outages, link.is_agreed());
+    outages
 }
 
 impl Gateway {
