@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from linkweir.lab import host, tunnel
+from linkweir.lab import LaboratoryError, host, tunnel
 from linkweir.lab.guest import Guest
 from linkweir.lab.world import ZERO_NS
 from linkweir.scenarios.scenario import as_scenario
@@ -131,7 +131,10 @@ def linkweir_rate(*arguments: str) -> list[str]:
     command = ["cargo", "run", "--locked", "--release", "--quiet", "-p", "linkweir-rate", *arguments]
     root = Path(__file__).resolve().parents[2]
     # It fails where `feedback` misses an aim, which is no matter here.
-    return subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines()
+    done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, check=False)
+    if not done.stdout:
+        raise LaboratoryError(f"linkweir-rate {' '.join(arguments)} printed nothing: exit code {done.returncode}")
+    return done.stdout.splitlines()
 
 
 @lru_cache
@@ -149,6 +152,8 @@ def of_autorate(seeds: int) -> list[float]:
     At the 99th percentile, in the 2 s after changes, ms.
     """
     rows = linkweir_rate(str(seeds), "slots", "autorate")[2:]
+    if len(rows) != seeds:
+        raise LaboratoryError(f"linkweir-rate printed {len(rows)} links of {seeds}")
     return [float(row.split("|")[5]) for row in rows]
 
 

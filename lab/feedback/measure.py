@@ -130,12 +130,12 @@ def main() -> int:
     kinds = [options.only] if options.only else [name for name in links.KINDS if name != SLOTS]
     cases = [Case(kind, seed) for kind in kinds for seed in range(1, options.seeds + 1)]
     try:
+        model = links.of_autorate(options.seeds) if options.only == SLOTS else None
         made = guest.prepare(kernel.build("fast"), gateway)
         with ProcessPoolExecutor(options.jobs) as pool:
             work = partial(measured, made=made, seconds=options.seconds, store=options.store)
             found = list(zip(cases, pool.map(work, cases), strict=True))
-        if options.only == SLOTS:
-            model = links.of_autorate(options.seeds)
+        if model is not None:
             found = [(case, replace(one, autorate_ms=ms)) for (case, one), ms in zip(found, model, strict=True)]
     except LaboratoryError as error:
         print(error, file=sys.stderr)
