@@ -601,22 +601,23 @@ fn a_reservation_beyond_the_paths_first_rates_says_where_these_are() {
 
 /// A capacity that nothing uses is not silently ignored.
 #[test]
-fn a_capacity_of_a_link_whose_peers_have_paths_is_refused() {
-    for key in [
-        "rate = \"200Mbit\"",
-        "feedback = true",
-        "nominal = \"70Mbit\"",
-    ] {
-        let fault = parse(&BOAT.replace("[link]", &format!("[link]\n{key}")));
-        let fault = fault.unwrap_err().to_string();
-        let expected = format!(
-            "link.{key}: is used by no peer: each [[peer.path]] has its own; move it there"
-        );
-        assert!(fault.ends_with(&expected), "{fault}");
+fn a_capacity_of_a_link_whose_peers_have_paths_is_named() {
+    let with = |key: &str| parse(&BOAT.replace("[link]", &format!("[link]\n{key}")));
+    let message = "is used by no peer: each [[peer.path]] has its own; move it there";
+    assert!(parse(BOAT).unwrap().told.is_empty());
+    for key in ["rate = \"200Mbit\"", "feedback = true"] {
+        let name = key.split(' ').next().unwrap();
+        assert_eq!(with(key).unwrap().told, [format!("link.{name} {message}")]);
     }
+    // Without a capacity it says more of nothing.
+    let fault = with("nominal = \"70Mbit\"").unwrap_err().to_string();
+    assert!(
+        fault.ends_with(&format!("link.nominal = \"70Mbit\": {message}")),
+        "{fault}"
+    );
     let direct = "[[peer]]\nname = \"van\"\npublic_key = \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\"\nallowed_ips = \"10.78.0.0/24\"\n";
     let two = BOAT.replace("[link]", "[link]\nrate = \"200Mbit\"");
-    assert!(parse(&format!("{two}{direct}")).is_ok());
+    assert!(parse(&format!("{two}{direct}")).unwrap().told.is_empty());
 }
 
 #[test]

@@ -105,20 +105,18 @@ pub(super) fn read(
     }))
 }
 
-/// Refuses a table with a key of a capacity.
-pub(super) fn refuse(section: &Section<'_, '_>, message: &str) -> Result<(), Fault> {
-    let keys = [
-        RATE.name,
-        TRACE.name,
-        COMMAND.name,
-        FEEDBACK_OF.name,
-        NOMINAL.name,
-        FOLLOW.name,
-        STALE.name,
-        FLOOR.name,
-    ];
-    match keys.into_iter().find_map(|key| section.stray(key)) {
-        Some(entry) => Err(entry.fault(message)),
+/// Names the capacity of a table that no peer uses. A key that only says more of a capacity is refused, as it always is without one.
+pub(super) fn unused(section: &Section<'_, '_>, told: &mut Vec<String>) -> Result<(), Fault> {
+    const MESSAGE: &str = "is used by no peer: each [[peer.path]] has its own; move it there";
+    let given = |key: &&str| section.stray(key).is_some();
+    let whole = [RATE.name, TRACE.name, COMMAND.name, FEEDBACK_OF.name];
+    if let Some(key) = whole.into_iter().find(given) {
+        told.push(format!("link.{key} {MESSAGE}"));
+        return Ok(());
+    }
+    let parts = [NOMINAL.name, FOLLOW.name, STALE.name, FLOOR.name];
+    match parts.into_iter().find_map(|key| section.stray(key)) {
+        Some(entry) => Err(entry.fault(MESSAGE)),
         None => Ok(()),
     }
 }

@@ -446,10 +446,7 @@ impl<'s, 'i> Shared<'s, 'i> {
     fn read(top: &mut Section<'s, 'i>, told: &mut Vec<String>) -> Result<Shared<'s, 'i>, Fault> {
         let mut link = top.need_table(rows::LINK.path, "rate = \"20Mbit\"")?;
         if peer_paths::are_everywhere(top, PEERS) && link.stray(rows::ACROSS.name).is_none() {
-            capacity::refuse(
-                &link,
-                "is used by no peer: each [[peer.path]] has its own; move it there",
-            )?;
+            capacity::unused(&link, told)?;
         }
         let capacity = capacity::read(&mut link, told)?;
         let overhead_bytes = link.take(&rows::OVERHEAD)?;

@@ -335,7 +335,7 @@ match = [{ dscp = "CS1" }, {}]
         for uses in [
             "paths = \"all\"\nreorder = \"none\"\nresend = false\n",
             "paths = \"stripe\"\nreorder = \"400ms\"\nresend = true\n",
-            "paths = [\"lte\", \"starlink\"]\nreorder = \"none\"\nresend = false\n",
+            "paths = [\"lte\", \"starlink\"]\nreorder = \"50ms\"\nresend = false\n",
         ] {
             assert!(described.contains(uses), "{uses} is not in {described}");
         }
