@@ -251,7 +251,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let full_bytes = wire.packet_bytes(own.mtu as usize);
     let full_ns = wire.packet_ns(own.mtu as usize, peers::slowest_bps(&peers));
     let (mut classes, rules, qparams) =
-        classes::read(&mut sections, info, full_ns, peer_paths::resend_ns(&peers))?;
+        classes::read(&mut sections, info, full_ns, peers::resend_ns(&peers))?;
     let uses: Vec<_> = classes.iter().map(|class| class.uses.clone()).collect();
     let with_paths: Vec<_> = peers
         .iter()
@@ -280,7 +280,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     }
     let places: Vec<&Section<'_, '_>> = sections.iter().collect();
     for peer in &peers {
-        let nominal = peer_paths::nominal(peer);
+        let nominal = peers::nominal(peer);
         parameters::check(info, &nominal, &params, &qparams, &scheduler, &places)?;
     }
     let across = link.across.as_ref();

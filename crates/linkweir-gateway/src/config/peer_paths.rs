@@ -7,7 +7,6 @@ use linkweir_config::keys::gateway::{
     CLASS_PATHS, ENDPOINT, PATHS, PATH_COST, PATH_DEVICE, PATH_ENDPOINT, PATH_NAME, PATH_SOURCE,
     PROBE_MTU, RATE, REORDER, RESEND, UNDERLAYS,
 };
-use linkweir_config::parameters::Nominal;
 use linkweir_config::reader::{Entry, Section};
 use linkweir_config::signal::{self, Signal};
 use linkweir_config::units::{self, Kind};
@@ -20,14 +19,14 @@ use linkweir_plane::setup::{Capacity, PathSetup, Uses};
 use super::capacity;
 use super::mode::Mode;
 use super::names::{device, endpoint, word};
-use super::peers::Peer;
 use super::underlays::Underlay;
-use super::warnings;
 
 /// Keys of a peer that a peer with paths has in each of these, or not at all.
 const EXCLUDED: [&str; 3] = [ENDPOINT.name, UNDERLAYS.name, PROBE_MTU.name];
 /// Least and greatest time for which packets wait for earlier ones, ns.
 pub(super) const REORDER_NS: (u64, u64) = (1_000_000, MOST_REORDER_NS);
+/// Repetitions take every second turn of a path: until all have come it takes so many times as long as until they begin.
+pub(super) const TURNS: (u64, u64) = (3, 2);
 
 /// Where paths lead, and what they carry.
 pub(super) type Read = (Vec<Underlay>, Vec<PathSetup>);
@@ -209,40 +208,22 @@ pub(super) fn uses(
     if let (true, None, Some(resend_ns)) = (resend, reorder_ns, resend_ns) {
         let message = format!(
             "needs reorder, so that the far end can drop what had arrived; write reorder = \"{}\"",
-            warnings::millis(resend_ns)
+            millis(resend_ns)
         );
         return Err(class.fault_at(RESEND.name, message));
     }
     Ok((uses, reorder_ns, resend))
 }
 
-/// The least `reorder` with which packets that are sent again come in time to all peers; none: no peer has paths.
-pub(super) fn resend_ns(peers: &[Peer]) -> Option<u64> {
-    let probing = peers.iter().filter_map(|peer| peer.probing);
-    let at_once = probing.filter(|probing| probing.at_once);
-    let longest =
-        at_once.map(|probing| warnings::with_turns(probing.every_ns + probing.failover_ns));
-    longest.max().map(|ns| ns.min(REORDER_NS.1))
+/// How long packets wait for repetitions that begin after a time, ns.
+pub(super) fn with_turns(ns: u64) -> u64 {
+    ns.saturating_mul(TURNS.0) / TURNS.1
 }
 
-/// The capacity that the policy of a peer with paths begins with.
-pub(super) fn nominal(peer: &Peer) -> Nominal {
-    let bps = peer.capacity.nominal_bps;
-    if peer.paths.is_empty() {
-        return Nominal::of_link(bps);
-    }
-    let shown = |bps| units::show_whole(bps, Kind::Rate);
-    let each = peer.paths.iter();
-    let each = each.map(|path| format!("{} with {}", path.name, shown(path.capacity.nominal_bps)));
-    Nominal {
-        bps,
-        told: format!(
-            "peer {} begins with {}: {}; write rate or nominal in its [[peer.path]]",
-            peer.name,
-            shown(bps),
-            each.collect::<Vec<_>>().join(", ")
-        ),
-    }
+/// A time in whole milliseconds, rounded up, as configurations have it.
+pub(super) fn millis(ns: u64) -> String {
+    let ns = ns.div_ceil(1_000_000).saturating_mul(1_000_000);
+    units::show_whole(ns, Kind::Time)
 }
 
 /// Whether each peer has paths.

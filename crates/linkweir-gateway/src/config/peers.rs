@@ -12,7 +12,9 @@ use linkweir_config::keys::gateway::{
 };
 use linkweir_config::keys::Form;
 use linkweir_config::matching::nets;
+use linkweir_config::parameters::Nominal;
 use linkweir_config::reader::Section;
+use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 
 use super::across::{self, Across};
@@ -376,4 +378,33 @@ pub(super) fn endpoints_outside(peers: &[Peer], sections: &[Section<'_, '_>]) ->
         }
     }
     Ok(())
+}
+
+/// The least `reorder` with which packets that are sent again come in time to all peers; none: no peer has paths.
+pub(super) fn resend_ns(peers: &[Peer]) -> Option<u64> {
+    let probing = peers.iter().filter_map(|peer| peer.probing);
+    let at_once = probing.filter(|probing| probing.at_once);
+    let longest =
+        at_once.map(|probing| peer_paths::with_turns(probing.every_ns + probing.failover_ns));
+    longest.max().map(|ns| ns.min(peer_paths::REORDER_NS.1))
+}
+
+/// The capacity that the policy of a peer with paths begins with.
+pub(super) fn nominal(peer: &Peer) -> Nominal {
+    let bps = peer.capacity.nominal_bps;
+    if peer.paths.is_empty() {
+        return Nominal::of_link(bps);
+    }
+    let shown = |bps| units::show_whole(bps, Kind::Rate);
+    let each = peer.paths.iter();
+    let each = each.map(|path| format!("{} with {}", path.name, shown(path.capacity.nominal_bps)));
+    Nominal {
+        bps,
+        told: format!(
+            "peer {} begins with {}: {}; write rate or nominal in its [[peer.path]]",
+            peer.name,
+            shown(bps),
+            each.collect::<Vec<_>>().join(", ")
+        ),
+    }
 }

@@ -5,7 +5,7 @@ use linkweir_config::queue::{self, Reserved};
 use linkweir_config::units::{self, Kind};
 use linkweir_plane::reservation::Reservation;
 
-use super::peer_paths::REORDER_NS;
+use super::peer_paths::{millis, with_turns, REORDER_NS, TURNS};
 use super::{Config, Peer};
 use linkweir_plane::setup::{Class, Scheduler};
 
@@ -13,8 +13,6 @@ use linkweir_plane::setup::{Class, Scheduler};
 const GAP_NS: u64 = 1_000_000_000;
 /// The least value of `burst`.
 const LEAST_BURST_PKTS: u64 = 2;
-/// Repetitions take every second turn of a path: until all have come it takes so many times as long as until they begin.
-const TURNS: (u64, u64) = (3, 2);
 
 impl Config {
     /// What to know about the link to a peer of this name while it carries `link_bps`: a sentence for each setting.
@@ -169,17 +167,6 @@ impl Config {
             millis(reservation.gap_ns(link_bps, burst)?),
         ))
     }
-}
-
-/// How long packets wait for repetitions that begin after a time, ns.
-pub(super) fn with_turns(ns: u64) -> u64 {
-    ns.saturating_mul(TURNS.0) / TURNS.1
-}
-
-/// A time in whole milliseconds, rounded up, as configurations have it.
-pub(super) fn millis(ns: u64) -> String {
-    let ns = ns.div_ceil(1_000_000).saturating_mul(1_000_000);
-    units::show_whole(ns, Kind::Time)
 }
 
 #[cfg(test)]
