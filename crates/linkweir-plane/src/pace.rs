@@ -235,8 +235,8 @@ impl Pace {
         };
     }
 
-    /// Adds up for how long the capacity was 0 since somebody asked first, ns. Between instants at which packets may leave there is
-    /// no outage. What was not looked at for long is left out, as each piece of a rate is gone through.
+    /// Adds up for how long the capacity was 0 since somebody asked first, ns. A capacity of instants at which packets may leave has no
+    /// outages. Each piece of a rate is gone through, so of a long time in which nobody asked only the end counts.
     fn look(&mut self, now_ns: u64) -> u64 {
         let Some(seen_ns) = self.seen_ns.filter(|seen_ns| *seen_ns < now_ns) else {
             return self.empty_ns;

@@ -389,7 +389,7 @@ pub(super) fn resend_ns(peers: &[Peer]) -> Option<u64> {
     longest.max().map(|ns| ns.min(peer_paths::REORDER_NS.1))
 }
 
-/// The capacity that the policy of a peer with paths begins with.
+/// The capacity that the policy of a peer begins with, and how a message names it.
 pub(super) fn nominal(peer: &Peer) -> Nominal {
     let bps = peer.capacity.nominal_bps;
     if peer.paths.is_empty() {
